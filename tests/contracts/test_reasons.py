@@ -51,6 +51,7 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/security/key_manager.py",
     "operator/src/plimsoll/operator/mediator/runner.py",
     "local/src/plimsoll/local/supervision/spark_process.py",
+    "local/src/plimsoll/local/supervision/scheduled_jobs.py",
     "operator/src/plimsoll/operator/objects/spark_application.py",
     "operator/src/plimsoll/operator/reconcile/observed.py",
     "operator/src/plimsoll/operator/objects/spark_jobs.py",
@@ -59,7 +60,9 @@ BESIDE_SESSIONS = [
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
-OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")}
+OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")} | {
+    "SparkKilled"
+}
 """Reasons that local/supervision/sidecar.py puts together."""
 
 NONE = {
@@ -129,7 +132,7 @@ def test_no_other_reason_is_explained_that_is_never_said():
 
 def test_what_is_put_together_is_put_together_there():
     text = (ROOT / "local/src/plimsoll/local/supervision/sidecar.py").read_text()
-    assert set(re.findall(r'"\{self\._kind\}(\w+)"', text)) == {"Started", "Exited"}
+    assert set(re.findall(r'"\{self\._kind\}(\w+)"', text)) == {"Started", "Exited", "Killed"}
 
 
 def test_words_that_are_no_reasons_are_still_there():

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SETTINGS = {
     "spark.sql.streaming.pollingDelay": "20ms",
     "spark.log.level": "OFF",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",

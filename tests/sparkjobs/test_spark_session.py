@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,16 +13,21 @@ from tests.sparkjobs import needs  # noqa: F401  # skips this module by name whe
 
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 from plimsoll.sparkjobs.spark_session import (
-    BASE_SETTINGS,
+    DEFAULT_SETTINGS,
     LOCAL_MASTER,
+    QUICK_START_SETTINGS,
+    REQUIRED_SETTINGS,
     SparkUnavailableError,
     is_submitted,
     make_spark_session,
     session_settings,
+    user_settings,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+SUBMIT = Path(sys.executable).with_name("spark-submit")
 
 
 def test_a_missing_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -35,13 +43,56 @@ def test_a_missing_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         make_spark_session("plimsoll-x")
 
 
-def test_settings_of_spark_submit_are_kept():
+def test_settings_of_the_user_are_kept_but_for_those_that_results_depend_on():
     assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
     assert not is_submitted({})
-    assert "spark.master" not in session_settings(True, {})
-    assert session_settings(False, {})["spark.master"] == LOCAL_MASTER
-    assert session_settings(True, {"spark.ui.enabled": "true"})["spark.ui.enabled"] == "true"
-    assert session_settings(True, {}) == BASE_SETTINGS
+    assert "spark.master" not in session_settings({}, {}, submitted=True)
+    assert session_settings({}, {}, submitted=True) == {**DEFAULT_SETTINGS, **REQUIRED_SETTINGS}
+    assert session_settings({}, {}, submitted=False)["spark.master"] == LOCAL_MASTER
+    given = {"spark.sql.shuffle.partitions": "48", "spark.master": "local[8]", "spark.sql.session.timeZone": "CET"}
+    found = session_settings(given, {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "true"}, submitted=False)
+    assert not {"spark.sql.shuffle.partitions", "spark.master"} & set(found)
+    assert found["spark.ui.enabled"] == "true", "a job's default is stronger than that of all jobs"
+    assert found["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_the_settings_of_a_local_job_are_those_of_its_files_and_variables(tmp_path: Path):
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# comment\nspark.driver.memory  4g\nspark.sql.shuffle.partitions=7\n\nalone\n"
+    )
+    words = "--master local[6] --conf spark.driver.memory=5g -c spark.x='a b' --conf nothing pyspark-shell"
+    found = user_settings({"SPARK_CONF_DIR": str(tmp_path), "PYSPARK_SUBMIT_ARGS": words})
+    assert found == {
+        "spark.driver.memory": "5g", "spark.sql.shuffle.partitions": "7", "spark.master": "local[6]", "spark.x": "a b",
+    }  # fmt: skip
+    assert user_settings({}) == {}
+
+
+def test_only_short_jobs_run_without_the_optimising_compiler():
+    options = "spark.driver.extraJavaOptions"
+    assert "TieredStopAtLevel" not in session_settings({}, {}, submitted=False)[options]
+    assert "-XX:TieredStopAtLevel=1" in session_settings({}, QUICK_START_SETTINGS, submitted=False)[options]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_spark_submit_decides(tmp_path: Path):
+    """A job that is started by `spark-submit` has its settings, and Plimsoll's where it has none."""
+    names = ["spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.sql.session.timeZone",
+             "spark.sql.adaptive.enabled"]  # fmt: skip
+    program = tmp_path / "job.py"
+    program.write_text(
+        "from plimsoll.sparkjobs.spark_session import make_spark_session\n"
+        "with make_spark_session('x', {'spark.sql.shuffle.partitions': '2'}) as spark:\n"
+        f"    settings = spark.sparkContext.getConf()\n"
+        f"    print([settings.get(name) for name in {names!r}], spark.conf.get('spark.sql.shuffle.partitions'))\n"
+    )
+    done = subprocess.run(
+        [str(SUBMIT), "--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=31",
+         "--conf", "spark.default.parallelism=5", "--conf", "spark.sql.session.timeZone=CET", str(program)],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "['31', '5', 'UTC', 'true'] 31"
 
 
 def test_a_session_is_local_in_utc_and_without_a_web_page(spark: SparkSession):

@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.local.conftest import alive, wait_for
+
 from plimsoll.local.supervision import child_process, parent_death_signal
 from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit, log_note
 
@@ -55,6 +57,28 @@ def test_terminate_asks_and_kill_ends(tmp_path):
     assert process.exit_code() == -signal.SIGKILL
     process.terminate()
     process.kill()
+
+
+def test_what_a_process_has_left_behind_ends_with_it(tmp_path, monkeypatch):
+    """A frozen grandchild, as a Java virtual machine below a driver of Spark."""
+    monkeypatch.setattr(child_process, "LEFTOVER_SECONDS", 0.1)
+    child = "import time\nprint('up', flush=True)\ntime.sleep(600)"
+    leader = (
+        f"import os, signal, subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', {child!r}],"
+        " stdout=subprocess.PIPE)\nchild.stdout.readline()\nos.kill(child.pid, signal.SIGSTOP)\n"
+        "print(child.pid, flush=True)\n"
+    )
+    process = run(tmp_path, leader)
+    assert wait(process) == 0
+    assert process.left_behind == 1
+    assert not alive(int(process.last_output_line()))
+    frozen = run(tmp_path, leader + "os.kill(os.getpid(), signal.SIGSTOP)")
+    wait_for(lambda: frozen.last_output_line().isdecimal())
+    frozen.terminate()
+    assert frozen.exit_code() is None
+    frozen.kill()
+    assert (frozen.exit_code(), frozen.left_behind) == (-signal.SIGKILL, 1)
+    assert not alive(int(frozen.last_output_line()))
 
 
 def test_large_logs_are_put_aside(tmp_path, monkeypatch):

@@ -47,6 +47,38 @@ def test_it_is_started_and_started_again_with_growing_delays(kept):
     assert told[3][2].endswith("starts again after 2 s")
 
 
+def test_a_frozen_process_is_killed_and_replaced(kept):
+    told = []
+
+    def record(*what):
+        told.append(what)
+
+    kept.poll(0.0, record)
+    first = kept.status()["pid"]
+    os.kill(first, signal.SIGSTOP)
+    kept.restart(10.0)
+    kept.poll(10.0 + sidecar.RESTART_SECONDS - 0.1, record)
+    assert alive(first)
+    assert len(told) == 1
+    kept.poll(10.0 + sidecar.RESTART_SECONDS, record)
+    assert not alive(first)
+    assert [reason for _, reason, _ in told] == ["MediatorStarted", "MediatorKilled", "MediatorExited"]
+    assert told[1][2] == f"mediator did not end within 5 s when asked to: process {first} was killed"
+    assert kept.status() == {"restarts": 1, "killed": 1, "lastEnd": "was ended by SIGKILL"}
+    kept.poll(17.0, record)
+    assert kept.status()["pid"] != first
+
+
+def test_a_process_that_ends_when_asked_is_not_killed(kept):
+    told = []
+    kept.poll(0.0, lambda *what: told.append(what))
+    first = kept.status()["pid"]
+    kept.restart(10.0)
+    wait_for(lambda: not alive(first))
+    kept.poll(20.0, lambda *what: told.append(what))
+    assert [reason for _, reason, _ in told] == ["MediatorStarted", "MediatorExited"]
+
+
 def test_once_ended_it_stays_so(kept):
     kept.poll(0.0, lambda *what: None)
     pid = kept.status()["pid"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,10 +22,12 @@ from plimsoll.core.spec.types.fleet import BrokerFleetSpec
 from plimsoll.local import manifests
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.supervision import spark_process
+from plimsoll.local.supervision.process_session import marked_processes
 from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.telemetry.client.snapshot_choice import ChosenSnapshot
 from plimsoll.telemetry.client.snapshot_poller import PollResult
+from plimsoll.telemetry.schema import SetAsideFile, SetAsideList
 from plimsoll.telemetry.snapshot import ReportCounts, SnapshotSummary, TelemetrySnapshot
 
 FOLD = TelemetrySnapshot(
@@ -146,6 +150,46 @@ def test_a_job_that_writes_nothing_is_restarted_ever_more_rarely(job: SparkProce
     assert told.reasons.count("SparkRestarting") == 1
 
 
+def test_a_frozen_job_is_killed_and_replaced(job: SparkProcess):
+    """A stopped process takes SIGTERM only when it is continued."""
+    told = Told()
+    job.poll(1000.0, None, told)
+    first = job.status()["pid"]
+    os.kill(first, signal.SIGSTOP)
+    job.poll(1201.0, known(500.0), told)
+    assert told.reasons[-1] == "SparkRestarting"
+    job.poll(1205.9, known(500.0), told)
+    assert alive(first)
+    job.poll(1206.0, known(500.0), told)
+    assert not alive(first)
+    assert told.reasons[-2:] == ["SparkKilled", "SparkExited"]
+    job.poll(1208.0, known(500.0), told)
+    assert job.status()["pid"] != first
+    assert (job.status()["killed"], job.status()["restarts"]) == (1, 1)
+
+
+def test_files_set_aside_are_an_event_for_each_increase(job: SparkProcess):
+    told = Told()
+    about = SetAsideFile(file="a.parquet", folder="raw", reason="half written", size_bytes=1, at_us=1, by="live")
+    found = dataclasses.replace(known(5.0), set_aside=SetAsideList(1, [about]))
+    for now, result in enumerate([known(5.0), found, PollResult(0, None, 1), found]):
+        job.poll(float(now), result, told)
+    assert told.reasons == ["SparkStarted", "SparkFileSetAside"]
+    assert told.events[1][2] == "files set aside: 1; the newest is a.parquet: half written"
+
+
+def test_what_a_killed_supervisor_has_left_is_killed_first(job: SparkProcess, tmp_path: Path):
+    told = Told()
+    environment = {**os.environ, spark_process.MARK: str(tmp_path.resolve())}
+    left = subprocess.Popen([*AT_WORK[:1], "-c", "import time; time.sleep(60)"], env=environment)
+    os.kill(left.pid, signal.SIGSTOP)
+    wait_for(lambda: marked_processes(spark_process.MARK, str(tmp_path.resolve())) == [left.pid])
+    job.poll(0.0, None, told)
+    assert left.wait() == -signal.SIGKILL
+    assert told.reasons == ["SparkKilled", "SparkStarted"]
+    assert told.events[0][2] == "processes left by an earlier run of this fleet were killed: 1"
+
+
 def test_it_has_a_clean_environment_and_waits_for_the_one_before(
     folder: FleetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -160,3 +204,4 @@ def test_it_has_a_clean_environment_and_waits_for_the_one_before(
     assert words[words.index("--lag") + 1 :][:1] == ["3"]
     assert words[-2:] == ["--wait", "10"]
     assert "SPARK_HOME" not in environment
+    assert environment[spark_process.MARK] == str(tmp_path.resolve())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tests.operator.objects.test_spark_jobs import SETTINGS, driver, known, worl
 from plimsoll.operator.objects import spark_reconciler
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
 from plimsoll.operator.settings import OperatorSettings
+from plimsoll.telemetry.client.snapshot_poller import PollResult
+from plimsoll.telemetry.schema import SetAsideFile, SetAsideList
 
 
 def test_an_operator_that_may_not_run_spark_sends_no_requests():
@@ -48,3 +51,16 @@ def test_a_driver_that_says_nothing_is_to_go(monkeypatch: pytest.MonkeyPatch):
     step = asyncio.run(one.reconcile(found.desired().resources, found.observed(), known(found, 500.0)))
     assert step is not None
     assert step.item["kind"] == "Pod"
+
+
+def test_files_set_aside_are_said_once():
+    found = world()
+    one = SparkReconciler(Server(), "ns", SETTINGS)  # type: ignore[arg-type]  # a stand-in for the API server
+    about = SetAsideFile(file="a.parquet", folder="raw", reason="half written", size_bytes=1, at_us=1, by="live")
+    bad = replace(known(found, 5.0), set_aside=SetAsideList(2, [about]))
+    assert one.files_set_aside(None) == ""
+    assert one.files_set_aside(known(found, 5.0)) == ""
+    assert one.files_set_aside(bad) == "files set aside: 2; the newest is a.parquet: half written"
+    assert one.files_set_aside(bad) == ""
+    assert one.files_set_aside(PollResult(0, None, 1)) == ""
+    assert one.files_set_aside(bad) == ""

@@ -8,16 +8,18 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from tests.core.verify.test_audit import FAULTS, damage, world
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.core.verify import Observation, audit_journal
 from plimsoll.core.verify import observations as seen
+from plimsoll.core.verify.oracle import filter_key, matches
 from plimsoll.simulator.run import SimulationRun
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.sparkjobs import audit_tables
-from plimsoll.sparkjobs.jobs.audit import audit_counts
+from plimsoll.sparkjobs.jobs.audit import audit_counts, filter_matcher
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,3 +103,39 @@ def test_missing_deliveries_within_a_reported_gap_are_excused_and_the_others_are
     assert counts == by_one_process([run])
     found = {row["seq"]: row["verdict"] for row in absent.collect()}
     assert found == {2: "lost", 4: "excused", 5: "excused", 6: "excused", 7: "lost"}
+
+
+def test_matching_by_columns_is_that_of_the_oracle():
+    """Values of all kinds, absent attributes, and constants that are equal but of another kind."""
+    draw = random.Random(3)
+    values: list[Any] = [0, 1, 1.0, True, False, "", "a", "ab", "ba", -2, 2.5, 10**17 + 1, 1e17]
+    operators = ["=", "!=", "<", "<=", ">", ">=", "prefix", "suffix", "contains", "in", "exists"]
+    publications = [
+        {name: draw.choice(values) for name in draw.sample("xyz", draw.randrange(4))} for _ in range(400)
+    ]  # fmt: skip
+
+    def predicate() -> list[Any]:
+        operator = draw.choice(operators)
+        wanted = draw.sample(values, 3) if operator == "in" else draw.choice(values)
+        if operator in ("prefix", "suffix", "contains"):
+            wanted = draw.choice(["", "a", "b"])
+        return [draw.choice("xyzw"), operator, wanted]
+
+    filters = [[predicate() for _ in range(draw.randint(0, 3))] for _ in range(200)]
+    texts = sorted({json.dumps(one) for one in filters})
+    columns = ["p"] * 400, [1] * 400, list(range(400)), [json.dumps(one) for one in publications]
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(each) for each in columns], ["publisher", "publisher_incarnation", "seq", "attributes"]
+    )
+    (found,) = filter_matcher(texts)(iter([batch]))
+    pairs = {(row["seq"], row["predicates"]) for row in found.to_pylist()}
+    wanted = {
+        (seq, text)
+        for text in texts
+        for seq, one in enumerate(publications)
+        if matches(filter_key(json.loads(text)), one)
+    }
+    assert pairs == wanted
+    assert len(found) == len(pairs) > 1000
+    (none,) = filter_matcher([])(iter([batch]))
+    assert none.num_rows == 0

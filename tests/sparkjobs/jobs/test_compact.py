@@ -26,6 +26,7 @@ from plimsoll.sparkjobs.jobs.compact import (
     settled_files,
 )
 from plimsoll.telemetry.schema import INCOMING
+from plimsoll.telemetry.storage.set_aside import files_set_aside
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,6 +122,21 @@ def test_what_cannot_be_deleted_stays_named(tmp_path: Path, monkeypatch: pytest.
             finish_compaction(tmp_path, manifest)
     assert recover_compactions(tmp_path) == 1
     assert list((tmp_path / MANIFEST_FOLDER).iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_file_that_cannot_be_read_is_set_aside_and_the_others_are_merged(spark: SparkSession, tmp_path: Path):
+    rows = trace(2, START_US, clusters=1, edges=1, seconds=20)
+    files = write_files(tmp_path, rows, 2)
+    half = files[0].with_name("half.parquet")
+    half.write_bytes(files[0].read_bytes()[:1500])
+    for path in (*files, half):
+        os.utime(path, (1000, 1000))
+    done = compact.run(spark, tmp_path, 100, retain_days=30_000, now=1100)
+    assert (done["files"], done["rows"]) == (2, len(rows))
+    assert [each.file for each in files_set_aside(tmp_path)] == ["half.parquet"]
+    assert done["set aside"][0].startswith("half.parquet: not Parquet, or damaged")
 
 
 def test_a_lost_row_stops_the_compaction(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

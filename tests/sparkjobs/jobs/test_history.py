@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import FLEET
 from tests.telemetry.rows import row, write_rows
 
+from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.jobs import history
 from plimsoll.sparkjobs.jobs.compact import HOURLY_FOLDER
 from plimsoll.sparkjobs.tables import JobTableError
@@ -84,3 +86,75 @@ def test_the_model_of_a_fleet_is_written_from_compacted_hours(spark: SparkSessio
         "p95": pytest.approx(0.02),
     }  # fmt: skip
     assert one["naiveError"] is not None
+
+
+def mean_by_hour(rows: list[dict[str, Any]]) -> dict[int, float]:
+    """Of the first copies of edges, in plain Python."""
+    first: dict[tuple[str, int], dict[str, Any]] = {}
+    for one in sorted(rows, key=lambda each: (each["received_us"], each["collector"])):
+        first.setdefault((one["broker"], one["seq"]), one)
+    values: dict[int, list[float]] = {}
+    for one in first.values():
+        if one["role"] == "edge":
+            values.setdefault(one["at_us"] // history.HOUR_US, []).append(one["input_utilization"])
+    return {hour: sum(of) / len(of) for hour, of in values.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_only_hours_with_new_files_are_read_and_the_means_are_those_of_all_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With copies of reports in one file, in two files of an hour, and on both sides of an hour's end."""
+    draw = random.Random(4)
+    hours: dict[int, list[dict[str, Any]]] = {}
+    for number in range(40):
+        at_us = MONDAY_HOURS * history.HOUR_US + number * history.HOUR_US // 8 + 1_000_000
+        one = row(f"e{number % 3}", number + 1, at_us, input_utilization=round(draw.random(), 6))
+        hours.setdefault(at_us // history.HOUR_US, []).append(one)
+    third = hours[MONDAY_HOURS + 2]
+    third.append(third[0] | {"collector": "c1", "received_us": third[0]["received_us"] + 5})
+    third.append(third[1] | {"role": "head", "broker": "h"})
+    # Received by two collectors around the end of an hour: the second one, in the next hour, does not count.
+    edge_us = (MONDAY_HOURS + 3) * history.HOUR_US
+    early = row("e9", 1, edge_us - 1_000_000, input_utilization=0.5, received_us=edge_us - 1_000_000)
+    hours[MONDAY_HOURS + 2].append(early)
+    hours[MONDAY_HOURS + 3].append(early | {"at_us": edge_us + 1, "received_us": edge_us + 1, "collector": "c1"})
+    every = [one for rows in hours.values() for one in rows]
+
+    read: list[list[str]] = []
+    reads = telemetry_source.read_files
+
+    def watched(spark: SparkSession, files: list[Path], schema: Any) -> Any:
+        read.append(sorted(path.parent.name for path in files))
+        return reads(spark, files, schema)
+
+    monkeypatch.setattr(telemetry_source, "read_files", watched)
+
+    def stored() -> dict[int, float]:
+        found = history.update_hours(spark, tmp_path, FLEET).collect()
+        return {one["hour"]: one["input_utilization"] for one in found}
+
+    def put(hour: int, name: str, rows: list[dict[str, Any]]) -> None:
+        folder = tmp_path / HOURLY_FOLDER / f"dt=1970-01-05/hr={hour - MONDAY_HOURS:02}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_rows(folder / f"{name}.parquet", LOADS, rows)
+
+    last = MONDAY_HOURS + 4
+    for hour, rows in hours.items():
+        if hour != last:
+            put(hour, "a", rows)
+    known = [one for one in every if one["at_us"] // history.HOUR_US != last]
+    assert stored() == pytest.approx(mean_by_hour(known))
+    assert len(read[-1]) == 4
+    put(last, "a", hours[last])
+    assert stored() == pytest.approx(mean_by_hour(every))
+    assert read[-1] == ["hr=02", "hr=03", "hr=04"]
+    count = len(read)
+    assert stored() == pytest.approx(mean_by_hour(every))
+    assert len(read) == count, "nothing has changed, so nothing is read"
+    late = third[0] | {"collector": "c2", "received_us": third[0]["received_us"] - 9, "input_utilization": 0.9}
+    put(MONDAY_HOURS + 2, "b", [late])
+    assert stored() == pytest.approx(mean_by_hour([*every, late]))
+    shutil.rmtree(tmp_path / HOURLY_FOLDER / "dt=1970-01-05" / "hr=00")
+    assert MONDAY_HOURS not in stored()

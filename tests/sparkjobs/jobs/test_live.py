@@ -19,6 +19,7 @@ from tests.sparkjobs import needs  # noqa: F401  # skips this module by name whe
 from tests.sparkjobs.streaming.test_report_buffer import packed_rows, pointed
 from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, usable, write_files
 
+from plimsoll.sparkjobs.__main__ import main as run_job
 from plimsoll.sparkjobs.jobs import live, oracle
 from plimsoll.sparkjobs.jobs.live import ClusterProcessor, LiveJobSettings, run_query, snapshot_of
 from plimsoll.sparkjobs.launch.local_process import job_environment, live_command
@@ -34,6 +35,7 @@ from plimsoll.telemetry.snapshot import (
     decode_usable,
     encode_snapshot,
 )
+from plimsoll.telemetry.storage.set_aside import files_set_aside
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,6 +117,47 @@ def test_live_equals_the_oracle_in_every_batch_and_counts_every_row(
     assert done.counts.rows_in == third.counts.rows_in + len(more)
     assert done.counts.unaccounted == 0
     assert_equals_oracle(spark, tmp_path, done)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_files_that_cannot_be_read_are_set_aside_and_all_others_are_counted(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    rows = disturbed(3, trace(3, now_us() + 60_000_000, seconds=60))
+    files = write_files(tmp_path, rows, 3)
+    expect(tmp_path, EXPECTED)
+    half = files[0].with_name("c0-0000-half.parquet")
+    half.write_bytes(files[0].read_bytes()[:2000])
+    files[2].with_name("c0-0009-empty.parquet").touch()
+    run_once(spark, tmp_path)
+    last = batches(tmp_path)[-1]
+    assert (last.counts.rows_in, last.counts.unaccounted) == (len(rows), 0)
+    assert [each.file for each in files_set_aside(tmp_path)] == ["c0-0000-half.parquet", "c0-0009-empty.parquet"]
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert str(half) in told[0]
+    assert "not Parquet, or damaged" in told[0]
+    # A later start reads on; the batches named the files that are gone.
+    more = trace(4, now_us(), seconds=20)
+    write_files(tmp_path, more, 1, "more")
+    run_once(spark, tmp_path)
+    assert batches(tmp_path)[-1].counts.rows_in == len(rows) + len(more)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_driver_that_has_lost_its_checkpoint_publishes_and_commits_nothing(spark: SparkSession, tmp_path: Path):
+    write_files(tmp_path, trace(5, now_us(), seconds=20), 1)
+    checkpoint = settings(tmp_path).checkpoint
+    frozen = checkpoints.take_checkpoint(checkpoint, 1)
+    owner = checkpoints.take_checkpoint(checkpoint, 2)
+    with pytest.raises(checkpoints.CheckpointLostError, match="now belongs to another driver"):
+        run_query(spark, settings(tmp_path), available_now=True, check_owner=frozen.check)
+    assert read_latest(tmp_path) is None
+    assert checkpoints.committed_files(checkpoint) == []
+    run_query(spark, settings(tmp_path), available_now=True, check_owner=owner.check)
+    assert len(checkpoints.committed_files(checkpoint)) == 1
 
 
 def wait_for(condition: Callable[[], Any], seconds: float, what: str, process: subprocess.Popen[str]) -> Any:
@@ -326,7 +369,7 @@ def test_the_command_refuses_a_checkpoint_that_is_in_use(tmp_path: Path, capsys:
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
-        assert live.main([str(tmp_path), "--fleet", FLEET]) == 2
+        assert run_job(["live", str(tmp_path), "--fleet", FLEET]) == 2
     finally:
         holder.kill()
         holder.communicate()

@@ -86,13 +86,24 @@ def test_dense_overlaps_equal_exact_overlaps(spark: SparkSession):
     rows = [(f"b{i}", generator.sample(range(60), generator.randint(0, 40))) for i in range(12)]
     sets = spark.createDataFrame([*rows, ("alone", [99]), ("unknown", [1000])], "name STRING, items ARRAY<INT>")
     items = spark.createDataFrame([*RATES.items(), (99, 0.0)], tables.ITEMS)
-    found = {(one["a"], one["b"]): one for one in similarity.dense_overlaps(sets, items).to_pylist()}
+    found = {(one["a"], one["b"]): one for one in similarity.dense_overlaps(sets, items).collect()}
     wanted = {(one["a"], one["b"]): one.asDict() for one in similarity.exact_overlaps(sets, items).collect()}
     assert set(found) == set(wanted)
     for pair, values in wanted.items():
         assert {name: found[pair][name] for name in values} == pytest.approx(values)
     none = similarity.dense_overlaps(sets.limit(0), items)
-    assert (none.num_rows, none.column_names) == (0, similarity.OVERLAP_SCHEMA.names)
+    assert (none.count(), none.columns) == (0, similarity.exact_overlaps(sets, items).columns)
+
+
+def test_equal_sets_have_equal_hashes_and_pairs_agree_as_often_as_they_are_similar(spark: SparkSession):
+    """The least hashes of two sets are equal with the probability of their Jaccard similarity, here 1/3."""
+    sets = [(1, list(range(40))), (2, list(range(39, -1, -1))), (3, list(range(20, 60))), (4, [-5, 2**31 - 1])]
+    frame = spark.createDataFrame(sets, "number INT, items ARRAY<INT>")
+    hashes = {one["number"]: one["h"] for one in frame.select(
+        "number", similarity.min_hashes("items", 200).alias("h")).collect()}  # fmt: skip
+    assert hashes[1] == hashes[2]
+    assert 40 < sum(a == b for a, b in zip(hashes[1], hashes[3], strict=True)) < 95
+    assert all(0 <= value < similarity.HASH_PRIME for value in hashes[4])
 
 
 def test_found_pairs_that_are_not_similar_are_counted(spark: SparkSession):

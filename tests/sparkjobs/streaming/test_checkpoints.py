@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.sparkjobs.streaming.checkpoints import CheckpointBusyError, checkpoint_lock, files_until, run_start_us
+from plimsoll.sparkjobs.job_errors import JobInputError
+from plimsoll.sparkjobs.streaming.checkpoints import (
+    OWNER_FILE,
+    CheckpointBusyError,
+    CheckpointLostError,
+    checkpoint_lock,
+    committed_files,
+    files_until,
+    read_owner,
+    run_start_us,
+    take_checkpoint,
+)
 
 
 def test_a_run_lasts_as_long_as_its_checkpoint(tmp_path: Path):
@@ -40,6 +51,13 @@ def test_the_files_of_batches_are_read_from_the_log_of_the_source_compacted_or_n
     assert files_until(tmp_path, 3) == [Path("/data/a b.parquet"), Path("/data/c.parquet")]
     assert files_until(tmp_path, 4)[-1] == Path("/data/d.parquet")
     assert files_until(tmp_path, 5) == []
+    assert committed_files(tmp_path) == []
+    (tmp_path / "commits").mkdir()
+    for name in ("3", ".3.crc"):
+        (tmp_path / "commits" / name).touch()
+    assert committed_files(tmp_path) == files_until(tmp_path, 3)
+    with pytest.raises(JobInputError, match="has no usable log of batch 9"):
+        files_until(tmp_path, 9)
 
 
 def test_a_second_driver_is_refused_until_the_first_has_ended(tmp_path: Path):
@@ -53,7 +71,8 @@ def test_a_second_driver_is_refused_until_the_first_has_ended(tmp_path: Path):
     try:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(CheckpointBusyError, match="another live job works on"), checkpoint_lock(tmp_path):
+        busy = rf"another live job works on .*process {other.pid} on"
+        with pytest.raises(CheckpointBusyError, match=busy), checkpoint_lock(tmp_path):
             pass
         threading.Timer(0.3, other.kill).start()
         with checkpoint_lock(tmp_path, wait_seconds=60):  # as soon as the other has ended
@@ -63,3 +82,21 @@ def test_a_second_driver_is_refused_until_the_first_has_ended(tmp_path: Path):
         other.communicate()
     with checkpoint_lock(tmp_path):
         pass
+
+
+def test_the_last_to_take_a_checkpoint_owns_it(tmp_path: Path):
+    """Where two nodes do not share locks, or a frozen driver wakes up, only one of the two commits."""
+    first = take_checkpoint(tmp_path, 5)
+    first.check()
+    second = take_checkpoint(tmp_path, 1_700_000_000_000_000)
+    second.check()
+    with pytest.raises(CheckpointLostError, match=r"another driver: process \d+ on .*, since 2023-11-14 22:13:20 UTC"):
+        first.check()
+    owner = read_owner(tmp_path)
+    assert owner is not None
+    assert owner.drivers == 2
+    (tmp_path / OWNER_FILE).unlink()
+    with pytest.raises(CheckpointLostError, match="no driver"):
+        second.check()
+    (tmp_path / OWNER_FILE).write_text("{")
+    take_checkpoint(tmp_path, 5).check()

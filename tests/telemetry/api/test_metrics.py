@@ -11,7 +11,7 @@ from tests.telemetry.test_session_rows import session
 
 from plimsoll.telemetry.api.metrics import CollectorMetrics
 from plimsoll.telemetry.ingest.head_listener import HeadReports
-from plimsoll.telemetry.schema import LATEST
+from plimsoll.telemetry.schema import LATEST, OWNER, SET_ASIDE
 
 
 def read(text: bytes) -> dict[str, float]:
@@ -25,6 +25,10 @@ def test_figures_of_a_collector(tmp_path: Path):
     collector.take_reports(HeadReports("c", [report("e1"), report("e1"), report("e2", schema=3)], 1), NOW_US)
     collector.take_session(session(), NOW_US)
     collector.write()
+    (tmp_path / SET_ASIDE).mkdir()
+    (tmp_path / SET_ASIDE / "a.parquet").touch()
+    (tmp_path / OWNER).parent.mkdir(parents=True)
+    (tmp_path / OWNER).write_text('{"token": "x", "drivers": 3}')
     found = read(metrics.text())
     prefix = "plimsoll_telemetry_"
     rows = {o: found[f'{prefix}rows_total{{outcome="{o}"}}'] for o in ("counted", "duplicate", "late", "invalid")}
@@ -34,6 +38,7 @@ def test_figures_of_a_collector(tmp_path: Path):
     assert found[f"{prefix}rows_written_total"] == 2
     assert found[f"{prefix}files_written_total"] == 2
     assert found[f"{prefix}rows_waiting"] == 0
+    assert (found[f"{prefix}files_set_aside"], found[f"{prefix}live_drivers_total"]) == (1, 3)
     assert found[f'{prefix}sessions_total{{outcome="counted"}}'] == 1
     assert found[f'{prefix}snapshot_usable{{source="spark"}}'] == 0
     assert found[f'{prefix}snapshots_refused_total{{fault="Missing"}}'] == 1

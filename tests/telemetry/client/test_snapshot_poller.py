@@ -20,9 +20,10 @@ from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.config import MonitoredCluster
 from plimsoll.telemetry.http_server import HttpRequest, HttpResponse, HttpServer
 from plimsoll.telemetry.ingest.head_listener import HeadReports
-from plimsoll.telemetry.schema import LATEST
+from plimsoll.telemetry.schema import INCOMING, LATEST, LOADS
 from plimsoll.telemetry.snapshot import SnapshotError, SnapshotRequirements
 from plimsoll.telemetry.storage.folder import TelemetryFolder
+from plimsoll.telemetry.storage.set_aside import set_aside_unreadable
 
 DEAD = ("127.0.0.1", 1)
 
@@ -72,6 +73,16 @@ def test_folds_of_all_collectors_make_one(services: list[CollectorService]):
     assert known.status == {
         "source": "Fold", "reason": "Missing: Spark has written none", "brokersSeen": 4, "brokersExpected": 4,
     }  # fmt: skip
+
+
+def test_files_set_aside_are_in_the_status(services: list[CollectorService], tmp_path: Path):
+    bad = tmp_path / INCOMING / "a.parquet"
+    bad.touch()
+    (found,) = set_aside_unreadable(tmp_path, [bad], LOADS, "live", now_us())
+    known = asked(SnapshotPoller(lambda: [place(each) for each in services], SnapshotRequirements("f")))
+    assert known.set_aside.newest == [found]
+    assert known.status["filesSetAside"] == 1
+    assert known.status["lastSetAside"].startswith("a.parquet: not Parquet, or damaged")
 
 
 def test_a_silent_collector_is_told(services: list[CollectorService]):

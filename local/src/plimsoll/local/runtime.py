@@ -20,6 +20,8 @@ from plimsoll.local.storage.object_store import Object, ObjectMissingError, Obje
 from plimsoll.local.storage.state_files import file_faults, is_write_fault
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
+from plimsoll.local.supervision.collector_processes import TELEMETRY_FOLDER
+from plimsoll.local.supervision.spark_process import kill_leftovers
 from plimsoll.local.supervision.supervisor import Supervisor
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import evacuation, fleet_resources
@@ -137,6 +139,7 @@ def down(folder: FleetFolder, seconds: float = 60.0) -> bool:
     """Stop a fleet and wait until all its processes have exited; False if it did not run. Raises TimeoutError."""
     pid = folder.running_pid()
     if not pid:
+        kill_leftovers(folder.path / TELEMETRY_FOLDER)  # of a supervisor that was killed
         return False
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + seconds

@@ -1,48 +1,69 @@
 """Makes the Spark session of every job: small, in UTC, without a web page, and with a clear error if Spark cannot run.
 
 A job started as `python -m plimsoll.sparkjobs JOB` runs on two cores of this process. Started by `spark-submit`, as in
-a driver pod, it takes master, memory and executors from there.
+a driver pod, it takes master, memory and executors from there. What a user has set is never replaced by a default.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
+import shlex
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from plimsoll.sparkjobs import class_archive
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 
 LOCAL_MASTER: Final = "local[2]"
-BASE_SETTINGS: Final = {
+REQUIRED_SETTINGS: Final = {
+    # Results are correct only with these, whatever the user has set.
     "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # A load report is 74 bytes: two partitions hold an hour of a fleet's reports, and each costs a task per batch.
-    "spark.sql.shuffle.partitions": "2",
-    "spark.default.parallelism": "2",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.stateStore.providerClass":
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    # A broken file is an error, which is dealt with, and not an empty table.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+}  # fmt: skip
+DEFAULT_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Adaptive execution merges small partitions after each shuffle, so a large job gets many and a small one few.
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
     # A batch writes its changes and not all tables of the store. The number of rows in the store is not used.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # Jobs read only Parquet that Plimsoll wrote; a broken file is an error, not an empty table.
-    "spark.sql.files.ignoreCorruptFiles": "false",
-}  # fmt: skip
+}
 LOCAL_SETTINGS: Final = {
     "spark.master": LOCAL_MASTER,
     "spark.driver.memory": "900m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Jobs are small: on two cores the optimising compiler costs more than it saves.
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": local_process.JVM_OPTIONS,
+    # Partitions before adaptive execution merges them: the default of 200 is for hundreds of cores.
+    "spark.sql.shuffle.partitions": "16",
+    # Jobs report failures in one line; Spark would print traces of Java as well.
+    "spark.log.level": "FATAL",
 }
 QUICK_START_SETTINGS: Final = {"spark.driver.extraJavaOptions": local_process.QUICK_START_JVM_OPTIONS}
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+MAKES_ARCHIVE: Final = "-XX:ArchiveClassesAtExit"
+SUBMIT_VARIABLE: Final = "PYSPARK_SUBMIT_ARGS"
+SUBMIT_OPTIONS: Final = {
+    "--master": "spark.master",
+    "--driver-memory": "spark.driver.memory",
+    "--driver-java-options": "spark.driver.extraJavaOptions",
+}
+DEFAULTS_FILE: Final = "spark-defaults.conf"
 
 
 class SparkUnavailableError(RuntimeError):
@@ -54,13 +75,41 @@ def is_submitted(environment: Mapping[str, str] = os.environ) -> bool:
     return "PYSPARK_GATEWAY_PORT" in environment
 
 
-def session_settings(submitted: bool, extra: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a session. Those of `spark-submit` are not replaced by local ones."""
-    return {**BASE_SETTINGS, **({} if submitted else LOCAL_SETTINGS), **extra}
+def user_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What the user has set for a local job: in `spark-defaults.conf` or, stronger, in PYSPARK_SUBMIT_ARGS."""
+    found: dict[str, str] = {}
+    home = environment.get("SPARK_HOME", "")
+    folder = environment.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "")
+    if folder and (path := Path(folder) / DEFAULTS_FILE).is_file():
+        lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+        parts = (re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
+        found |= {part[0]: part[1].strip() for part in parts if len(part) == 2}  # a name and a value
+    words = shlex.split(environment.get(SUBMIT_VARIABLE, ""))
+    for word, value in itertools.pairwise(words):
+        if word in ("--conf", "-c") and "=" in value:
+            name, _, text = value.partition("=")
+            found[name] = text
+        elif word in SUBMIT_OPTIONS:
+            found[SUBMIT_OPTIONS[word]] = value
+    return found
+
+
+def session_settings(given: Mapping[str, str], extra: Mapping[str, str], *, submitted: bool) -> dict[str, str]:
+    """The settings of a session. `given`, what the user has set, replaces defaults, but not what results depend on."""
+    defaults = {**DEFAULT_SETTINGS, **({} if submitted else LOCAL_SETTINGS), **extra}
+    return {**{name: value for name, value in defaults.items() if name not in given}, **REQUIRED_SETTINGS}
+
+
+def submitted_settings() -> dict[str, str]:
+    """What `spark-submit` was given, by options, files and `--conf`. Needs the Java virtual machine that it started."""
+    SparkContext._ensure_initialized()  # pyspark has no other way before a session
+    return dict(SparkConf().getAll())
 
 
 def make_spark_session(name: str, extra: Mapping[str, str] | None = None, *, quick: bool = False) -> SparkSession:
-    """The session of this process. `quick`: a fast start is more important than fast computation.
+    """The session of this process. `extra`: defaults of this job, stronger than those of all jobs.
+
+    `quick`: the job is short, so a fast start is worth more than the optimising compiler. Only for local jobs.
 
     Raises:
         SparkUnavailableError: there is no Java, or a package that Spark needs is missing.
@@ -74,6 +123,11 @@ def make_spark_session(name: str, extra: Mapping[str, str] | None = None, *, qui
     builder = SparkSession.builder.appName(name)
     submitted = is_submitted()
     more = {**(QUICK_START_SETTINGS if quick and not submitted else {}), **(extra or {})}
-    for key, value in session_settings(submitted, more).items():
+    given = submitted_settings() if submitted else user_settings()
+    settings = session_settings(given, more, submitted=submitted)
+    options = settings.get(JAVA_OPTIONS, "")
+    if not submitted and options and MAKES_ARCHIVE not in options:
+        settings[JAVA_OPTIONS] = f"{options} {class_archive.use_options()}".strip()
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

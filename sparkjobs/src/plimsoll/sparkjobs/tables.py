@@ -16,6 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.types import StructType
 
+from plimsoll.sparkjobs.job_errors import JobInputError
+
 SUBSCRIBERS: Final = "subscriber STRING, broker STRING, items ARRAY<INT>"
 """The broker of each subscriber and the items that match its subscriptions, in any order and without duplicates."""
 ITEMS: Final = "item INT, rate DOUBLE"
@@ -24,7 +26,7 @@ BROKERS: Final = "broker STRING, capacity DOUBLE"
 """The load of a broker at utilisation 1, in the unit of the costs of a plan."""
 
 
-class JobTableError(ValueError):
+class JobTableError(JobInputError):
     """A table does not exist, or lacks rows that another one refers to."""
 
 
@@ -44,7 +46,7 @@ def read_table(spark: SparkSession, path: str | Path, columns: str | StructType)
 
     """
     if not Path(path).exists():
-        raise JobTableError(f"there is no table at {path}")
+        raise JobTableError(f"there is no table at {path}: docs/jobs.md says which tables the job reads")
     schema = struct_type(columns) if isinstance(columns, str) else columns
     return spark.read.schema(schema).parquet(str(path))
 

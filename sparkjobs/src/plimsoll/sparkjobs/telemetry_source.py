@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.types import StructType
 
+from plimsoll.sparkjobs.job_errors import JobInputError
 from plimsoll.sparkjobs.tables import struct_type
 from plimsoll.telemetry.metric_statistics import NANO
 from plimsoll.telemetry.schema import (
@@ -87,7 +88,7 @@ def read_expected(folder: Path, fleet: str) -> dict[str, list[str]]:
     """The brokers of each cluster that should send reports; empty if the file does not exist.
 
     Raises:
-        ValueError: the file is of another fleet or schema, or cannot be read.
+        JobInputError: the file is of another fleet or schema, or cannot be read.
 
     """
     path = folder / EXPECTED
@@ -96,7 +97,11 @@ def read_expected(folder: Path, fleet: str) -> dict[str, list[str]]:
     try:
         expected = msgspec.json.decode(path.read_bytes(), type=ExpectedBrokers)
     except msgspec.MsgspecError as error:
-        raise ValueError(f"{path} does not list the expected brokers: {error}") from error
+        raise JobInputError(
+            f"{path} does not list the expected brokers ({error}): delete it, and restart the first collector"
+        ) from error
     if (expected.schema, expected.fleet) != (MAJOR, fleet):
-        raise ValueError(f"{path} is of fleet {expected.fleet}, schema {expected.schema}; expected {fleet}, {MAJOR}")
+        raise JobInputError(
+            f"{path} is of fleet {expected.fleet}, schema {expected.schema}; expected {fleet}, {MAJOR}: check --fleet"
+        )
     return expected.clusters

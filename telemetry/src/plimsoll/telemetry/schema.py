@@ -16,9 +16,17 @@ MAJOR: Final = 1
 """The major version of the tables, of load reports, and of the folders below `raw/` and `agg/`."""
 
 INCOMING: Final = f"raw/v{MAJOR}/incoming"
+HOURLY: Final = f"raw/v{MAJOR}/loads"
+"""Load reports by the hour, as `compact` merges them."""
 SESSIONS: Final = f"raw/v{MAJOR}/sessions"
 EXPECTED: Final = f"raw/v{MAJOR}/expected.json"
 LATEST: Final = f"agg/v{MAJOR}/latest.json"
+SET_ASIDE: Final = f"raw/v{MAJOR}/set-aside"
+"""Files that a job could not read, each with its reason in a file of the same name and `.json`."""
+CHECKPOINT: Final = f"checkpoints/live-v{MAJOR}"
+"""The state of Spark's live job."""
+OWNER: Final = f"{CHECKPOINT}/plimsoll-owner.json"
+"""The driver that may commit batches to that state."""
 
 SKEW_SECONDS: Final = 5.0
 """A broker's clock that is further away from the collector's does not decide when a report was made."""
@@ -228,6 +236,29 @@ def _spark(field: TelemetryColumn) -> str:
         return names[field.type]
     items = ", ".join(f"`{inner.name}`: {_spark(inner)}" for inner in field.type if isinstance(inner, TelemetryColumn))
     return f"ARRAY<STRUCT<{items}>>" if items else "ARRAY<STRING>"
+
+
+class SetAsideFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file set aside. `folder`: the one that it was in, below the root; `by`: the job that could not read it."""
+
+    schema: str = "plimsoll.set-aside/1"
+    file: str
+    folder: str
+    reason: str
+    size_bytes: int
+    at_us: int
+    by: str
+
+
+class SetAsideList(msgspec.Struct, frozen=True):
+    """How many files are set aside, and the newest of them, newest first."""
+
+    count: int
+    newest: list[SetAsideFile]
+
+    def describe(self) -> str:
+        """The newest one and its reason; empty if there is none."""
+        return f"{self.newest[0].file}: {self.newest[0].reason}" if self.newest else ""
 
 
 class ExpectedBrokers(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,8 @@ from plimsoll.telemetry.config import CollectorConfig, MonitoredCluster, encode_
 from plimsoll.telemetry.session_rows import is_over
 from plimsoll.telemetry.snapshot import SnapshotRequirements
 
+TELEMETRY_FOLDER = "telemetry"
+"""Their data, below the folder of the fleet."""
 STOP_SECONDS = 5.0
 """How long a collector may take to write its pending rows."""
 
@@ -53,7 +55,7 @@ class CollectorProcesses:
     @property
     def data(self) -> Path:
         """The folder of their files."""
-        return self._folder.path / "telemetry"
+        return self._folder.path / TELEMETRY_FOLDER
 
     def write_configs(self, brokers: Iterable[SupervisedBroker]) -> None:
         """Take the brokers that run or should run; collectors read them from their configuration files.

@@ -24,6 +24,7 @@ class SparkReconciler:
         self._namespace, self._settings = namespace, settings
         self._applications = SparkApplications(api, namespace)
         self._monitor = LiveJobMonitor()
+        self._set_aside = 0
 
     async def reconcile(
         self, resources: Resources, observed: ObservedObjects, known: PollResult | None
@@ -40,6 +41,15 @@ class SparkReconciler:
                 wanted, live_name(resources.fleet.name)
             )
         return self._monitor.restart_step(resources, observed, known, time())
+
+    def files_set_aside(self, known: PollResult | None) -> str:
+        """What an event has to say of files that were set aside since the last call; empty if there are none."""
+        if known is None or known.chosen is None:
+            return ""
+        before, self._set_aside = self._set_aside, known.set_aside.count
+        if known.set_aside.count <= before:
+            return ""
+        return f"files set aside: {known.set_aside.count}; the newest is {known.set_aside.describe()}"
 
     def status(self, resources: Resources, observed: ObservedObjects, known: PollResult | None) -> LiveJobStatus | None:
         """Status and condition of the live job; None if the fleet has none."""

@@ -200,6 +200,9 @@ class FleetReconciler:
             await self._executor.perform(restart)
             fleet = observed.get("BrokerFleet", desired.fleet)
             await self._client.emit_event(fleet, "Warning", "SparkRestarting", restart.reason)
+        told, fleet = self._spark.files_set_aside(self._collectors.known), observed.get("BrokerFleet", desired.fleet)
+        if told and fleet is not None:
+            await self._client.emit_event(fleet, "Warning", "SparkFileSetAside", told)
 
     async def _finish_removals(self, observed: ObservedObjects, desired: DesiredFleet) -> None:
         """Let edges leave and give up lost pods even while the spec is invalid: both would block deletions for good."""

@@ -110,7 +110,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("output", type=Path, help="file for the table, as JSON")
     parser.add_argument("--fleet", required=True, help="name of the fleet")
     asked = parser.parse_args(arguments)
-    with make_spark_session("plimsoll-accuracy") as spark:
+    with make_spark_session("plimsoll-accuracy", quick=True) as spark:
         run(spark, asked.root, asked.fleet, asked.output)
     return 0
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
-from plimsoll.core.verify.oracle import FilterTable
+from plimsoll.core.verify.oracle import FilterKey, filter_key, holds
 from plimsoll.sparkjobs import audit_tables, tables
 from plimsoll.sparkjobs.spark_session import make_spark_session
 
@@ -28,6 +29,8 @@ SUBSCRIBER_KEY: Final = ["subscriber", "incarnation"]
 PUBLICATION_KEY: Final = ["publisher", "publisher_incarnation", "seq"]
 DELIVERY_KEY: Final = [*SUBSCRIBER_KEY, *PUBLICATION_KEY]
 ORIGIN_COLUMNS: Final = ["head", "head_epoch"]
+ABSENT: Final = -1
+"""The code of an attribute that a publication does not have."""
 MATCH_COLUMNS: Final = "publisher STRING, publisher_incarnation BIGINT, seq BIGINT, predicates STRING"
 
 
@@ -39,23 +42,70 @@ def matching_publications(accepted: DataFrame, subscriptions: DataFrame) -> Data
 
 
 def filter_matcher(predicates: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Matches batches of publications by the audit's oracle, which uses only the definition of the operators."""
+    """Matches batches of publications by columns, with the audit's oracle: it uses only the operators' definition."""
     schema = audit_tables.arrow_schema(MATCH_COLUMNS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        filters = FilterTable()
-        texts: dict[int, list[str]] = {}
-        for text in predicates:  # different texts may be the same filter
-            texts.setdefault(filters.number(msgspec.json.decode(text)), []).append(text)
+        filters = [(text, filter_key(msgspec.json.decode(text))) for text in predicates]
         for batch in batches:
-            found: list[dict[str, Any]] = []
-            for row in batch.to_pylist():
-                attributes = msgspec.json.decode(row.pop("attributes"))
-                for number in filters.matching(attributes):
-                    found.extend({**row, "predicates": text} for text in texts[number])
-            yield pa.RecordBatch.from_pylist(found, schema)
+            columns = AttributeColumns.of(batch.column("attributes").to_pylist())
+            matched = [(columns.matching(rule), text) for text, rule in filters]
+            rows = np.concatenate([rows for rows, _ in matched]) if matched else np.empty(0, np.int64)
+            texts = pa.array([text for _, text in matched], pa.string())
+            which = np.repeat(np.arange(len(matched)), [len(rows) for rows, _ in matched])
+            keys = batch.select(schema.names[:-1]).take(pa.array(rows))
+            yield pa.RecordBatch.from_arrays([*keys.columns, texts.take(pa.array(which))], schema=schema)
 
     return match
+
+
+class AttributeColumns:
+    """The attributes of a batch of publications: for each name its distinct values, and their rows.
+
+    A predicate is evaluated once for each distinct value of its attribute, and not for each publication.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: dict[str, list[Any]] = {}
+        self._codes: dict[str, np.ndarray[Any, np.dtype[np.int32]]] = {}
+        self._found: dict[str, np.ndarray[Any, np.dtype[np.bool_]]] = {}
+
+    @classmethod
+    def of(cls, attributes: Sequence[str]) -> AttributeColumns:
+        """From the attributes of each publication as JSON."""
+        columns = cls(len(attributes))
+        numbers: dict[str, dict[tuple[type, Any], int]] = {}
+        decoded = msgspec.json.decode(f"[{','.join(attributes)}]")
+        for row, one in enumerate(decoded):
+            for name, value in one.items():
+                if name not in numbers:
+                    numbers[name] = {}
+                    columns._codes[name] = np.full(columns._size, ABSENT, dtype=np.int32)
+                known = numbers[name]
+                columns._codes[name][row] = known.setdefault((type(value), value), len(known))
+        columns._values = {name: [value for _, value in known] for name, known in numbers.items()}
+        return columns
+
+    def matching(self, rule: FilterKey) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The rows of the publications that match every predicate, ascending."""
+        rows: np.ndarray[Any, np.dtype[np.int64]] = np.arange(self._size, dtype=np.int64)
+        for predicate in sorted(rule, key=lambda each: each[1] != "="):  # an equality leaves the fewest
+            if not len(rows):
+                break
+            rows = rows[self._holds(*predicate)[rows]]
+        return rows
+
+    def _holds(self, name: str, operator: str, wanted: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        key = repr((name, operator, wanted))  # 1, 1.0 and True are equal, and different constants
+        if key not in self._found:
+            if name not in self._codes:
+                self._found[key] = np.zeros(self._size, dtype=np.bool_)
+            else:
+                of_values = [holds(operator, value, wanted) for value in self._values[name]]
+                # The last place is that of publications without the attribute.
+                self._found[key] = np.array([*of_values, False], dtype=np.bool_)[self._codes[name]]
+        return self._found[key]
 
 
 def due_deliveries(accepted: DataFrame, subscriptions: DataFrame, matched: DataFrame) -> DataFrame:

@@ -22,17 +22,19 @@ from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs.job_errors import JobInputError, is_spark_error
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.tables import write_json
-from plimsoll.telemetry.schema import INCOMING, MAJOR
+from plimsoll.telemetry.schema import HOURLY, INCOMING, LOADS, MAJOR, SetAsideFile
+from plimsoll.telemetry.storage.set_aside import set_aside_unreadable
 
-HOURLY_FOLDER: Final = f"raw/v{MAJOR}/loads"
+HOURLY_FOLDER: Final = HOURLY
 MANIFEST_FOLDER: Final = f"raw/v{MAJOR}/compactions"
 FILES_AT_MOST: Final = 20_000
 """Files for one run; the next one takes the others."""
 
 
-class CompactionError(RuntimeError):
+class CompactionError(JobInputError):
     """Rows or files were lost; no source has been deleted."""
 
 
@@ -69,7 +71,8 @@ def compact(spark: SparkSession, root: Path, files: Sequence[Path], name: str) -
     staging = _staging(root, name)
     loads = telemetry_source.read_files(spark, files, telemetry_source.loads_schema())
     rows = loads.count()
-    parts = with_hour_columns(loads).repartition("dt", "hr").sortWithinPartitions("at_us")
+    # In the order in which the writer needs them, so that it does not sort them again.
+    parts = with_hour_columns(loads).repartition("dt", "hr").sortWithinPartitions("dt", "hr", "at_us")
     parts.write.option("compression", "zstd").partitionBy("dt", "hr").mode("overwrite").parquet(str(staging))
     written = spark.read.schema(telemetry_source.loads_schema()).parquet(str(staging)).count()
     if written != rows:
@@ -137,12 +140,26 @@ def expire_days(root: Path, before: str) -> list[str]:
 
 
 def run(spark: SparkSession, root: Path, older_than_seconds: float, retain_days: int, now: float) -> dict[str, Any]:
-    """Finish earlier compactions, run one, and delete expired days."""
+    """Finish earlier compactions, run one, and delete expired days. Files that cannot be read are set aside."""
     recovered = recover_compactions(root)
     files = settled_files(root, older_than_seconds, now)
-    rows = compact(spark, root, files, f"c{time.time_ns() // 1000:016}")
+    name = f"c{time.time_ns() // 1000:016}"
+    set_aside: list[SetAsideFile] = []
+    try:
+        rows = compact(spark, root, files, name)
+    except Exception as error:
+        if not is_spark_error(error):
+            raise
+        set_aside = set_aside_unreadable(root, files, LOADS, "compact", time.time_ns() // 1000)
+        if not set_aside:
+            raise
+        files = [path for path in files if path.exists()]
+        rows = compact(spark, root, files, name)
     day = time.strftime("%Y-%m-%d", time.gmtime(now - retain_days * 86_400))
-    return {"recovered": recovered, "files": len(files), "rows": rows, "expired": expire_days(root, day)}
+    done: dict[str, Any] = {"recovered": recovered, "files": len(files), "rows": rows}
+    if set_aside:
+        done["set aside"] = [f"{each.file}: {each.reason}" for each in set_aside]
+    return {**done, "expired": expire_days(root, day)}
 
 
 def main(arguments: Sequence[str]) -> int:

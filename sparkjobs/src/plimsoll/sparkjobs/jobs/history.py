@@ -4,6 +4,9 @@ The series has one value per cluster, metric and hour: the mean over the cluster
 hour of the week (of the day, with less than two weeks of history) plus the trend. Its error is measured on the last
 day, with a forecast made without that day. The error of the naive forecast, which repeats the value of the last hour,
 is reported beside it: a forecast that is not better than that is not worth using.
+
+The means of hours are stored with the names of the files that they are from (`stored_hours`), so that a run reads only
+hours with new files and those beside them.
 """
 
 from __future__ import annotations
@@ -18,8 +21,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
-from plimsoll.core.printable import printable_lines
-from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs import stored_hours, telemetry_source
 from plimsoll.sparkjobs.jobs import oracle
 from plimsoll.sparkjobs.jobs.compact import HOURLY_FOLDER
 from plimsoll.sparkjobs.spark_session import make_spark_session
@@ -33,16 +35,27 @@ TWO_WEEKS_HOURS: Final = 14 * 24
 MODEL_FOLDER: Final = f"model/v{MAJOR}"
 
 
+def hourly_table(points: DataFrame) -> DataFrame:
+    """cluster, hour (hours since 1970), METRICS: the means over the reports of edges in that hour."""
+    hour = F.expr(f"at_us div {HOUR_US}").alias("hour")
+    return oracle.first_copies(points).where("role = 'edge'").groupBy("cluster", hour).agg(*means_of(METRICS, NANO))
+
+
+def means_of(names: Sequence[str], unit: int = 1) -> list[Column]:
+    """The mean of each column, which has no nulls, divided by the unit: one count for all, and not one for each."""
+    n = F.count(F.lit(1))
+    return [(F.sum(F.col(name).cast("double")) / n / unit).alias(name) for name in names]
+
+
+def hourly_series(table: DataFrame) -> DataFrame:
+    """cluster, metric, hour, value: the same with a row for each metric."""
+    columns = table.select("cluster", "hour", *METRICS)
+    return columns.unpivot(["cluster", "hour"], list(METRICS), "metric", "value").where("value is not null")
+
+
 def hourly_means(points: DataFrame) -> DataFrame:
     """cluster, metric, hour (hours since 1970), value: the mean over the reports of edges in that hour."""
-    metrics = F.array(*(F.struct(F.lit(name).alias("metric"), F.col(name).alias("nano")) for name in METRICS))
-    return (
-        oracle.first_copies(points)
-        .where("role = 'edge'")
-        .select("cluster", F.expr(f"at_us div {HOUR_US}").alias("hour"), F.explode(metrics).alias("one"))
-        .groupBy("cluster", "one.metric", "hour")
-        .agg((F.avg("one.nano") / NANO).alias("value"))
-    )
+    return hourly_series(hourly_table(points))
 
 
 def baselines(series: DataFrame) -> DataFrame:
@@ -136,21 +149,45 @@ def forecast_errors(series: DataFrame, held_back_hours: int = HELD_BACK_HOURS) -
     )
 
 
-def run(spark: SparkSession, root: Path, fleet: str, day: str) -> dict[str, Any]:
-    """Read the compacted hours; write baselines, forecasts and their errors to `model/v1/<day>.json`.
+def update_hours(spark: SparkSession, root: Path, fleet: str) -> DataFrame:
+    """The means of all compacted hours. Only hours whose files have changed since the last run are computed.
 
     Raises:
         JobTableError: there are no compacted hours yet.
 
     """
-    files = sorted((root / HOURLY_FOLDER).rglob("*.parquet"))
+    files = stored_hours.compacted_files(root)
     if not files:
         raise JobTableError(f"there is no history below {root / HOURLY_FOLDER}: run `compact` first")
-    series = hourly_means(
-        telemetry_source.report_points(
-            telemetry_source.read_files(spark, files, telemetry_source.loads_schema()), fleet
-        )
-    ).cache()
+    known = stored_hours.read_watermark(root, fleet)
+    changes = stored_hours.hours_to_compute(files, known)
+    stored = stored_hours.read_hours(spark, root, known)
+    if changes is None:  # nothing is known, or a file is in no hour
+        table = _computed(spark, fleet, [path for paths in files.values() for path in paths])
+    else:
+        kept = stored.where(F.col("hour").isin(sorted(changes.kept))) if changes.kept else stored.limit(0)
+        table = kept
+        if changes.computed:
+            fresh = _computed(spark, fleet, changes.files)
+            table = kept.unionByName(fresh.where(F.col("hour").isin(sorted(changes.computed))))
+        elif changes.kept == changes.known:
+            return stored
+    return stored_hours.write_hours(spark, root, fleet, files, table)
+
+
+def _computed(spark: SparkSession, fleet: str, files: Sequence[Path]) -> DataFrame:
+    loads = telemetry_source.read_files(spark, files, telemetry_source.loads_schema())
+    return hourly_table(telemetry_source.report_points(loads, fleet))
+
+
+def run(spark: SparkSession, root: Path, fleet: str, day: str) -> dict[str, Any]:
+    """Bring the means of all hours up to date; write baselines, forecasts and their errors to `model/v1/<day>.json`.
+
+    Raises:
+        JobTableError: there are no compacted hours yet.
+
+    """
+    series = hourly_series(update_hours(spark, root, fleet)).cache()
     lines, seasons = fit_trends(series)
     measured = {(row["cluster"], row["metric"]): row for row in forecast_errors(series).collect()}
     found: dict[str, Any] = {"schema": "plimsoll.model/1", "fleet": fleet, "day": day, "clusters": {}}
@@ -180,12 +217,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("root", type=Path, help="folder that has raw/")
     parser.add_argument("--fleet", required=True, help="name of the fleet")
     asked = parser.parse_args(arguments)
-    try:
-        with make_spark_session("plimsoll-history") as spark:
-            run(spark, asked.root, asked.fleet, time.strftime("%Y-%m-%d", time.gmtime()))
-    except JobTableError as error:
-        sys.stderr.write(printable_lines(f"{error}\n"))
-        return 2
+    with make_spark_session("plimsoll-history") as spark:
+        run(spark, asked.root, asked.fleet, time.strftime("%Y-%m-%d", time.gmtime()))
     return 0
 
 

@@ -30,19 +30,27 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs.launch.spec import LEAST_PARTITIONS
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.streaming import block_encoder, checkpoints
 from plimsoll.sparkjobs.streaming.report_buffer import HORIZON_US, SLICE_US, ClusterSummary, ReportBuffer
 from plimsoll.sparkjobs.streaming.snapshot_files import publish_snapshot
 from plimsoll.sparkjobs.tables import struct_type
 from plimsoll.telemetry.fold import SnapshotHeader, assemble_snapshot
-from plimsoll.telemetry.schema import INCOMING
+from plimsoll.telemetry.schema import CHECKPOINT, INCOMING, LOADS, SET_ASIDE
 from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, ClusterSnapshot, ReportCounts, TelemetrySnapshot
+from plimsoll.telemetry.storage.set_aside import set_aside_unreadable
+
+CheckOwner = Callable[[], None]
+"""Raises CheckpointLostError if another driver owns the checkpoint."""
 
 TTL_MS: Final = 600_000
 """Spark drops slices that have not changed for this long, in case pruning has missed them."""
 FILES_AT_MOST: Final = 600
 START_ATTEMPTS: Final = 5
+LIVE_SETTINGS: Final = {"spark.sql.shuffle.partitions": str(LEAST_PARTITIONS)}
+"""A new checkpoint gets so many partitions of its state, and keeps them, unless the user or a launcher sets another
+number. Adaptive execution does not change them, and each costs a task in every batch."""
 WORKER_START_TIMEOUT: Final = "Python worker failed to connect back"
 COUNTS: Final = ("rows_in", "counted", "duplicate", "late", "invalid")
 COUNTS_DDL: Final = ", ".join(f"{name} BIGINT" for name in COUNTS)
@@ -62,7 +70,7 @@ class LiveJobSettings:
 
     @property
     def checkpoint(self) -> Path:
-        return self.root / "checkpoints" / "live-v1"
+        return self.root / CHECKPOINT
 
 
 class ClusterProcessor(StatefulProcessor):
@@ -174,11 +182,18 @@ def _cluster(seen: ClusterSummary, expected: Sequence[str]) -> ClusterSnapshot:
     )
 
 
-def snapshot_writer(settings: LiveJobSettings, run_us: int) -> Callable[[DataFrame, int], None]:
+def owned_by_anyone() -> None:
+    """For a checkpoint that no other driver can have."""
+
+
+def snapshot_writer(
+    settings: LiveJobSettings, run_us: int, check_owner: CheckOwner = owned_by_anyone
+) -> Callable[[DataFrame, int], None]:
     """Publishes the snapshot of each batch. A batch that is run twice publishes the same."""
 
     def write(frame: DataFrame, batch: int) -> None:
         rows = frame.collect()
+        check_owner()
         if not rows:
             return  # no cluster has sent a report yet
         expected = telemetry_source.read_expected(settings.root, settings.fleet)
@@ -188,7 +203,13 @@ def snapshot_writer(settings: LiveJobSettings, run_us: int) -> Callable[[DataFra
     return write
 
 
-def start_query(spark: SparkSession, settings: LiveJobSettings, *, available_now: bool = False) -> StreamingQuery:
+def start_query(
+    spark: SparkSession,
+    settings: LiveJobSettings,
+    *,
+    available_now: bool = False,
+    check_owner: CheckOwner = owned_by_anyone,
+) -> StreamingQuery:
     """Start the query. With `available_now` it ends when all existing files have been read."""
     # Batches without new files emit the clusters, too. With `available_now` they would keep the query from ending.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(not available_now).lower())
@@ -197,6 +218,8 @@ def start_query(spark: SparkSession, settings: LiveJobSettings, *, available_now
     loads = (
         spark.readStream.schema(telemetry_source.loads_schema())
         .option("maxFilesPerTrigger", settings.files_per_batch)
+        # A batch that has failed is run again with the same files, but for those that were set aside meanwhile.
+        .option("ignoreMissingFiles", "true")
         .parquet(str(folder))
     )
     points = telemetry_source.report_points(loads, settings.fleet)
@@ -206,31 +229,55 @@ def start_query(spark: SparkSession, settings: LiveJobSettings, *, available_now
         .writeStream.outputMode("update")
         .queryName(f"live-{settings.fleet}")
         .option("checkpointLocation", str(settings.checkpoint))
-        .foreachBatch(snapshot_writer(settings, run_us))
+        .foreachBatch(snapshot_writer(settings, run_us, check_owner))
     )
     if available_now:
         return stream.trigger(availableNow=True).start()
     return stream.trigger(processingTime=f"{round(settings.trigger_seconds * 1000)} milliseconds").start()
 
 
-def run_query(spark: SparkSession, settings: LiveJobSettings, *, available_now: bool = False) -> None:
+def run_query(
+    spark: SparkSession,
+    settings: LiveJobSettings,
+    *,
+    available_now: bool = False,
+    check_owner: CheckOwner = owned_by_anyone,
+) -> None:
     """Run the query to its end.
 
     When a query starts, Spark gives a Python worker ten seconds to connect, however busy the machine is. A query that
-    failed only for that reason is restarted a few times.
+    failed only for that reason is restarted a few times. A query that failed for files that cannot be read is restarted
+    without them.
 
     Raises:
+        CheckpointLostError: another driver has taken the checkpoint over.
         StreamingQueryException: the query has failed.
 
     """
-    for attempt in range(START_ATTEMPTS):
+    attempt = 1
+    while True:
         try:
-            start_query(spark, settings, available_now=available_now).awaitTermination()
+            start_query(spark, settings, available_now=available_now, check_owner=check_owner).awaitTermination()
         except StreamingQueryException as error:
-            if WORKER_START_TIMEOUT not in str(error) or attempt == START_ATTEMPTS - 1:
+            check_owner()
+            if set_bad_files_aside(settings):
+                continue
+            if WORKER_START_TIMEOUT not in str(error) or attempt == START_ATTEMPTS:
                 raise
+            attempt += 1
         else:
             return
+
+
+def set_bad_files_aside(settings: LiveJobSettings) -> bool:
+    """Set those new files aside that cannot be read, and say so; whether there were any."""
+    read = set(checkpoints.committed_files(settings.checkpoint))
+    files = [path for path in telemetry_source.finished_files(settings.root / INCOMING) if path.resolve() not in read]
+    found = set_aside_unreadable(settings.root, files, LOADS, "live", time.time_ns() // 1000)
+    for each in found:
+        line = f"{settings.root / each.folder / each.file} was set aside in {SET_ASIDE}: {each.reason}"
+        sys.stderr.write(printable_lines(f"live: {line}\n"))
+    return bool(found)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -247,13 +294,10 @@ def main(arguments: Sequence[str]) -> int:
     settings = LiveJobSettings(asked.root, asked.fleet, asked.trigger, asked.lag)
     name = f"plimsoll-live-{asked.fleet}"
     # A driver that may have to wait makes its session first, so that it can start as soon as the lock is free.
-    early = make_spark_session(name, quick=True) if asked.wait else None
-    try:
-        with checkpoints.checkpoint_lock(settings.checkpoint, asked.wait):
-            run_query(early or make_spark_session(name, quick=True), settings, available_now=asked.available_now)
-    except checkpoints.CheckpointBusyError as error:
-        sys.stderr.write(printable_lines(f"{error}\n"))
-        return 2
+    early = make_spark_session(name, LIVE_SETTINGS) if asked.wait else None
+    with checkpoints.checkpoint_lock(settings.checkpoint, asked.wait) as claim:
+        session = early or make_spark_session(name, LIVE_SETTINGS)
+        run_query(session, settings, available_now=asked.available_now, check_owner=claim.check)
     return 0
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs.job_errors import JobInputError
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.streaming import checkpoints
 from plimsoll.sparkjobs.streaming.report_buffer import rank_candidates
@@ -32,60 +33,85 @@ from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, ClusterSn
 HORIZON_SECONDS: Final = max(*WINDOWS_SECONDS, SEEN_SECONDS)
 
 
+KEY: Final = ("cluster", "broker", "epoch", "seq")
+FEW_SUSPECTS: Final = 1_000_000
+"""Up to so many hashes are sent to every executor, 8 MB; with more of them all rows are sorted."""
+
+
 def first_copies(points: DataFrame) -> DataFrame:
-    """The valid points, without copies: of each key the one received first."""
-    key = Window.partitionBy("cluster", "broker", "epoch", "seq").orderBy("received_us", "collector")
-    return points.where("valid").withColumn("_copy", F.row_number().over(key)).where("_copy = 1").drop("_copy", "valid")
+    """The valid points, without copies: of each key the one received first.
+
+    Few rows have copies. A hash of the key finds those that may: this moves eight bytes of a row instead of all of it,
+    and only they are sorted. It runs a job of Spark to count them.
+    """
+    valid = points.where("valid").drop("valid").withColumn("_key", F.xxhash64(*KEY))
+    hashes = points.select(F.xxhash64(*KEY).alias("_key")).groupBy("_key").agg(F.count(F.lit(1)).alias("_rows"))
+    suspects = hashes.where("_rows > 1").select("_key").cache()
+    count = suspects.limit(FEW_SUSPECTS + 1).count()
+    if count == 0:
+        return valid.drop("_key")
+    if count > FEW_SUSPECTS:
+        return _sorted_copies(valid).drop("_key")
+    few = F.broadcast(suspects)
+    alone = valid.join(few, "_key", "left_anti")
+    return alone.unionByName(_sorted_copies(valid.join(few, "_key", "left_semi"))).drop("_key")
 
 
-def long_form(rows: DataFrame, end_us: int) -> DataFrame:
-    """cluster, seconds, broker, metric, value: a row for each window and metric of each point of an edge."""
+def _sorted_copies(rows: DataFrame) -> DataFrame:
+    key = Window.partitionBy(*KEY).orderBy("received_us", "collector")
+    return rows.withColumn("_copy", F.row_number().over(key)).where("_copy = 1").drop("_copy")
+
+
+def window_rows(rows: DataFrame, end_us: int) -> DataFrame:
+    """The rows of edges, once for each window that contains them, with its length in `seconds`.
+
+    The windows are nested, so three of them have a quarter more rows than the longest.
+    """
     windows = F.filter(
         F.array(*(F.lit(seconds) for seconds in WINDOWS_SECONDS)),
         lambda seconds: F.col("at_us") > F.lit(end_us) - seconds * 1_000_000,
     )
-    metrics = F.array(*(F.struct(F.lit(name).alias("metric"), F.col(name).alias("value")) for name in METRICS))
     return (
         rows.where((F.col("role") == "edge") & (F.col("at_us") <= end_us))
         .withColumn("seconds", F.explode(windows))
-        .select("cluster", "seconds", "broker", F.explode(metrics).alias("one"))
-        .select("cluster", "seconds", "broker", "one.metric", "one.value")
+        .select("cluster", "seconds", "broker", *METRICS)
     )
 
 
-def metric_sums(long: DataFrame) -> DataFrame:
-    """cluster, seconds, metric, n, total, three parts of the sum of squares, largest, and the percentiles by rank.
+def metric_sums(windows: DataFrame) -> DataFrame:
+    """cluster, seconds, n, and a structure for each metric: total, three parts of the sum of squares, largest, and the
+    percentiles by rank.
 
     A square has up to 38 digits, so their sum would overflow a decimal: with v = h x 10^9 + l it is computed in parts.
     """
-    parts = long.withColumn("h", F.expr("value div 1000000000").cast("decimal(20,0)")).withColumn(
-        "l", F.expr("value % 1000000000").cast("decimal(20,0)")
-    )
-    ordered = F.array_sort(F.collect_list("value"))
+    figures = [column for name in METRICS for column in _metric_figures(name)]
+    grouped = windows.groupBy("cluster", "seconds").agg(F.count(F.lit(1)).alias("n"), *figures)
+    return grouped.select("cluster", "seconds", "n", *(_with_percentiles(name).alias(name) for name in METRICS))
+
+
+def _metric_figures(name: str) -> Iterator[Column]:
+    high = f"cast({name} div 1000000000 as decimal(20,0))"
+    low = f"cast({name} % 1000000000 as decimal(20,0))"
+    yield F.sum(F.expr(f"cast({name} as decimal(20,0))")).alias(f"{name}_total")
+    for part, (one, other) in {"hh": (high, high), "hl": (high, low), "ll": (low, low)}.items():
+        yield F.sum(F.expr(f"cast({one} * {other} as decimal(27,0))")).alias(f"{name}_{part}")
+    yield F.max(name).alias(f"{name}_largest")
+    yield F.array_sort(F.collect_list(name)).alias(f"{name}_ordered")
+
+
+def _with_percentiles(name: str) -> Column:
     percentiles = [
-        F.element_at(F.col("ordered"), F.expr(f"cast((n * {percent} + 99) div 100 as int)")).alias(f"p{percent}")
+        F.element_at(f"{name}_ordered", F.expr(f"cast((n * {percent} + 99) div 100 as int)")).alias(f"p{percent}")
         for percent in PERCENTILES
     ]
-    return (
-        parts.groupBy("cluster", "seconds", "metric")
-        .agg(
-            F.count("value").alias("n"),
-            F.sum(F.col("value").cast("decimal(20,0)")).alias("total"),
-            F.sum(F.expr("h * h").cast("decimal(27,0)")).alias("hh"),
-            F.sum(F.expr("h * l").cast("decimal(27,0)")).alias("hl"),
-            F.sum(F.expr("l * l").cast("decimal(27,0)")).alias("ll"),
-            F.max("value").alias("largest"),
-            ordered.alias("ordered"),
-        )
-        .select("cluster", "seconds", "metric", "n", "total", "hh", "hl", "ll", "largest", *percentiles)
-    )
+    sums = [F.col(f"{name}_{part}").alias(part) for part in ("total", "hh", "hl", "ll", "largest")]
+    return F.struct(*sums, *percentiles)
 
 
-def broker_sums(long: DataFrame) -> DataFrame:
-    """cluster, seconds, broker, metric, n, total."""
-    return long.groupBy("cluster", "seconds", "broker", "metric").agg(
-        F.count("value").alias("n"), F.sum(F.col("value").cast("decimal(20,0)")).alias("total")
-    )
+def broker_sums(windows: DataFrame) -> DataFrame:
+    """cluster, seconds, broker, n, and the total of each metric."""
+    totals = [F.sum(F.col(name).cast("decimal(20,0)")).alias(name) for name in METRICS]
+    return windows.groupBy("cluster", "seconds", "broker").agg(F.count(F.lit(1)).alias("n"), *totals)
 
 
 def broker_states(rows: DataFrame, end_us: int) -> DataFrame:
@@ -102,44 +128,45 @@ def compute_clusters(
     points: DataFrame, expected: Mapping[str, Sequence[str]], end_us: int
 ) -> dict[str, ClusterSnapshot]:
     """Every cluster at `end_us`, from points in any order, with copies."""
-    rows = first_copies(points).cache()
-    long = long_form(rows, end_us).cache()
+    rows = first_copies(points).where(F.col("at_us") > end_us - HORIZON_SECONDS * 1_000_000).cache()
+    windows = window_rows(rows, end_us)
     try:
+        # A row for each broker and each cluster, as in the snapshot that is made of them; none for a report.
         states, metrics, brokers = (
             list(frame.toLocalIterator())
-            for frame in (broker_states(rows, end_us), metric_sums(long), broker_sums(long))
+            for frame in (broker_states(rows, end_us), metric_sums(windows), broker_sums(windows))
         )
     finally:
-        long.unpersist()
         rows.unpersist()
     named = {row["cluster"] for row in states} | set(expected)
-    windows = _windows(metrics, brokers)
-    return {name: _cluster(name, expected.get(name, ()), states, windows) for name in sorted(named)}
+    found = _windows(metrics, brokers)
+    return {name: _cluster(name, expected.get(name, ()), states, found) for name in sorted(named)}
 
 
 def _windows(metrics: list[Row], brokers: list[Row]) -> dict[tuple[str, int], snapshots.LoadWindow]:
-    means: dict[tuple[str, int, str], dict[str, tuple[int, int]]] = {}
+    of_brokers: dict[tuple[str, int], list[Row]] = {}
     for row in brokers:
-        place = (row["cluster"], row["seconds"], row["metric"])
-        means.setdefault(place, {})[row["broker"]] = (int(row["total"]), row["n"])
-    figures: dict[tuple[str, int], dict[str, MetricStatistics]] = {}
-    for row in metrics:
-        squares = int(row["hh"]) * NANO**2 + 2 * int(row["hl"]) * NANO + int(row["ll"])
-        percentiles = (row["p50"], row["p95"], row["p99"])
-        of_brokers = list(means[row["cluster"], row["seconds"], row["metric"]].values())
-        made = statistics_from_sums(row["n"], int(row["total"]), squares, row["largest"], percentiles, of_brokers)
-        figures.setdefault((row["cluster"], row["seconds"]), {})[row["metric"]] = made
-    found = {}
-    for (cluster, seconds), of_metrics in figures.items():
-        inputs, outputs = (means[cluster, seconds, name] for name in ("input_utilization", "output_utilization"))
-        loads = {name: max(inputs[name][0], outputs[name][0]) / (n * NANO) for name, (_, n) in inputs.items()}
-        over, under = rank_candidates(loads)
-        n = next(iter(of_metrics.values())).n
-        metrics_in_order = {name: of_metrics[name] for name in METRICS}
-        found[cluster, seconds] = snapshots.LoadWindow(
-            n=n, brokers=len(loads), metrics=metrics_in_order, over=over, under=under
-        )
-    return found
+        of_brokers.setdefault((row["cluster"], row["seconds"]), []).append(row)
+    return {
+        (row["cluster"], row["seconds"]): _window(row, of_brokers[row["cluster"], row["seconds"]]) for row in metrics
+    }
+
+
+def _window(row: Row, brokers: Sequence[Row]) -> snapshots.LoadWindow:
+    loads = {
+        each["broker"]: max(int(each["input_utilization"]), int(each["output_utilization"])) / (each["n"] * NANO)
+        for each in brokers
+    }
+    over, under = rank_candidates(loads)
+    metrics = {name: _statistics(row["n"], row[name], [(int(one[name]), one["n"]) for one in brokers])
+               for name in METRICS}  # fmt: skip
+    return snapshots.LoadWindow(n=row["n"], brokers=len(loads), metrics=metrics, over=over, under=under)
+
+
+def _statistics(n: int, sums: Row, of_brokers: Sequence[tuple[int, int]]) -> MetricStatistics:
+    squares = int(sums["hh"]) * NANO**2 + 2 * int(sums["hl"]) * NANO + int(sums["ll"])
+    percentiles = (sums["p50"], sums["p95"], sums["p99"])
+    return statistics_from_sums(n, int(sums["total"]), squares, sums["largest"], percentiles, of_brokers)
 
 
 def _cluster(
@@ -204,6 +231,15 @@ def compute_snapshot(
     )
 
 
+def _published(path: Path) -> TelemetrySnapshot:
+    try:
+        return snapshots.decode_snapshot(path.read_bytes())
+    except FileNotFoundError as error:
+        raise JobInputError(f"there is no snapshot at {path}: start the live job first") from error
+    except snapshots.SnapshotError as error:
+        raise JobInputError(f"{path} cannot be compared, {error.fault}: {error}") from error
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs oracle", description=__doc__)
     parser.add_argument("root", type=Path, help="folder that has raw/ and agg/")
@@ -216,11 +252,12 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     files, end_us, published = telemetry_source.finished_files(asked.root / INCOMING), time.time_ns() // 1000, None
     if asked.against is not None:
-        published = snapshots.decode_snapshot(asked.against.read_bytes())
+        published = _published(asked.against)
         end_us = published.window_end_us
         if asked.checkpoint is not None:
-            files = checkpoints.files_until(asked.checkpoint, published.batch)
-    with make_spark_session("plimsoll-oracle") as spark:
+            # Files that `compact` has merged since are older than any window; those set aside were never read.
+            files = [path for path in checkpoints.files_until(asked.checkpoint, published.batch) if path.exists()]
+    with make_spark_session("plimsoll-oracle", quick=True) as spark:
         found = compute_snapshot(spark, asked.root, asked.fleet, end_us, files)
     if asked.output is not None:
         write_snapshot(asked.output, found)

@@ -18,9 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.ml.feature import CountVectorizerModel, MinHashLSH
-from pyspark.ml.functions import vector_to_array
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import tables
@@ -29,11 +27,14 @@ from plimsoll.sparkjobs.spark_session import make_spark_session
 SEED: Final = 20060101
 HASH_TABLES: Final = 8
 """A pair of Jaccard similarity s is found with probability 1 - (1 - s)^8: 0.996 at one half."""
-OVERLAP_SCHEMA: Final = pa.schema(
-    [("a", pa.string()), ("b", pa.string()), ("shared", pa.int64()), ("united", pa.int64())]
-    + [(name, pa.float64()) for name in ("jaccard", "shared_rate", "united_rate", "overlap")]
+HASH_PRIME: Final = 2_038_074_743
+"""Hashes of items are below this prime; products of two of them fit into 63 bits."""
+ITEM_BLOCKS: Final = 8
+"""Parts of the items of brokers that are multiplied on their own, so that no process has all of them."""
+PARTIAL_COLUMNS: Final = "a STRING, b STRING, shared BIGINT, shared_rate DOUBLE"
+_PARTIAL_SCHEMA: Final = pa.schema(
+    [("a", pa.string()), ("b", pa.string()), ("shared", pa.int64()), ("shared_rate", pa.float64())]
 )
-"""The columns of a pair, as `exact_overlaps` and `dense_overlaps` compute them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,20 @@ def exact_overlaps(sets: DataFrame, items: DataFrame, others: DataFrame | None =
     `overlap` is shared_rate / united_rate. With `others`, a is from `sets` and b from `others`.
     """
     one, other = _weighted_items(sets, items), _weighted_items(sets if others is None else others, items)
-    sums = [F.count(F.lit(1)).alias("size"), F.sum("rate").alias("total")]
     pairs = (
         one.alias("x")
         .join(other.alias("y"), (F.col("x.item") == F.col("y.item")) & (_different_names(others)))
         .groupBy(F.col("x.name").alias("a"), F.col("y.name").alias("b"))
         .agg(F.count(F.lit(1)).alias("shared"), F.sum("x.rate").alias("shared_rate"))
     )
-    totals = one.groupBy(F.col("name").alias("a")).agg(*sums)
+    return _overlaps_of_pairs(pairs, one, other)
+
+
+def _overlaps_of_pairs(pairs: DataFrame, one: DataFrame, other: DataFrame) -> DataFrame:
+    """The columns of `exact_overlaps` from pairs with shared and shared_rate, and the weighted items of either side."""
+    totals = one.groupBy(F.col("name").alias("a")).agg(
+        F.count(F.lit(1)).alias("size"), F.sum("rate").alias("total")
+    )  # fmt: skip
     other_totals = other.groupBy(F.col("name").alias("b")).agg(
         F.count(F.lit(1)).alias("other_size"), F.sum("rate").alias("other_total")
     )
@@ -97,53 +104,59 @@ def _weighted_items(sets: DataFrame, items: DataFrame) -> DataFrame:
     return sets.select("name", F.explode("items").alias("item")).join(items, "item")
 
 
-def dense_overlaps(sets: DataFrame, items: DataFrame) -> pa.Table:
+def dense_overlaps(sets: DataFrame, items: DataFrame) -> DataFrame:
     """The same as `exact_overlaps`, for few sets of many items, like those of brokers: nearly all pairs share an item.
 
-    A join would have a row for each pair and shared item: a thousand million at 1,000 brokers.
+    A join would have a row for each pair and shared item: a thousand million at 1,000 brokers. Here blocks of items are
+    multiplied as matrices where they are, and what the pairs share is added up over the blocks.
     """
-    known = items.select("item", "rate").toArrow().to_pandas().sort_values("item")
-    taken = sets.select("name", F.explode("items").alias("item")).toArrow().to_pandas()
-    taken = taken[taken["item"].isin(known["item"])]
-    names = np.unique(taken["name"].to_numpy(dtype=object).astype(str))
-    rates = known["rate"].to_numpy(dtype=np.float64)
-    takes = np.zeros((len(names), len(rates)))
-    takes[np.searchsorted(names, taken["name"].astype(str)), np.searchsorted(known["item"], taken["item"])] = 1.0
-    numbers, rated = takes.sum(axis=1), takes @ rates
+    weighted = _weighted_items(sets, items)
+    block = F.pmod(F.col("item"), F.lit(ITEM_BLOCKS)).alias("block")
+    partial = weighted.select("name", "item", "rate", block).groupBy("block").applyInArrow(
+        block_overlaps, PARTIAL_COLUMNS
+    )  # fmt: skip
+    pairs = partial.groupBy("a", "b").agg(F.sum("shared").alias("shared"), F.sum("shared_rate").alias("shared_rate"))
+    return _overlaps_of_pairs(pairs, weighted, weighted)
+
+
+def block_overlaps(block: pa.Table) -> pa.Table:
+    """PARTIAL_COLUMNS of all pairs that share one of the block's items; `block` has name, item and rate."""
+    names, row = np.unique(block.column("name").to_numpy().astype(str), return_inverse=True)
+    known, first, column = np.unique(block.column("item").to_numpy(), return_index=True, return_inverse=True)
+    rates = block.column("rate").to_numpy()[first]
+    takes = np.zeros((len(names), len(known)))
+    takes[row, column] = 1.0
     found: list[pa.Table] = []
     for one in range(len(names) - 1):
         shared = takes[one + 1 :] @ takes[one]
-        shared_rate = takes[one + 1 :] @ (takes[one] * rates)
-        others = np.flatnonzero(shared > 0)
-        united = numbers[one] + numbers[one + 1 :] - shared
-        united_rate = rated[one] + rated[one + 1 :] - shared_rate
-        overlap = np.divide(shared_rate, united_rate, out=np.zeros_like(shared_rate), where=united_rate > 0)
-        columns = (shared.astype(np.int64), united.astype(np.int64), shared / united, shared_rate, united_rate, overlap)
+        others = np.flatnonzero(shared)
+        shared_rate = (takes[one + 1 :] @ (takes[one] * rates))[others]
         texts = ([str(names[one])] * len(others), names[one + 1 :][others].tolist())
-        found.append(pa.table([*texts, *(column[others] for column in columns)], schema=OVERLAP_SCHEMA))
-    return pa.concat_tables(found) if found else OVERLAP_SCHEMA.empty_table()
+        found.append(pa.table([*texts, shared[others].astype(np.int64), shared_rate], schema=_PARTIAL_SCHEMA))
+    return pa.concat_tables(found) if found else _PARTIAL_SCHEMA.empty_table()
+
+
+def min_hashes(items: str, tables_of_hashes: int) -> Column:
+    """The least hash of an array of items by each of some random functions (Broder 1997): one place for each."""
+    draw = np.random.default_rng(SEED)
+    factors, terms = draw.integers(1, HASH_PRIME, tables_of_hashes), draw.integers(0, HASH_PRIME, tables_of_hashes)
+
+    def least(factor: int, term: int) -> Column:
+        def hashed(item: Column) -> Column:
+            return F.pmod(F.pmod(item.cast("bigint"), F.lit(HASH_PRIME)) * factor + term, F.lit(HASH_PRIME))
+
+        return F.array_min(F.transform(items, hashed))
+
+    return F.array(*(least(int(factor), int(term)) for factor, term in zip(factors, terms, strict=True)))
 
 
 def similar_pairs(sets: DataFrame, asked: SimilarityOptions) -> DataFrame:
     """a, b, jaccard of pairs at or above the threshold, found by MinHash: each is correct, but some may be missing.
 
-    Spark's own join of hashed sets carries whole vectors for each candidate pair, in both orders. Here candidates are
-    names until duplicates are removed; only then are they compared by their items.
+    Candidates are names until duplicates are removed; only then are they compared by their items.
     """
-    vocabulary = sorted(row["item"] for row in sets.select(F.explode("items").alias("item")).distinct().collect())
-    if not vocabulary:
-        return sets.select(F.col("name").alias("a"), F.col("name").alias("b"), F.lit(0.0).alias("jaccard")).limit(0)
-    texts = sets.select("name", F.col("items").cast("array<string>").alias("texts"))
-    vectors = CountVectorizerModel.from_vocabulary(list(map(str, vocabulary)), "texts", "features").setBinary(True)
-    features = vectors.transform(texts).select("name", F.size("texts").alias("size"), "features")
-    hashing = MinHashLSH(inputCol="features", outputCol="hashes", numHashTables=asked.hash_tables, seed=SEED)
-    hashes = (
-        hashing.fit(features)
-        .transform(features)
-        .select("name", "size", F.posexplode("hashes").alias("table", "hash"))
-        .select("name", "size", "table", vector_to_array(F.col("hash"))[0].alias("hash"))
-        .cache()
-    )
+    of_set = F.posexplode(min_hashes("items", asked.hash_tables)).alias("table", "hash")
+    hashes = sets.select("name", F.size("items").alias("size"), of_set).cache()
     # Sets of very different sizes cannot reach the threshold, and most candidates are such pairs.
     fits = F.least("x.size", "y.size") + 1e-9 >= F.lit(asked.threshold) * F.greatest("x.size", "y.size")
     candidates = (
@@ -154,7 +167,7 @@ def similar_pairs(sets: DataFrame, asked: SimilarityOptions) -> DataFrame:
     shared = F.size(F.array_intersect("items_a", "items_b"))
     jaccard = shared / (F.size("items_a") + F.size("items_b") - shared)
     return (
-        candidates.join(F.broadcast(one), "a").join(F.broadcast(other), "b")
+        candidates.join(one, "a").join(other, "b")
         .select("a", "b", jaccard.alias("jaccard")).where(F.col("jaccard") >= asked.threshold)
     )  # fmt: skip
 
@@ -209,8 +222,7 @@ def run(spark: SparkSession, folder: Path, output: Path, asked: SimilarityOption
     found = similar_pairs(sets, asked).cache()
     found.write.mode("overwrite").parquet(str(output / "alike"))
     hashed_seconds = time.monotonic() - started
-    dense = dense_overlaps(broker_sets(subscribers), items)
-    spark.createDataFrame(dense).write.mode("overwrite").parquet(str(output / "brokers"))
+    dense_overlaps(broker_sets(subscribers), items).write.mode("overwrite").parquet(str(output / "brokers"))
     item_cooccurrence(sets).write.mode("overwrite").parquet(str(output / "together"))
     rest_seconds = time.monotonic() - started
     similar, hits, wrong = sampled_recall(sets, items, found, asked)

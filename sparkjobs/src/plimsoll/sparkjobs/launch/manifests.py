@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from plimsoll.sparkjobs.launch.live_job_health import START_SECONDS
-from plimsoll.sparkjobs.launch.local_process import QUICK_START_JVM_OPTIONS
+from plimsoll.sparkjobs.launch.local_process import JVM_OPTIONS
 from plimsoll.sparkjobs.launch.spec import (
     DATA_PATH,
     DRIVER_PART,
@@ -36,9 +36,10 @@ from plimsoll.sparkjobs.launch.spec import (
     mounts,
     pod_security,
     scheduling,
+    state_partitions,
     volumes,
 )
-from plimsoll.telemetry.schema import LATEST
+from plimsoll.telemetry.schema import CHECKPOINT, LATEST
 
 POD_VERBS: Final = ["get", "list", "watch", "create", "delete", "deletecollection"]
 SCHEDULES: Final = {"oracle": "7 * * * *", "compact": "22 * * * *", "history": "37 1 * * *", "accuracy": "47 1 * * *"}
@@ -141,14 +142,15 @@ def driver_settings(launch: SparkLaunch) -> dict[str, str]:
         "spark.executor.memory": f"{launch.executor_memory_mb}m",
         "spark.executor.memoryOverhead": "400m",  # for the Python workers
         "spark.kubernetes.executor.request.cores": "200m",
-        "spark.driver.extraJavaOptions": QUICK_START_JVM_OPTIONS,
-        "spark.executor.extraJavaOptions": QUICK_START_JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.executor.extraJavaOptions": JVM_OPTIONS,
         # The driver plans the query while executors start, instead of waiting for them first.
         "spark.scheduler.minRegisteredResourcesRatio": "0",
         "spark.kubernetes.executor.podTemplateFile": f"{TEMPLATE_FOLDER}/{TEMPLATE_FILE}",
         "spark.kubernetes.executor.podTemplateContainerName": "executor",
         f"{volume}.options.claimName": launch.claim,
         f"{volume}.mount.path": DATA_PATH,
+        "spark.sql.shuffle.partitions": str(state_partitions(launch)),
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",
         # Without these, Spark would need rights to config maps, services or claims.
@@ -231,7 +233,7 @@ def cron_job(launch: SparkLaunch, job: str, schedule: str) -> Object:
 def cron_arguments(launch: SparkLaunch, job: str) -> list[str]:
     """The arguments of a scheduled job."""
     fleet = ["--fleet", launch.fleet]
-    checkpoint = f"{DATA_PATH}/checkpoints/live-v1"
+    checkpoint = f"{DATA_PATH}/{CHECKPOINT}"
     return {
         "oracle": [DATA_PATH, *fleet, "--against", f"{DATA_PATH}/{LATEST}", "--checkpoint", checkpoint],
         "compact": [DATA_PATH],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from plimsoll.sparkjobs.launch.local_process import QUICK_START_JVM_OPTIONS
+from plimsoll.sparkjobs.launch.local_process import JVM_OPTIONS
 from plimsoll.sparkjobs.launch.spec import (
     DRIVER_PART,
     JOB_FILE,
@@ -23,6 +23,7 @@ from plimsoll.sparkjobs.launch.spec import (
     mounts,
     pod_security,
     scheduling,
+    state_partitions,
     volumes,
 )
 
@@ -47,7 +48,7 @@ def kubeflow_application(launch: SparkLaunch) -> Object:
             "imagePullPolicy": "IfNotPresent",
             "mainApplicationFile": f"local://{JOB_FILE}",
             "arguments": live_arguments(launch),
-            "sparkConf": _operator_settings(),
+            "sparkConf": _operator_settings(launch),
             # `Always` has no limit; the age of the snapshot shows whether a restart has helped.
             "restartPolicy": {
                 "type": "Always",
@@ -88,7 +89,7 @@ def apache_application(launch: SparkLaunch) -> Object:
             "deploymentMode": "ClusterMode",
             "runtimeVersions": {"sparkVersion": SPARK_VERSION},
             "sparkConf": {
-                **_operator_settings(),
+                **_operator_settings(launch),
                 "spark.kubernetes.namespace": launch.namespace,
                 "spark.kubernetes.container.image": launch.image,
                 "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
@@ -115,14 +116,15 @@ def apache_application(launch: SparkLaunch) -> Object:
     }
 
 
-def _operator_settings() -> dict[str, str]:
+def _operator_settings(launch: SparkLaunch) -> dict[str, str]:
     return {
+        "spark.sql.shuffle.partitions": str(state_partitions(launch)),
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",
         "spark.kubernetes.driver.request.cores": "400m",
         "spark.kubernetes.executor.request.cores": "200m",
-        "spark.driver.extraJavaOptions": QUICK_START_JVM_OPTIONS,
-        "spark.executor.extraJavaOptions": QUICK_START_JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.executor.extraJavaOptions": JVM_OPTIONS,
         "spark.scheduler.minRegisteredResourcesRatio": "0",
         # The driver has rights to pods only; other objects are owned by its pod and deleted with it.
         "spark.kubernetes.executor.disableConfigMap": "true",

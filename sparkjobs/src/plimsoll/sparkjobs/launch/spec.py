@@ -14,6 +14,7 @@ JOB_FILE: Final = "/opt/plimsoll/job.py"
 """The file for `spark-submit` in the image; its first argument is the job."""
 DATA_PATH: Final = "/data"
 UID: Final = 185
+LEAST_PARTITIONS: Final = 2
 COMPONENT: Final = "spark"
 PART_LABEL, DRIVER_PART = "plimsoll.dev/part", "driver"
 """The label of a driver's pod, whichever launcher created it."""
@@ -49,6 +50,11 @@ class SparkLaunch:
     @property
     def live_name(self) -> str:
         return live_name(self.fleet)
+
+
+def state_partitions(launch: SparkLaunch) -> int:
+    """Partitions of the live job's state, one for each core: each costs a task in every batch."""
+    return max(LEAST_PARTITIONS, launch.executors)
 
 
 def live_name(fleet: str) -> str:

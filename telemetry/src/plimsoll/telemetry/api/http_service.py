@@ -2,6 +2,7 @@
 
 GET  /v1/snapshot  Spark's snapshot if it may be used now, else the fold; `Plimsoll-Source` says which, and
                    `Plimsoll-Refused` why it is not Spark's. `?source=spark` has no second choice: 503.
+GET  /v1/set-aside the files that jobs could not read: how many, and the newest with their reasons
 GET  /v1/fold      a snapshot folded from the newest reports of this collector's share
 POST /v1/sessions  finished sessions as a JSON list of objects, authorized by the collectors' bearer token
 GET  /metrics, /livez, /readyz
@@ -27,6 +28,7 @@ from plimsoll.telemetry.api.metrics import CONTENT_TYPE, CollectorMetrics
 from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.credentials import bearer_token
 from plimsoll.telemetry.http_server import HttpRequest, HttpResponse, HttpServer
+from plimsoll.telemetry.schema import SetAsideList
 from plimsoll.telemetry.snapshot import SnapshotError, SnapshotSummary
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ log = logging.getLogger(__name__)
 BODY_BYTES: Final = 4 * 1024 * 1024
 REQUEST_SECONDS: Final = 10.0
 JSON: Final = "application/json"
+SET_ASIDE_LISTED: Final = 20
 
 
 def problem_response(status: HTTPStatus, fault: str, text: str, last: SnapshotSummary | None = None) -> HttpResponse:
@@ -82,6 +85,10 @@ class CollectorService:
             return self._snapshot(parse_qs(url.query).get("source", ["any"])[-1])
         if url.path == "/v1/fold":
             return self._fold()
+        if url.path == "/v1/set-aside":
+            found = self.collector.files.set_aside()
+            listed = SetAsideList(count=len(found), newest=found[: -SET_ASIDE_LISTED - 1 : -1])
+            return HttpResponse(HTTPStatus.OK, msgspec.json.encode(listed), JSON)
         if url.path == "/metrics":
             return HttpResponse(HTTPStatus.OK, self.metrics.text(), CONTENT_TYPE)
         if url.path in ("/livez", "/readyz"):

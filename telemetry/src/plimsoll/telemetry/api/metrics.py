@@ -58,6 +58,10 @@ class CollectorMetrics(Source):
         yield _single(_counter("rows_written", "Rows in them."), files.rows)
         yield _single(_counter("written_bytes", "Bytes in them."), files.size_bytes)
         yield _single(_counter("write_failures", "Files that could not be written; rows were kept."), files.failures)
+        aside = _gauge("files_set_aside", "Files set aside because a job could not read them.")
+        yield _single(aside, len(files.set_aside()))
+        drivers = _counter("live_drivers", "Drivers of the live job so far; each one more is a replacement.")
+        yield _single(drivers, files.live_drivers())
         yield _single(_counter("files_removed", "Files removed because of their age."), files.removed)
 
     def _sessions(self) -> Iterator[Metric]:

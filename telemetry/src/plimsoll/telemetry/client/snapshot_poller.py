@@ -20,6 +20,7 @@ import msgspec
 
 from plimsoll.telemetry.client.snapshot_choice import ChosenSnapshot, SnapshotChooser
 from plimsoll.telemetry.fold import SnapshotHeader, merge_folds
+from plimsoll.telemetry.schema import SetAsideList
 from plimsoll.telemetry.snapshot import (
     SNAPSHOT_FAULTS,
     SnapshotError,
@@ -35,6 +36,8 @@ POLL_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 5.0
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 
+NO_FILES: Final = SetAsideList(0, [])
+
 ServiceAddresses = Callable[[], Sequence[tuple[str, int]]]
 """Host and port of each collector's service now."""
 
@@ -43,13 +46,15 @@ ServiceAddresses = Callable[[], Sequence[tuple[str, int]]]
 class PollResult:
     """The result of the poll at `at_us`. `chosen` is None if no collector has answered; `silent`: how many have not.
 
-    `last`: Spark's last snapshot, whether or not it may be used; None without any.
+    `last`: Spark's last snapshot, whether or not it may be used; None without any. `set_aside`: files that jobs could
+    not read.
     """
 
     at_us: int
     chosen: ChosenSnapshot | None
     silent: int
     last: SnapshotSummary | None = None
+    set_aside: SetAsideList = NO_FILES
 
     @property
     def status(self) -> dict[str, Any]:
@@ -65,6 +70,11 @@ class PollResult:
             **({"snapshotAgeSeconds": max(0, round(snapshot.age_seconds(self.at_us)))} if not reason else {}),
             "brokersSeen": snapshot.seen,
             "brokersExpected": snapshot.expected,
+            **(
+                {"filesSetAside": self.set_aside.count, "lastSetAside": self.set_aside.describe()}
+                if self.set_aside.count
+                else {}
+            ),
         }
 
 
@@ -99,11 +109,14 @@ class SnapshotPoller:
     def _poll(self, places: Sequence[tuple[str, int]]) -> PollResult:
         folds: list[TelemetrySnapshot] = []
         spark: bytes | SnapshotError = SnapshotError("Missing", "no collector answers")
+        set_aside = NO_FILES
         for place in places:
             try:
                 fold = decode_snapshot(fetch(place, "/v1/fold"))
                 if isinstance(spark, SnapshotError):
                     spark = _fetch_spark(place)
+                # Collectors share a folder, or have one each.
+                set_aside = max(set_aside, _fetch_set_aside(place), key=lambda each: each.count)
             except OSError:
                 continue  # counted as silent
             except (HTTPException, ValueError) as error:
@@ -122,7 +135,7 @@ class SnapshotPoller:
             written_us=now_us,
         )  # fmt: skip
         chosen = self._choice.choose(spark, merge_folds(folds, header), now_us)
-        return PollResult(now_us, chosen, silent, _summary_of(spark))
+        return PollResult(now_us, chosen, silent, _summary_of(spark), set_aside)
 
     def _note_fault(self, place: tuple[str, int], fault: str) -> None:
         """Log once why an answer is of no use: the collector counts as silent, and does answer."""
@@ -136,6 +149,13 @@ def _fetch_spark(place: tuple[str, int]) -> bytes | SnapshotError:
         return fetch(place, "/v1/snapshot?source=spark")
     except SnapshotError as error:
         return error
+
+
+def _fetch_set_aside(place: tuple[str, int]) -> SetAsideList:
+    try:
+        return msgspec.json.decode(fetch(place, "/v1/set-aside"), type=SetAsideList)
+    except ValueError:  # a collector of an earlier version does not list them
+        return NO_FILES
 
 
 def _summary_of(spark: bytes | SnapshotError) -> SnapshotSummary | None:

@@ -16,8 +16,26 @@ from typing import Final
 
 import msgspec
 
-from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, SESSIONS, ExpectedBrokers, TableRow, TelemetryTable
+from plimsoll.telemetry.schema import (
+    EXPECTED,
+    INCOMING,
+    LATEST,
+    OWNER,
+    SESSIONS,
+    ExpectedBrokers,
+    SetAsideFile,
+    TableRow,
+    TelemetryTable,
+)
 from plimsoll.telemetry.storage import parquet
+from plimsoll.telemetry.storage.set_aside import files_set_aside, remove_set_aside
+
+
+class _LiveJobOwner(msgspec.Struct):
+    """The part of the record of a checkpoint's owner that is counted."""
+
+    drivers: int
+
 
 _NAME: Final = re.compile(r"(?P<collector>.+)-\d+-(?P<last>\d+)-\d+\.parquet")
 
@@ -104,8 +122,20 @@ class TelemetryFolder:
                 if stored.last_ms * 1000 < before_us:
                     stored.path.unlink(missing_ok=True)
                     count += 1
+        count += remove_set_aside(self.root, before_us)
         self.removed += count
         return count
+
+    def set_aside(self) -> list[SetAsideFile]:
+        """The files that jobs could not read, oldest first."""
+        return files_set_aside(self.root)
+
+    def live_drivers(self) -> int:
+        """How many drivers of the live job have worked on its checkpoint, one after the other."""
+        try:
+            return msgspec.json.decode((self.root / OWNER).read_bytes(), type=_LiveJobOwner).drivers
+        except (FileNotFoundError, msgspec.MsgspecError):  # none has yet, or the next one replaces the record
+            return 0
 
     def _stored(self, folder: str) -> Iterator[TelemetryFile]:
         for path in (self.root / folder).iterdir():

@@ -180,7 +180,7 @@ SPARK = ReasonSection(
             "SparkReady",
             "the newest snapshot is older than 90 s, although the driver runs; the driver is restarted, at most three"
             " times an hour",
-            "Read the driver's log; a file that is not Parquet of the schema stops it: remove that file.",
+            "Read the driver's log: its last line says what failed and what to do.",
         ),
         StatusReason(
             "NoCollectors",
@@ -372,6 +372,27 @@ EVENTS = ReasonSection(
             "Warning",
             "the live job on Spark runs and writes no snapshots; it is restarted",
             "Read the driver's log if it happens again.",
+        ),
+        StatusReason(
+            "SparkKilled",
+            "Warning",
+            "the live job on Spark, or what was left of an earlier one, did not end when asked to and was killed with"
+            " all processes that it had started",
+            "Read the driver's log if it happens again.",
+        ),
+        StatusReason(
+            "SparkFileSetAside",
+            "Warning",
+            "a file of telemetry that a job could not read was moved to `raw/v1/set-aside`, with its reason in a file"
+            " of the same name and `.json`; its rows are not counted",
+            "Find out who writes such files; move a repaired one back to `raw/v1/incoming` under a new name.",
+        ),
+        StatusReason("SparkJobDone", "Normal", "a scheduled job on Spark has ended"),
+        StatusReason(
+            "SparkJobFailed",
+            "Warning",
+            "a scheduled job on Spark has failed; it is run again at its next time",
+            "Read its log.",
         ),
         StatusReason(
             "PlanLost",

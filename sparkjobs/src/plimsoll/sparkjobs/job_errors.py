@@ -1,0 +1,73 @@
+"""Errors of jobs as one line that says where, what, and what to do; Java's traces are for those who ask for them.
+
+With the environment variable PLIMSOLL_TRACE=1 a job ends with the whole trace instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.errors import PySparkException
+
+TRACE_VARIABLE: Final = "PLIMSOLL_TRACE"
+LONGEST: Final = 600
+_FILE: Final = re.compile(r"file:/+(/[^\s'\",)]+|[^\s'\",)]+)")
+_PYTHON_ERROR: Final = re.compile(r"^(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_PYTHON_TRACE: Final = "Traceback (most recent call last)"
+_CLASSES: Final = re.compile(r"(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*): ?")
+_TRACE_STARTS: Final = ("\tat ", "at ", "JVM stacktrace", "Driver stacktrace", "=== Streaming Query", "Traceback (")
+_REMEDIES: Final = (
+    (re.compile(r"FAILED_READ_FILE|CANNOT_READ_FILE|not a Parquet file|Could not read footer|PARQUET", re.IGNORECASE),
+     "move that file out of its folder, or write it again"),
+    (re.compile(r"PATH_NOT_FOUND|FILE_NOT_EXIST|FileNotFoundException|does not exist", re.IGNORECASE),
+     "check the path, and that the job which writes it has run"),
+    (re.compile(r"STATE_STORE|STATE_DATA|state store|checkpoint|offset log|commit log|metadata log|BATCH_METADATA"
+                r"|MALFORMED_LOG|logVersion|StreamMetadata", re.IGNORECASE),
+     "the checkpoint cannot be used: end the job, move its folder away, and start the job again; the files of load"
+     " reports are read again, and the counts begin at zero"),
+    (re.compile(r"No space left", re.IGNORECASE), "free space on that disk"),
+    (re.compile(r"Permission denied|AccessControlException", re.IGNORECASE), "give this user access to that folder"),
+    (re.compile(r"OutOfMemoryError|Java heap space|GC overhead", re.IGNORECASE),
+     "give Spark more memory: --conf spark.driver.memory=2g, by spark-submit or in PYSPARK_SUBMIT_ARGS"),
+)  # fmt: skip
+
+
+class JobInputError(ValueError):
+    """What a job was given cannot be used; the text names it and says what to do."""
+
+
+def is_spark_error(error: Exception) -> bool:
+    """Whether an error comes from Spark: as PySpark translates it, or as the bridge to Java has left it."""
+    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
+
+
+def wants_trace(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the user has asked for whole traces."""
+    return environment.get(TRACE_VARIABLE, "") not in ("", "0")
+
+
+def error_line(job: str, error: Exception, where: str = "") -> str:
+    """A failure of Spark as one line: the job, the cause, its file if one is named, and the remedy."""
+    text = str(error)
+    python = _PYTHON_ERROR.search(text, text.rindex(_PYTHON_TRACE)) if _PYTHON_TRACE in text else None
+    cause = python.group(2).strip() if python else _root_cause(text) or type(error).__name__
+    cause = _CLASSES.sub("", _FILE.sub(lambda found: f"/{found.group(1).lstrip('/')}", cause))[:LONGEST]
+    named = _FILE.search(text)
+    path = f"/{named.group(1).lstrip('/').rstrip('.')}" if named and not python else ""
+    remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(text)), "") if not python else ""
+    place = ", ".join(part for part in (path if path not in cause else "", where) if part)
+    parts = [f"{job}{f' ({place})' if place else ''}: {cause.rstrip('.')}", remedy]
+    told = f"; {TRACE_VARIABLE}=1 shows the whole trace" if not remedy else ""
+    return "; ".join(part for part in parts if part) + told
+
+
+def _root_cause(text: str) -> str:
+    """The last cause that a Java trace names, or the first line if it names none."""
+    causes = [line.removeprefix("Caused by: ").strip() for line in text.splitlines() if line.startswith("Caused by: ")]
+    if causes:
+        return causes[-1]
+    lines = (line.strip() for line in text.splitlines())
+    return next((line for line in lines if line and not line.startswith(_TRACE_STARTS)), "")
