@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from plimsoll.core.spec.usable import Content, usable_fleet
 from plimsoll.mediator import fleet_resources as asked
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
@@ -65,6 +66,7 @@ class World:
         self.nodes: dict[str, Object] | None = None
         self.ready = True
         self.mediating_seconds = float("inf")
+        self.before: list[Content] = []
         self.serves: dict[str, ReportedSubscribers] | None = None
         for item in yaml.safe_load_all(text):
             self.put(item)
@@ -166,7 +168,8 @@ class World:
 
     def desired(self) -> DesiredFleet:
         custom = [item for item in self.objects.values() if item["kind"] in asked.FLEET_KINDS]
-        resources = asked.fleet_resources(custom)
+        taken = usable_fleet((item for item in custom if not is_leaving(item)), self.before)
+        resources = taken.resources or asked.fleet_resources(custom)
         held: dict[str, keys.StoredKeys] = {}
         for name, owned_by, labels in key_identities(resources, self.objects):
             if ("Secret", name) not in self.objects:
@@ -175,7 +178,9 @@ class World:
             assert found is not None
             held[name] = found
         held = {**keys.broker_keys(self.observed()), **held}
-        known = DesiredInputs(namespace="ns", stored=self.objects, keys=held, lingering=self.observed().brokers())
+        known = DesiredInputs(
+            namespace="ns", stored=self.objects, keys=held, lingering=self.observed().brokers(), usable=taken
+        )
         return desired_fleet(resources, known, self.settings)
 
     def look(self) -> list[ReconcileStep]:

@@ -37,7 +37,9 @@ def test_a_fleet_comes_up_and_then_nothing_is_written(world: World):
     assert world.of("EdgeBroker") == EDGES
     assert world.of("StatefulSet") == ["east-head", *EDGES]
     assert world.of("Service") == ["east-head", *EDGES]
-    assert world.of("ConfigMap") == ["east-head-config", *(f"{name}-config" for name in EDGES), names.AUTHORIZED_KEYS]
+    assert world.of("ConfigMap") == [
+        "east-head-config", *(f"{name}-config" for name in EDGES), names.ACCEPTED, names.AUTHORIZED_KEYS,
+    ]  # fmt: skip
     assert world.of("Secret") == [
         "east-head-keys", *(f"{name}-keys" for name in EDGES), "plimsoll-client-app", names.MEDIATOR_KEYS,
     ]  # fmt: skip

@@ -45,6 +45,9 @@ ROTATED = f"{GROUP}/rotated-keys"
 DELETED_AT = f"{GROUP}/keys-deleted-at"
 """On a Secret: when it was made in place of a deleted one, whose public key it holds as the old one."""
 
+ACCEPTED = "plimsoll-accepted"
+"""The ConfigMap with the objects that the fleet was last built of."""
+
 DATA_PORT, CONTROL_PORT, HTTP_PORT = 7400, 7401, 7402
 CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
 CONFIG_FILE, SECRET_FILE, PUBLIC_FILE, AUTHORIZED_FILE = "config.json", "secret.key", "public.key", "authorized_keys"

@@ -19,10 +19,12 @@ from plimsoll.core.spec.broker_config import WantedPorts
 from plimsoll.core.spec.brokers import DeclaredBroker
 from plimsoll.core.spec.types.cluster import ListenerSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
+from plimsoll.core.spec.usable import UsableFleet
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import collectors, network, pods, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
+from plimsoll.operator.reconcile.accepted import accepted_map
 from plimsoll.operator.security import authorized_keys
 from plimsoll.operator.security.keys import StoredKeys, base64_text
 from plimsoll.operator.settings import OperatorSettings
@@ -53,7 +55,7 @@ class DesiredBroker:
 
 @dataclass(frozen=True)
 class DesiredFleet:
-    """A fleet as it should be. `brokers`: those whose owners exist, heads first."""
+    """A fleet as it should be. `brokers`: those whose owners exist, heads first. `usable`: of what it is made."""
 
     namespace: str
     resources: Resources
@@ -61,6 +63,7 @@ class DesiredFleet:
     edges: tuple[Object, ...] = ()
     shared: tuple[Object, ...] = ()
     authorized_hash: str = ""
+    usable: UsableFleet = field(default_factory=lambda: UsableFleet(None))
 
     @property
     def fleet(self) -> str:
@@ -89,7 +92,7 @@ class DesiredInputs:
 
     `stored`: fleet, clusters and EdgeBrokers as stored. `keys`: of brokers, of the mediator, and of clients by the name
     of their Secret. `lingering`: brokers that are no longer desired and still exist. `remembered`: the public keys that
-    brokers accept now, for a Secret that cannot be read.
+    brokers accept now, for a Secret that cannot be read. `usable`: what the resources are made of.
     """
 
     namespace: str
@@ -97,6 +100,7 @@ class DesiredInputs:
     keys: Mapping[str, StoredKeys]
     lingering: Mapping[str, Role] = field(default_factory=dict)
     remembered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    usable: UsableFleet = field(default_factory=lambda: UsableFleet(None))
 
 
 def desired_fleet(resources: Resources, known: DesiredInputs, settings: OperatorSettings) -> DesiredFleet:
@@ -117,6 +121,7 @@ def desired_fleet(resources: Resources, known: DesiredInputs, settings: Operator
         edges=tuple(_edge_objects(resources, known)),
         shared=_with_hash(_shared_objects(resources, known, configs.values(), lines, settings), settings),
         authorized_hash=digest(lines) if lines else "",
+        usable=known.usable,
     )
 
 
@@ -249,6 +254,8 @@ def _shared_objects(
             "metadata": {**metadata, "name": names.AUTHORIZED_KEYS, "labels": labels},
             "data": {names.AUTHORIZED_FILE: lines},
         }
+    if known.usable.used:
+        yield accepted_map(known.usable.used, metadata, resources.fleet.name)
     told = list(configs)
     ports = frozenset((pods.port_of(config.data), pods.port_of(config.control)) for config in told)
     if told:

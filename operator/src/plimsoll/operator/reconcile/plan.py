@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from plimsoll.core.spec import head_name
+from plimsoll.mediator.fleet_resources import owning_cluster
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, ref
@@ -117,10 +118,10 @@ class _FleetPlan:
         wanted = self.desired.names
         for edge in self.observed.kind("EdgeBroker"):
             name = edge["metadata"]["name"]
-            made = any(each.get("kind") == "BrokerCluster" for each in edge["metadata"].get("ownerReferences", []))
-            if is_leaving(edge):
-                continue
-            if made and name not in wanted:
+            cluster = owning_cluster(edge)
+            if is_leaving(edge) or ("BrokerCluster", cluster) in self.desired.usable.dropped:
+                continue  # a cluster that cannot be read may still want it
+            if cluster is not None and name not in wanted:
                 yield Delete(edge, "its cluster no longer has it")
             elif names.FINALIZER not in edge["metadata"].get("finalizers", []):
                 finalizers = [*edge["metadata"].get("finalizers", []), names.FINALIZER]
@@ -164,6 +165,8 @@ class _FleetPlan:
                 if ref(item) in asked or is_leaving(item) or label(item, names.FLEET) != self.desired.fleet:
                     continue
                 if label(item, "app.kubernetes.io/managed-by") != names.MANAGER or broker in staying - made:
+                    continue
+                if ("BrokerCluster", label(item, names.CLUSTER)) in self.desired.usable.dropped:
                     continue
                 yield Delete(item, "it is no longer desired")
 

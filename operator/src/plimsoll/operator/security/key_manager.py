@@ -42,8 +42,8 @@ class KeyManager:
         """By Secret, why its keys could not be created or replaced."""
         self.remembered: dict[str, tuple[str, ...]] = {}
         """The public keys that brokers accept now, by the name of the Secret that they came from."""
-        self.replaced: list[tuple[Object, str]] = []
-        """Secrets that were made in place of deleted ones in the last look: their owners, and what happened."""
+        self.replaced: list[tuple[Object, str, str]] = []
+        """Secrets that got new keys in the last look: their owners, the reason, and what happened."""
 
     @property
     def retry_keys(self) -> set[RetryKey]:
@@ -82,6 +82,8 @@ class KeyManager:
         secret = observed.get("Secret", name)
         if secret is None:
             secret = await self._make(name, owner, labels)
+        elif keys.read_keys(secret) is None:
+            secret = await self._mend(secret, owner)
         if secret is None or keys.read_keys(secret) is None:
             return secret
         return await self._rotate(secret, owner, observed)
@@ -93,11 +95,22 @@ class KeyManager:
         try:
             made = self._note_write(await self._api.create(wanted))
             if old:
-                self.replaced.append((owner, replaced_message(name)))
+                self.replaced.append((owner, "SecretDeleted", replaced_message(name)))
             return made
         except ApiConflictError:  # it exists, and the watch has not shown it yet
             found = await self._api.get("Secret", self._namespace, name)
             return self._note_write(found) if is_ours(found, wanted) else None
+
+    async def _mend(self, secret: Object, owner: Object) -> Object:
+        """Give a Secret without a usable pair a new one, as if it had been deleted."""
+        name, now = secret["metadata"]["name"], rfc3339(time())
+        old = next(iter(self.remembered[name]), "")
+        made = keys.new_secret(name, {}, owning(owner), self._namespace, old=old)
+        annotations = {names.DELETED_AT: now, rotation.STEP_AT: now} if old else {}
+        patch = {"metadata": {"annotations": annotations}, "data": made["data"]}
+        mended = self._note_write(await self._api.patch("Secret", self._namespace, name, patch))
+        self.replaced.append((owner, "SecretInvalid", f"Secret/{name} held no pair of keys; {_NEW_KEYS}"))
+        return mended
 
     async def _rotate(self, secret: Object, owner: Object, observed: ObservedObjects) -> Object:
         """Take the due step of a key replacement, if one is requested."""
@@ -127,12 +140,15 @@ class KeyManager:
         return "" if pod is None else annotation(pod, names.KEY)
 
 
+_NEW_KEYS = (
+    "it has new keys; the old key stays accepted until its holder uses the new one, "
+    f"that of an application for {rotation.CLIENT_OVERLAP_SECONDS / 60:.0f} min"
+)
+
+
 def replaced_message(name: str) -> str:
     """What to say of a Secret that was made in place of a deleted one."""
-    return (
-        f"Secret/{name} was deleted and has new keys; the old key stays accepted until its holder uses the new one, "
-        f"that of an application for {rotation.CLIENT_OVERLAP_SECONDS / 60:.0f} min"
-    )
+    return f"Secret/{name} was deleted; {_NEW_KEYS}"
 
 
 def _accepted_keys(observed: ObservedObjects) -> Mapping[tuple[str, str], tuple[str, ...]]:
