@@ -19,6 +19,7 @@ MEDIATOR = "plimsoll.mediator"
 COLLECTOR = "plimsoll.collector"
 """The name of all collectors of a fleet on the wire."""
 FINALIZER = f"{GROUP}/evacuate"
+"""Earlier versions put it on EdgeBrokers; it is removed, since a namespace could not be deleted without an operator."""
 
 FLEET = f"{GROUP}/fleet"
 CLUSTER = f"{GROUP}/cluster"
@@ -42,6 +43,8 @@ ROTATE = f"{GROUP}/rotate-keys"
 ROTATED = f"{GROUP}/rotated-keys"
 """On a Secret: the text of `ROTATE` for which its keys were last replaced."""
 
+DEPARTED = f"{GROUP}/departed"
+"""In the operator's memory only: on an EdgeBroker that is deleted and whose pod still runs."""
 DELETED_AT = f"{GROUP}/keys-deleted-at"
 """On a Secret: when it was made in place of a deleted one, whose public key it holds as the old one."""
 

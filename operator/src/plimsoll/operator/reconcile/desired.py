@@ -1,7 +1,8 @@
 """The objects that a fleet should consist of: a pure function of its resources, its keys and the stored owners.
 
-Objects of an edge are owned by its EdgeBroker, those of a head or a cluster by the BrokerCluster, the rest by the
-BrokerFleet: so each is garbage-collected with its owner, even while no operator runs.
+Objects of a broker or a cluster are owned by the BrokerCluster, the rest by the BrokerFleet: so each is
+garbage-collected with its owner, even while no operator runs. An EdgeBroker owns nothing, as its pod outlives it until
+its subscribers have been moved.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def desired_fleet(resources: Resources, known: DesiredInputs, settings: Operator
 
 
 def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator[tuple[str, Object, dict[str, str]]]:
-    """The identities that need a key pair: the name of the Secret, its owner and its labels."""
+    """The identities that need a key pair: the name of the Secret, the object that it is for, and its labels."""
     if _is_plain(resources):
         return
     fleet = live.get(("BrokerFleet", resources.fleet.name))
@@ -142,6 +143,13 @@ def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator
         if found is not None:
             labels = names.broker_labels(resources.fleet.name, place.cluster, place.name, place.role)
             yield names.keys_of(place.name), found, labels
+
+
+def key_owner(subject: Object, live: Mapping[Ref, Object]) -> Object:
+    """The owner of the Secret of an identity: of an edge its cluster, since its pod may outlive the EdgeBroker."""
+    if subject["kind"] != "EdgeBroker":
+        return subject
+    return live.get(("BrokerCluster", subject["spec"]["clusterRef"]["name"]), subject)
 
 
 # -- brokers
@@ -161,7 +169,7 @@ def _desired_broker(
         group=_group(resources, place),
         lost_node_after_seconds=spec.lost_node_after.seconds,
     )
-    live = _owner(place, known)
+    live = known.stored.get(("BrokerCluster", place.cluster))
     metadata = {"namespace": known.namespace, "ownerReferences": [owner(live)] if live is not None else []}
     external = network.external_service(config, _listener(resources, place), metadata)
     items = [
@@ -221,7 +229,6 @@ def _edge_objects(resources: Resources, known: DesiredInputs) -> Iterator[Object
             "name": edge.name,
             "namespace": known.namespace,
             "labels": labels,
-            "finalizers": [names.FINALIZER],
             "ownerReferences": [owner(cluster)],
         }
         yield with_desired_hash({**written, "metadata": metadata})

@@ -29,7 +29,7 @@ from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, des
 from plimsoll.operator.reconcile.executor import StepExecutor
 from plimsoll.operator.reconcile.fleet_client import FleetClient
 from plimsoll.operator.reconcile.mediator_supervisor import MediatorSupervisor
-from plimsoll.operator.reconcile.observed import ObservedObjects, rfc3339, unix_seconds
+from plimsoll.operator.reconcile.observed import ObservedObjects, is_departed, rfc3339, unix_seconds
 from plimsoll.operator.reconcile.plan import lost_pod_steps, plan_steps
 from plimsoll.operator.reconcile.retries import RETRY_SECONDS, Fault, StepRetries
 from plimsoll.operator.reconcile.status_writer import StatusWriter
@@ -171,7 +171,9 @@ class FleetReconciler:
             return
         found = await asyncio.to_thread(self._accept, custom, observed)
         await self._emit_spec_faults(found)
-        self._judged = {ref(item): int(item["metadata"].get("generation", 1)) for item in custom}
+        self._judged = {
+            ref(item): int(item["metadata"].get("generation", 1)) for item in custom if not is_departed(item)
+        }
         self._found = found
         if found.resources is None:
             fleet = next((f"BrokerFleet/{name}" for kind, name in found.faults if kind == "BrokerFleet"), "")

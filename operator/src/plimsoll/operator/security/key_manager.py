@@ -15,7 +15,7 @@ from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundEr
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, annotation, is_ours
 from plimsoll.operator.objects.manifest import owner as owning
-from plimsoll.operator.reconcile.desired import key_identities
+from plimsoll.operator.reconcile.desired import key_identities, key_owner
 from plimsoll.operator.reconcile.observed import ObservedObjects, label, rfc3339
 from plimsoll.operator.reconcile.retries import Fault, RetryKey, StepRetries, is_api_unavailable
 from plimsoll.operator.security import authorized_keys, keys, rotation
@@ -81,17 +81,20 @@ class KeyManager:
         """The Secret of an identity, created if there is none, after the due step of a key replacement."""
         secret = observed.get("Secret", name)
         if secret is None:
-            secret = await self._make(name, owner, labels)
+            secret = await self._make(name, owner, labels, observed)
         elif keys.read_keys(secret) is None:
             secret = await self._mend(secret, owner)
         if secret is None or keys.read_keys(secret) is None:
             return secret
         return await self._rotate(secret, owner, observed)
 
-    async def _make(self, name: str, owner: Object, labels: Mapping[str, str]) -> Object | None:
+    async def _make(
+        self, name: str, owner: Object, labels: Mapping[str, str], observed: ObservedObjects
+    ) -> Object | None:
         old, now = next(iter(self.remembered[name]), ""), rfc3339(time())
         annotations = {names.DELETED_AT: now, rotation.STEP_AT: now} if old else {}
-        wanted = keys.new_secret(name, labels, owning(owner), self._namespace, annotations, old)
+        belongs_to = owning(key_owner(owner, observed.objects))
+        wanted = keys.new_secret(name, labels, belongs_to, self._namespace, annotations, old)
         try:
             made = self._note_write(await self._api.create(wanted))
             if old:
