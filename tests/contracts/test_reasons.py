@@ -56,6 +56,7 @@ BESIDE_SESSIONS = [
     "sparkjobs/src/plimsoll/sparkjobs/launch/live_job_health.py",
     "operator/src/plimsoll/operator/status.py",
     "operator/src/plimsoll/operator/spec_faults.py",
+    "operator/src/plimsoll/operator/reconcile/broker_events.py",
     "core/src/plimsoll/core/spec/usable.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""

@@ -89,7 +89,7 @@ def fault_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]
 
 def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]]]:
     """The status of each object that is served, for the generation that is served."""
-    seen = {name: observed_broker(facts, name, role) for name, role in _broker_roles(facts).items()}
+    seen = observed_brokers(facts)
     for edge in facts.of("EdgeBroker"):
         name = edge["metadata"]["name"]
         if name in seen:
@@ -138,6 +138,11 @@ def _broker_roles(facts: StatusInputs) -> dict[str, Role]:
     """The brokers that run, and those that are desired, even if they cannot be created yet."""
     wanted: dict[str, Role] = {name: place.role for name, place in facts.desired.places.items()}
     return {**facts.observed.brokers(), **wanted}
+
+
+def observed_brokers(facts: StatusInputs) -> dict[str, ObservedBroker]:
+    """The observed state of all brokers that run or are desired."""
+    return {name: observed_broker(facts, name, role) for name, role in _broker_roles(facts).items()}
 
 
 def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroker:

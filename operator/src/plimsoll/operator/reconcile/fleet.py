@@ -25,6 +25,7 @@ from plimsoll.operator.objects.collectors import FleetCollectorClient
 from plimsoll.operator.objects.manifest import Ref, is_leaving, object_of_broker, ref
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
 from plimsoll.operator.reconcile import accepted, edge_removal
+from plimsoll.operator.reconcile.broker_events import BrokerEvents
 from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, desired_fleet
 from plimsoll.operator.reconcile.executor import StepExecutor
 from plimsoll.operator.reconcile.fleet_client import FleetClient
@@ -76,6 +77,7 @@ class FleetReconciler:
         self._retries = StepRetries(namespace)
         self._executor = StepExecutor(client, metrics, self._retries, self._object_of_broker, self.wake)
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
+        self._broker_events = BrokerEvents()
         self._status = StatusWriter(client, settings.load_seconds)
         self._desired: DesiredFleet | None = None
         self._found = UsableFleet(None)
@@ -193,6 +195,8 @@ class FleetReconciler:
         held = await self._keys.keys(resources, self._client.observe())
         for owner, reason, message in self._keys.replaced:
             await self._client.emit_event(owner, "Warning", reason, message)
+        for owner, message in self._keys.created:
+            await self._client.emit_event(owner, "Normal", "KeysCreated", message)
         observed = self._client.observe()  # with the Secrets that were just created
         known = DesiredInputs(
             namespace=self.namespace,
@@ -290,6 +294,9 @@ class FleetReconciler:
         if self._mediator.is_waiting:
             return  # another operator mediates: it polls the brokers and writes their statuses
         if self._mediator.age_seconds > STATUS_WARMUP_SECONDS or not status.has_silent_broker(facts):
+            for event in self._broker_events.since_last_look(status.observed_brokers(facts)):
+                about = self._object_of_broker(event.broker)
+                await self._client.emit_event(about, event.type, event.reason, event.message)
             await self._status.write(status.fleet_statuses(facts))
         else:
             await self._status.write(status.fault_statuses(facts))

@@ -45,6 +45,9 @@ class KeyManager:
         self.replaced: list[tuple[Object, str, str]] = []
         """Secrets that got new keys in the last look: their owners, the reason, and what happened."""
 
+        self.created: list[tuple[Object, str]] = []
+        """Secrets that were created in the last look: whose they are, and what was done."""
+
     @property
     def retry_keys(self) -> set[RetryKey]:
         """The keys of the retries in use."""
@@ -53,7 +56,7 @@ class KeyManager:
     async def keys(self, resources: Resources, observed: ObservedObjects) -> dict[str, keys.StoredKeys]:
         """All keys by the name of their Secret. Raises an `ApiError` if the API server does not answer."""
         found: dict[str, keys.StoredKeys] = {}
-        before, self.faults, self.replaced = self.faults, {}, []
+        before, self.faults, self.replaced, self.created = self.faults, {}, [], []
         identities = list(key_identities(resources, observed.objects))
         accepted = _accepted_keys(observed)
         self.remembered = {name: accepted.get(_holder(name, labels), ()) for name, _, labels in identities}
@@ -97,7 +100,9 @@ class KeyManager:
         wanted = keys.new_secret(name, labels, belongs_to, self._namespace, annotations, old)
         try:
             made = self._note_write(await self._api.create(wanted))
-            if old:
+            if not old:
+                self.created.append((owner, f"Secret/{name} was created with a new pair of keys"))
+            else:
                 self.replaced.append((owner, "SecretDeleted", replaced_message(name)))
             return made
         except ApiConflictError:  # it exists, and the watch has not shown it yet

@@ -335,6 +335,8 @@ EVENTS = ReasonSection(
     "Events are written once; repeats are counted.",
     (
         StatusReason("Ready", "Normal", "a broker has become ready"),
+        StatusReason("PodGone", "Normal", "the pod of a broker has ended; the message says how, if it is known"),
+        StatusReason("KeysCreated", "Normal", "a Secret was created with a new pair of keys"),
         StatusReason("Started", "Normal", "a broker's process was started"),
         StatusReason(
             "Exited",
@@ -354,7 +356,7 @@ EVENTS = ReasonSection(
         StatusReason(
             "Evacuating", "Normal", "a session moves the subscribers of an edge before it leaves or is replaced"
         ),
-        StatusReason("Restarting", "Normal", "a pod is replaced; the message says why"),
+        StatusReason("Restarting", "Normal", "a pod is replaced; the message names the settings that have changed"),
         StatusReason("MediatorStarted", "Normal", "the mediator was started"),
         StatusReason(
             "MediatorExited",
