@@ -52,6 +52,10 @@ class FleetReader(Protocol):
         """Events (of an object), oldest first; later ones have greater ids."""
         ...
 
+    def unserved_reason(self) -> str:
+        """Why nothing acts on the objects; empty if something does, or if that cannot be told."""
+        ...
+
     def not_running_reason(self) -> str:
         """Why no mediator would act on a request; empty if one is running."""
         ...
@@ -61,6 +65,10 @@ class FleetEditor(Protocol):
     """The objects of one fleet, for commands that change them."""
 
     title: str
+
+    def unserved_reason(self) -> str:
+        """Why nothing acts on the objects; empty if something does, or if that cannot be told."""
+        ...
 
     def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
         """Create a session; raises `ObjectConflictError`, `InvalidResourcesError`."""

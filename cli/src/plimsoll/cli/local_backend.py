@@ -67,6 +67,10 @@ class LocalBackend:
         with ObjectStore(self.folder.store) as store:
             return store.events(kind, name)
 
+    def unserved_reason(self) -> str:
+        """Always empty: `not_running_reason` and the status say whether the fleet runs."""
+        return ""
+
     def not_running_reason(self) -> str:
         if self.folder.running_pid() is not None:
             return ""

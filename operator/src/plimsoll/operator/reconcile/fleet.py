@@ -244,7 +244,7 @@ class FleetReconciler:
 
     async def _emit_spec_faults(self, found: UsableFleet) -> None:
         """Write an Event about each object with a fault, once for each fault."""
-        present = {**found.incomplete, **found.faults}
+        present = {**found.incomplete, **found.faults, **_warnings(found)}
         for key, fault in present.items():
             if self._told.get(key) != fault:
                 about = self._client.observe().objects.get(key)
@@ -300,3 +300,12 @@ class FleetReconciler:
             await self._status.write(status.fleet_statuses(facts))
         else:
             await self._status.write(status.fault_statuses(facts))
+
+
+def _warnings(found: UsableFleet) -> dict[Ref, SpecFault]:
+    """What is accepted and most likely not meant."""
+    fleet = found.resources.fleet if found.resources is not None else None
+    if fleet is None or not (fleet.spec.security.plain and fleet.spec.security.clients):
+        return {}
+    message = "spec.security.plain: links are not protected, and the keys of spec.security.clients are not used"
+    return {("BrokerFleet", fleet.name): SpecFault("PlainWithKeys", f"{message}. Remove one of the two.")}

@@ -336,6 +336,12 @@ EVENTS = ReasonSection(
     (
         StatusReason("Ready", "Normal", "a broker has become ready"),
         StatusReason("PodGone", "Normal", "the pod of a broker has ended; the message says how, if it is known"),
+        StatusReason(
+            "PlainWithKeys",
+            "Warning",
+            "the fleet has `security.plain` and clients, whose keys are not used: anyone who reaches a port may publish",
+            "Remove `plain`, or the clients.",
+        ),
         StatusReason("KeysCreated", "Normal", "a Secret was created with a new pair of keys"),
         StatusReason("Started", "Normal", "a broker's process was started"),
         StatusReason(
