@@ -339,7 +339,8 @@ EVENTS = ReasonSection(
         StatusReason(
             "PlainWithKeys",
             "Warning",
-            "the fleet has `security.plain` and clients, whose keys are not used: anyone who reaches a port may publish",
+            "the fleet has `security.plain` and clients, whose keys are not used: anyone who reaches a port may"
+            " publish",
             "Remove `plain`, or the clients.",
         ),
         StatusReason("KeysCreated", "Normal", "a Secret was created with a new pair of keys"),
