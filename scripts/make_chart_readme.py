@@ -18,8 +18,7 @@ CHART = Path(__file__).resolve().parent.parent / "helm" / "plimsoll"
 INTRODUCTION = """# The chart of Plimsoll
 
 Installs the operator, its rights, and the five definitions of `plimsoll.dev/v1alpha1`. Brokers are made by the operator
-from the objects that you apply; the chart never touches them, so `helm upgrade` and `helm uninstall` leave a running
-fleet as it is.
+from the objects that you apply; the chart never touches them, so `helm uninstall` leaves a running fleet as it is.
 
 ```
 helm install plimsoll helm/plimsoll --namespace plimsoll --create-namespace
@@ -28,11 +27,24 @@ kubectl --namespace plimsoll get plimsoll -w
 helm test plimsoll --namespace plimsoll
 ```
 
+- **Images** are built from a checkout by `make images IMAGE_TAG=0.1.0` (docker, podman or buildah). Push them to a
+  registry that the nodes reach and set `image.repository`, `brokerImage.repository` and their tags; in a kind cluster
+  `kind load docker-image` is enough. `kubectl get pods` shows `ImagePullBackOff` while a node cannot find one, and so
+  do `Ready` and an event of the broker.
+- **Upgrades**: `helm upgrade` replaces the operator, its rights and the definitions. Sessions of that moment are resumed by
+  the new operator. Brokers keep running, unless the image of brokers is another one: then edges are replaced one by
+  one, each after its subscribers have moved, and then the heads, one at a time. To upgrade the operator alone, keep
+  `brokerImage.tag`, or name an image in `spec.pods.image` of the fleet.
+- **Under an umbrella chart** set values below `plimsoll:`. `global.imagePullSecrets` is used, too; `nameOverride` and
+  `fullnameOverride` change the names of objects.
 - **Definitions** are templates of the chart, so `helm upgrade` upgrades them. They are kept on `helm uninstall` unless
   `crds.keep` is false; all fleets are removed with them. If they were applied by other means first, install with
   `--set crds.install=false`, or let Helm adopt them with `--take-ownership`.
 - **Rights**: by default a Role in the release's namespace. `watchNamespaces` names others; `rbac.scope=Cluster` watches
-  all.
+  all. Secrets are named after brokers and clients, which no Role can know; Kubernetes can restrict neither `create` nor
+  `list` by name or label. So the operator may read the Secrets of a watched namespace, and asks only for those with
+  its label: keep fleets in namespaces of their own.
+- **A namespace can be deleted** with its fleet and the operator in it: no object has a finalizer.
 - **Restricted** pod security is kept by everything that the chart and the operator make.
 - **Dashboards** for Grafana 11 or later: `--set dashboards.enabled=true` creates a ConfigMap for each, with the label
   by which Grafana's sidecar finds them; or import `files/dashboards/*.json` by hand. They need

@@ -29,6 +29,7 @@ CONDITIONS = {
     "Succeeded",
     "SparkReady",
     "KeysReplaced",
+    "Accepted",
 }
 
 BESIDE_SESSIONS = [
@@ -57,6 +58,9 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/objects/spark_jobs.py",
     "sparkjobs/src/plimsoll/sparkjobs/launch/live_job_health.py",
     "operator/src/plimsoll/operator/status.py",
+    "operator/src/plimsoll/operator/spec_faults.py",
+    "operator/src/plimsoll/operator/reconcile/broker_events.py",
+    "core/src/plimsoll/core/spec/usable.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
@@ -127,7 +131,7 @@ def test_each_reason_of_a_broker_a_cluster_or_a_fleet_is_explained():
 
 
 def test_no_other_reason_is_explained_that_is_never_said():
-    assert names(*OTHERS) - said_of_others() - {"Ready"} == set()
+    assert names(*OTHERS) - said_of_others() - {"Ready", "Accepted"} == set()
 
 
 def test_what_is_put_together_is_put_together_there():

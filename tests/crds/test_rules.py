@@ -33,6 +33,10 @@ def overload(lower: Any, higher: Any) -> Object:
     return policy(detection={"overload": {"cpu": {"lower": lower, "higher": higher}}})
 
 
+def timing(**fields: Any) -> Object:
+    return with_spec(FLEET, defaults={"timing": fields})
+
+
 def select(**fields: Any) -> Object:
     return with_spec(SESSION, select=fields)
 
@@ -46,6 +50,7 @@ GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
 CREATED: list[tuple[str, Object, Object]] = [
     ("`lower` is above `higher`", overload("901m", "0.9"), overload("900m", "0.9")),
     ("`lower` is above `higher`", overload(1, "950m"), overload("950m", 1)),
+    ("`heartbeat` is not below `deadAfter`", timing(heartbeat="1m"), timing(heartbeat="59s", deadAfter="1m")),
     ("parameters of Ring", policy(estimation={"type": "Press", "ring": {}}), policy(estimation={"ring": {}})),
     ("parameters of Press", policy(estimation={"press": {}}), policy(estimation={"type": "Press", "press": {}})),
     ("parameters of Padres", policy(type="Greedy", padres={}), policy(padres={})),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.cluster import ROOT, Cluster, CommandError, Crowd, manifest, profile
+from tests.e2e.cluster import ROOT, TAG, Cluster, CommandError, Crowd, manifest, profile
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -44,8 +44,7 @@ def fleet(installed: Cluster) -> Cluster:
     """One head and three edges, only one of which takes newcomers."""
     installed.apply(*quickstart())
     installed.wait(lambda: installed.is_true("brokercluster", "east", "Ready"), 120, "the cluster to be ready")
-    print(f"from helm install to four brokers that are ready: {time.monotonic() - installed.began_at:.1f} s")
-    installed.helm("test", "plimsoll")
+    print(f"from helm install, with helm test, to four brokers that are ready: {time.monotonic() - installed.began_at:.1f} s")
     for edge in ("edge-1", "edge-2"):
         installed.plimsoll("cordon", edge)
     return installed
@@ -67,6 +66,22 @@ def settled(cluster: Cluster, crowd: Crowd, edges: int) -> bool:
     at = crowd.at()
     names = {item["metadata"]["name"] for item in cluster.get("edgebrokers")}
     return sum(at.values()) == SUBSCRIBERS and set(at) <= names and len(names) == edges
+
+
+def test_an_example_application_publishes_and_is_served(fleet: Cluster):
+    text = (ROOT / "examples" / "kubernetes" / "applications" / "quotes.yaml").read_text()
+    fleet.kubectl("apply", "-f", "-", text=text.replace("plimsoll/broker:dev", f"plimsoll/broker:{TAG}"))
+    fleet.kubectl("wait", "pod/quotes", "--for=condition=Ready", "--timeout=90s")
+    assert "AAPL" in fleet.kubectl("logs", "quotes")
+    fleet.kubectl("delete", "pod", "quotes", "--grace-period=1")
+
+
+def test_a_faulty_cluster_says_so_and_the_others_go_on(fleet: Cluster):
+    fleet.apply(manifest("BrokerCluster", "bad", head={"profile": "absent"}))
+    fleet.wait(lambda: fleet.condition("brokercluster", "bad", "Accepted").get("status") == "False", 30, "its fault")
+    assert fleet.is_true("brokercluster", "east", "Accepted")
+    assert "observedGeneration" not in fleet.get("brokercluster", "bad")["status"]
+    fleet.kubectl("delete", "brokercluster", "bad")
 
 
 def test_an_overloaded_edge_is_relieved_by_itself(fleet: Cluster, crowd: Crowd):

@@ -91,6 +91,24 @@ def test_secrets_to_pull_with_are_for_all_pods(render: Render):
     assert environment(objects)["PLIMSOLL_IMAGE_PULL_SECRETS"] == "here,there"
 
 
+def test_pull_secrets_may_be_written_as_kubernetes_writes_them_and_come_from_an_umbrella_chart(render: Render):
+    objects = render(imagePullSecrets=[{"name": "here"}, "there"], **{"global": {"imagePullSecrets": ["all", "here"]}})
+    wanted = [{"name": "all"}, {"name": "here"}, {"name": "there"}]
+    assert [pod["imagePullSecrets"] for pod in pods(objects)] == [wanted, wanted]
+    assert environment(objects)["PLIMSOLL_IMAGE_PULL_SECRETS"] == "all,here,there"
+
+
+def test_names_can_be_overridden(render: Render):
+    assert only(render("shop", nameOverride="balance"), "Deployment")["metadata"]["name"] == "shop-balance"
+    assert only(render(fullnameOverride="own"), "Deployment")["metadata"]["name"] == "own"
+
+
+def test_the_chart_test_waits_within_a_bound(render: Render):
+    script = only(render(tests={"waitSeconds": 7}), "Pod")["spec"]["containers"][0]["command"][-1]
+    compile(script, "ready", "exec")
+    assert "time.monotonic() + 7" in script
+
+
 def test_rights_are_of_the_watched_namespaces(render: Render):
     objects = render(watchNamespaces=["east", "west"])
     assert sorted(item["metadata"]["namespace"] for item in of(objects, "Role")) == ["east", "west"]

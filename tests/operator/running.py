@@ -262,13 +262,3 @@ async def running(folder: Path, text: str = FLEET) -> AsyncIterator[Running]:
                                 await api.delete(kind, namespace, name)
             finally:
                 one.stop()
-                await _release_finalizers(api, namespace)
-
-
-async def _release_finalizers(api: Api, namespace: str) -> None:
-    """In any state of the operator: the deletion of the namespace must not wait for it."""
-    for edge in await api.list("EdgeBroker", namespace):
-        with contextlib.suppress(ApiNotFoundError):  # it has gone at last
-            name = edge["metadata"]["name"]
-            await api.delete("EdgeBroker", namespace, name)
-            await api.patch("EdgeBroker", namespace, name, {"metadata": {"finalizers": None}})

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from tests.operator.world import World
 
+from plimsoll.core.spec.usable import SpecFault, UsableFleet
 from plimsoll.operator import names, status
 from plimsoll.operator.mediator.broker_poller import BrokerReading
 from plimsoll.operator.reconcile.retries import Fault
 from plimsoll.operator.security import keys
+from plimsoll.operator.spec_faults import SpecFaults
 
 
 def heard(**report: Any) -> BrokerReading:
@@ -78,10 +80,16 @@ def test_what_waits_is_progress():
     assert condition(told(settled(), blocked=waits)["BrokerCluster", "east"], "Progressing") == ("True", "Rolling")
 
 
-def test_a_specification_that_cannot_be_is_said():
-    assert condition(told(settled(), invalid="east: no such profile")["BrokerCluster", "east"], "Degraded") == (
-        "True", "InvalidSpec",
-    )  # fmt: skip
+def test_a_fault_of_one_object_is_said_by_it_and_by_the_fleet_alone():
+    fault = SpecFault("InvalidSpec", "spec.memory: no such amount")
+    specs = SpecFaults(
+        found=UsableFleet(None, {("HardwareProfile", "large"): {}}, {("HardwareProfile", "large"): fault})
+    )
+    found = told(settled(), specs=specs)
+    assert condition(found["HardwareProfile", "large"], "Accepted") == ("False", "InvalidSpec")
+    assert condition(found["HardwareProfile", "small"], "Accepted") == ("True", "Accepted")
+    assert condition(found["BrokerFleet", "stocks"], "Degraded") == ("True", "InvalidSpec")
+    assert condition(found["BrokerCluster", "east"], "Degraded") == ("False", "AsExpected")
 
 
 def test_loads_are_written_seldom_and_conditions_at_once():
@@ -93,18 +101,6 @@ def test_loads_are_written_seldom_and_conditions_at_once():
     assert not status.is_due(before, before["status"], 1e9, 10.0)
     nested = {"status": {"head": {"load": {"a": 1}, "state": "OK"}}}
     assert not status.is_due(nested, {"head": {"load": {"a": 2}, "state": "OK"}}, 0.0, 10.0)
-
-
-def test_what_cannot_be_served_says_so():
-    world = settled()
-    found = {
-        (item["kind"], item["metadata"]["name"]): told
-        for item, told in status.unserved_statuses(world.observed(), "InvalidSpec", "no such profile", world.time)
-    }
-    assert set(found) == {("BrokerFleet", "stocks"), ("BrokerCluster", "east")}
-    for told in found.values():
-        assert condition(told, "Ready") == ("False", "InvalidSpec")
-        assert condition(told, "Degraded") == ("True", "InvalidSpec")
 
 
 def test_a_new_operator_waits_for_answers_before_it_judges():

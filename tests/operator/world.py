@@ -13,13 +13,14 @@ from typing import Any
 
 import yaml
 
+from plimsoll.core.spec.usable import Content, usable_fleet
 from plimsoll.mediator import fleet_resources as asked
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, is_leaving, owner, ref
-from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, desired_fleet, key_identities
+from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, desired_fleet, key_identities, key_owner
 from plimsoll.operator.reconcile.drain import ReconcileContext, ReportedSubscribers
-from plimsoll.operator.reconcile.observed import ObservedObjects
+from plimsoll.operator.reconcile.observed import ObservedObjects, with_departed_edges
 from plimsoll.operator.reconcile.plan import plan_steps
 from plimsoll.operator.reconcile.steps import Apply, Delete, Evacuate, Patch, ReconcileStep, Restart
 from plimsoll.operator.security import keys
@@ -65,6 +66,7 @@ class World:
         self.nodes: dict[str, Object] | None = None
         self.ready = True
         self.mediating_seconds = float("inf")
+        self.before: list[Content] = []
         self.serves: dict[str, ReportedSubscribers] | None = None
         for item in yaml.safe_load_all(text):
             self.put(item)
@@ -162,20 +164,23 @@ class World:
     # -- what the operator does
 
     def observed(self) -> ObservedObjects:
-        return ObservedObjects(copy.deepcopy(self.objects), self.nodes)
+        return ObservedObjects(with_departed_edges(copy.deepcopy(self.objects)), self.nodes)
 
     def desired(self) -> DesiredFleet:
         custom = [item for item in self.objects.values() if item["kind"] in asked.FLEET_KINDS]
-        resources = asked.fleet_resources(custom)
+        taken = usable_fleet((item for item in custom if not is_leaving(item)), self.before)
+        resources = taken.resources or asked.fleet_resources(custom)
         held: dict[str, keys.StoredKeys] = {}
         for name, owned_by, labels in key_identities(resources, self.objects):
             if ("Secret", name) not in self.objects:
-                self.put(keys.new_secret(name, labels, owner(owned_by), "ns"))
+                self.put(keys.new_secret(name, labels, owner(key_owner(owned_by, self.objects)), "ns"))
             found = keys.read_keys(self.objects["Secret", name])
             assert found is not None
             held[name] = found
         held = {**keys.broker_keys(self.observed()), **held}
-        known = DesiredInputs(namespace="ns", stored=self.objects, keys=held, lingering=self.observed().brokers())
+        known = DesiredInputs(
+            namespace="ns", stored=self.observed().objects, keys=held, lingering=self.observed().brokers(), usable=taken
+        )
         return desired_fleet(resources, known, self.settings)
 
     def look(self) -> list[ReconcileStep]:

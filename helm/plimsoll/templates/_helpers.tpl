@@ -1,9 +1,31 @@
 {{/* The release's name for everything of this chart. */}}
 {{- define "plimsoll.fullname" -}}
-{{- if contains .Chart.Name .Release.Name -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride | trunc 53 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name -}}
 {{ .Release.Name | trunc 53 | trimSuffix "-" }}
 {{- else -}}
-{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 53 | trimSuffix "-" }}
+{{ printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" }}
+{{- end -}}
+{{- end -}}
+
+{{/* Names of pull secrets, each given as a name or as {name: NAME}; those of an umbrella chart count, too. */}}
+{{- define "plimsoll.pullSecretNames" -}}
+{{- $names := list -}}
+{{- $shared := default list (get (default dict .Values.global) "imagePullSecrets") -}}
+{{- range concat $shared .Values.imagePullSecrets -}}
+{{- if kindIs "map" . -}}{{- $names = append $names .name -}}{{- else -}}{{- $names = append $names . -}}{{- end -}}
+{{- end -}}
+{{- $names | uniq | join "," -}}
+{{- end -}}
+
+{{- define "plimsoll.pullSecrets" -}}
+{{- with include "plimsoll.pullSecretNames" . -}}
+imagePullSecrets:
+  {{- range splitList "," . }}
+  - name: {{ . }}
+  {{- end }}
 {{- end -}}
 {{- end -}}
 

@@ -14,7 +14,11 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 FOLDER = Path(__file__).parents[3] / "examples"
 # Each file of kubernetes/ is a fleet of its own, each other folder is one fleet.
 EXAMPLES = sorted(
-    {path if path.parent.name in ("examples", "kubernetes") else path.parent for path in FOLDER.rglob("*.yaml")}
+    {
+        path if path.parent.name in ("examples", "kubernetes") else path.parent
+        for path in FOLDER.rglob("*.yaml")
+        if path.parent.name != "applications"  # pods, not a fleet
+    }
 )
 
 

@@ -74,3 +74,48 @@ def test_what_a_broker_says_and_cannot_be_is_counted_and_told_of_once_with_its_n
         assert mediating.brokers.readings["e"].answer == {"epoch": 1}
 
     asyncio.run(story())
+
+
+class Stored:
+    """One session at an API server that keeps its status."""
+
+    def __init__(self, item: dict[str, Any]) -> None:
+        self.item = item
+
+    async def replace_status(self, item: dict[str, Any], *, retry: bool) -> dict[str, Any]:
+        assert retry
+        self.item = item
+        return item
+
+
+def test_a_session_that_cannot_be_read_says_so_and_the_mediator_goes_on():
+    async def story() -> None:
+        wrong = {
+            **item("s"),
+            "apiVersion": "plimsoll.dev/v1alpha1",
+            "spec": {"scope": "Local", "select": {"count": "many"}},
+        }
+        wrong["metadata"] |= {"generation": 3}
+        api: Any = Stored(wrong)
+        mediating = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())
+        await mediating._upsert_session(wrong)
+        told = api.item["status"]
+        assert (told["phase"], told["reason"]) == ("Requested", "InvalidSpec")
+        assert told["message"].startswith("spec.select.count: ")
+        (condition,) = told["conditions"]
+        assert (condition["type"], condition["status"], condition["observedGeneration"]) == ("Accepted", "False", 3)
+        assert "observedGeneration" not in told
+
+    asyncio.run(story())
+
+
+def test_how_a_session_ended_stays_whatever_is_written_into_it():
+    async def story() -> None:
+        over = {**item("s"), "apiVersion": "plimsoll.dev/v1alpha1", "spec": {"select": {"count": "many"}}}
+        over["metadata"] |= {"generation": 3}
+        over["status"] = {"endedAt": "2026-01-01T00:00:00Z", "reason": "Done"}
+        api: Any = Stored(over)
+        await FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())._upsert_session(over)
+        assert api.item is over
+
+    asyncio.run(story())

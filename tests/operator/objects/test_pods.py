@@ -6,6 +6,7 @@ from tests.operator.world import FLEET, World
 
 from plimsoll.core import config as configuration
 from plimsoll.operator import names
+from plimsoll.operator.objects import pods
 from plimsoll.operator.objects.pods import GRACE_SECONDS, LEAVE_SECONDS
 
 
@@ -32,7 +33,8 @@ def test_only_the_secret_key_is_mounted():
     (secret,) = [volume["secret"] for volume in template()["spec"]["volumes"] if "secret" in volume]
     assert [each["key"] for each in secret["items"]] == [names.SECRET_FILE]
     assert secret["defaultMode"] == 0o400
-    assert "secret" not in str(template(text=FLEET.replace("    clients:\n    - {name: app}", "    plain: true")))
+    plain = template(text=FLEET.replace("    clients:\n    - {name: app}", "    plain: true"))
+    assert "secret" not in str(plain["spec"])
 
 
 def test_it_is_given_time_to_leave_and_leaves_a_lost_node_soon():
@@ -79,3 +81,31 @@ def test_changed_edges_do_not_restart_a_head():
     assert world.desired().brokers["east-head"].restart_hash == before
     world.spec("BrokerCluster", "east", head={"profile": "large"})
     assert world.desired().brokers["east-head"].restart_hash != before
+
+
+def test_a_restart_names_the_settings_that_have_changed():
+    def fields(text: str = FLEET) -> str:
+        found = World(text)
+        found.settle()
+        annotations: dict[str, str] = found.objects["Pod", "edge-0-0"]["metadata"]["annotations"]
+        return annotations[names.RESTART_FIELDS]
+
+    before = fields()
+    assert pods.changed_fields(before, "") == ()
+    assert "key" in pods.changed_fields(before, fields())
+    changed = FLEET.replace("spec:\n  security:", "spec:\n  pods: {image: other/broker:2}\n  security:", 1)
+    assert set(pods.changed_fields(before, fields(changed))) == {"image", "key"}
+    quicker = FLEET.replace("spec:\n  security:", "spec:\n  defaults: {timing: {heartbeat: 2s}}\n  security:", 1)
+    assert set(pods.changed_fields(before, fields(quicker))) == {"key", "limits.heartbeat_seconds"}
+
+
+def test_a_profile_gives_tolerations_and_a_priority_class():
+    taints = "[{name: dedicated, value: brokers, effect: NoSchedule}, {name: spot}]"
+    own = f"spec: {{cpu: 250m, memory: 64Mi, priorityClassName: high, tolerations: {taints}}}"
+    spec = template(text=FLEET.replace("spec: {cpu: 250m, memory: 64Mi}", own))["spec"]
+    assert spec["priorityClassName"] == "high"
+    assert spec["tolerations"][2:] == [
+        {"key": "dedicated", "operator": "Equal", "value": "brokers", "effect": "NoSchedule"},
+        {"key": "spot", "operator": "Exists"},
+    ]
+    assert "priorityClassName" not in template()["spec"]

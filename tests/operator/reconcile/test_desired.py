@@ -22,6 +22,9 @@ def test_the_same_is_desired_whenever_it_is_asked():
     assert world.desired() == world.desired()
 
 
+NEXT = "z" * 40
+
+
 def test_a_client_finds_its_heads_beside_its_keys():
     world = World()
     world.settle()
@@ -31,10 +34,12 @@ def test_a_client_finds_its_heads_beside_its_keys():
     key = world.objects["Pod", "east-head-0"]["metadata"]["annotations"][names.KEY]
     assert heads == {"east": {"endpoint": "tcp://east-head.ns.svc:7400", "publicKey": key}}
     assert base64.b64decode(data["east-head.key"]).decode() == f"{key}\n"
-    world.objects["Secret", "east-head-keys"]["data"]["next.public.key"] = base64.b64encode(b"z\n").decode()
+    world.objects["Secret", "east-head-keys"]["data"]["next.public.key"] = base64.b64encode(
+        f"{NEXT}\n".encode()
+    ).decode()
     world.settle()
     data = world.objects["Secret", "plimsoll-client-app"]["data"]
-    assert base64.b64decode(data["east-head.key"]).decode() == f"{key}\nz\n", "the key that follows"
+    assert base64.b64decode(data["east-head.key"]).decode() == f"{key}\n{NEXT}\n", "the key that follows"
 
 
 def test_an_edge_leaves_cordoning_to_its_users():

@@ -65,6 +65,15 @@ class Server:
 
     async def patch(self, kind: str, namespace: str, name: str, patch: Mapping[str, Any]) -> Object:
         self._take("patch", kind, name)
+        if "data" in patch:
+            stored = self.world.put(self.world.objects[kind, name])
+            merged = {**stored["data"], **patch["data"]}
+            stored["data"] = {key: value for key, value in merged.items() if value is not None}
+        before = copy.deepcopy(self.world.objects[kind, name])
+        if "metadata" in patch:
+            self.world._patch((kind, name), patch)
+        if (kind, name) not in self.world.objects:  # its last finalizer was removed
+            return before
         return await self.get(kind, namespace, name)
 
     async def delete(self, kind: str, namespace: str, name: str, **_: Any) -> None:
@@ -303,7 +312,7 @@ def test_pods_of_lost_nodes_are_deleted_while_the_spec_is_invalid(monkeypatch: p
         )
         server.asked.clear()
         await fleet._reconcile()
-        assert fleet._invalid_reason == "InvalidSpec"
+        assert fleet._found.faults["BrokerCluster", "east"].reason == "InvalidSpec"
         assert ("delete", "Pod", "edge-0-0") in server.asked
 
     asyncio.run(story())

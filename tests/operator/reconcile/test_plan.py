@@ -6,7 +6,7 @@ import pytest
 from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
-from plimsoll.operator.objects.manifest import needs_write, ref
+from plimsoll.operator.objects.manifest import needs_write, owner, ref
 from plimsoll.operator.reconcile.drain import ReportedSubscribers
 from plimsoll.operator.reconcile.steps import (
     Apply,
@@ -37,7 +37,9 @@ def test_a_fleet_comes_up_and_then_nothing_is_written(world: World):
     assert world.of("EdgeBroker") == EDGES
     assert world.of("StatefulSet") == ["east-head", *EDGES]
     assert world.of("Service") == ["east-head", *EDGES]
-    assert world.of("ConfigMap") == ["east-head-config", *(f"{name}-config" for name in EDGES), names.AUTHORIZED_KEYS]
+    assert world.of("ConfigMap") == [
+        "east-head-config", *(f"{name}-config" for name in EDGES), names.ACCEPTED, names.AUTHORIZED_KEYS,
+    ]  # fmt: skip
     assert world.of("Secret") == [
         "east-head-keys", *(f"{name}-keys" for name in EDGES), "plimsoll-client-app", names.MEDIATOR_KEYS,
     ]  # fmt: skip
@@ -49,7 +51,7 @@ def test_a_fleet_comes_up_and_then_nothing_is_written(world: World):
 def test_everything_goes_with_its_owner(world: World):
     owners = {ref(item): [each["kind"] for each in item["metadata"].get("ownerReferences", [])]
               for item in world.objects.values()}  # fmt: skip
-    assert owners["StatefulSet", "edge-0"] == ["EdgeBroker"]
+    assert owners["StatefulSet", "edge-0"] == owners["Secret", "edge-0-keys"] == ["BrokerCluster"]
     assert owners["StatefulSet", "east-head"] == owners["EdgeBroker", "edge-0"] == ["BrokerCluster"]
     assert owners["Secret", "plimsoll-client-app"] == ["BrokerFleet"]
     own = ("BrokerFleet", "BrokerCluster", "HardwareProfile")
@@ -144,12 +146,24 @@ def test_an_edge_made_by_hand_is_evacuated_too(world: World):
         "spec": {"clusterRef": {"name": "east"}, "profile": "large"},
     })  # fmt: skip
     world.settle()
-    assert world.objects["EdgeBroker", "big"]["metadata"]["finalizers"] == [names.FINALIZER]
+    assert not world.objects["EdgeBroker", "big"]["metadata"].get("finalizers")
     assert "big" in world.of("StatefulSet")
     world.delete(("EdgeBroker", "big"))
     assert any(isinstance(step, Evacuate) for step in world.round())
+    assert "big" in world.of("StatefulSet")
     world.settle()
-    assert "big" not in world.of("EdgeBroker")
+    assert "big" not in [*world.of("StatefulSet"), *world.of("EdgeBroker")]
+    assert "big-keys" not in world.of("Secret")
+
+
+def test_objects_that_an_edge_owned_by_an_earlier_version_are_taken_over(world: World):
+    edge = world.objects["EdgeBroker", "edge-0"]
+    for key in (("StatefulSet", "edge-0"), ("Service", "edge-0")):
+        world.objects[key]["metadata"]["ownerReferences"] = [owner(edge)]
+        world.objects[key]["metadata"]["annotations"].pop(names.DESIRED_HASH)
+    assert [type(step) for step in world.look()] == [Apply, Apply]
+    world.settle()
+    assert world.objects["StatefulSet", "edge-0"]["metadata"]["ownerReferences"][0]["kind"] == "BrokerCluster"
 
 
 def test_objects_of_other_owners_are_left_alone(world: World):

@@ -9,6 +9,7 @@ from plimsoll.operator import names
 from plimsoll.operator.reconcile.drain import ReportedSubscribers
 from plimsoll.operator.reconcile.rollout import EVICTION_SECONDS, cordoned_for_rollout
 from plimsoll.operator.reconcile.steps import Delete, Evacuate, Patch, Restart, StepBlocked
+from plimsoll.operator.security import keys
 from plimsoll.operator.settings import OperatorSettings
 
 TWO = (
@@ -344,18 +345,20 @@ def test_a_heads_new_key_replaces_no_pod():
     world = settled()
     before = {name: world.objects["Pod", name]["metadata"]["uid"] for name in world.of("Pod")}
     secret = world.objects["Secret", "east-head-keys"]
-    secret["data"] = {names.SECRET_FILE: "eA==", names.PUBLIC_FILE: "eQ=="}
+    pair = keys.make_key_pair()
+    secret["data"] = keys.new_secret("x", {}, {}, "ns")["data"]
+    secret["data"][names.PUBLIC_FILE] = keys.base64_text(pair.public)
     told = world.round()
     assert any(isinstance(step, Patch) and step.reason == "its key was replaced" for step in told)
     world.settle()
     assert {name: world.objects["Pod", name]["metadata"]["uid"] for name in world.of("Pod")} == before
-    assert world.objects["Pod", "east-head-0"]["metadata"]["annotations"][names.KEY] == "y"
-    assert '"public_key": "y"' in world.objects["ConfigMap", "edge-0-config"]["data"]["config.json"]
+    assert world.objects["Pod", "east-head-0"]["metadata"]["annotations"][names.KEY] == pair.public
+    assert f'"public_key": "{pair.public}"' in world.objects["ConfigMap", "edge-0-config"]["data"]["config.json"]
 
 
 def test_an_edges_new_key_is_one_that_it_is_started_with():
     world = settled()
-    world.objects["Secret", "edge-0-keys"]["data"] = {names.SECRET_FILE: "eA==", names.PUBLIC_FILE: "eQ=="}
+    world.objects["Secret", "edge-0-keys"]["data"] = keys.new_secret("x", {}, {}, "ns")["data"]
     world.round()
     assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
 

@@ -137,8 +137,9 @@ def test_the_old_key_of_a_deleted_secret_stays_accepted_and_is_told_of_once(worl
     after = looked(one, world)[secret]
     assert after.public != before[secret].public
     assert after.publics == (after.public, before[secret].public)
-    [(owner, message)] = one.replaced
+    [(owner, reason, message)] = one.replaced
     assert (owner["kind"], secret in message) == ("BrokerFleet" if secret == CLIENT else "BrokerCluster", True)
+    assert reason == "SecretDeleted"
     assert looked(one, world)[secret] == after
     assert one.replaced == []
 

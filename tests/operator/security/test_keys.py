@@ -25,6 +25,9 @@ def test_secrets_are_not_shown():
 def test_no_pair_no_keys():
     assert keys.read_keys({"data": {}}) is None
     assert keys.read_keys({}) is None
+    made = keys.new_secret("x", {}, {"uid": "u"}, "ns")
+    for spoiled in ("%", keys.base64_text("short"), keys.base64_text("ü" * 40), ""):
+        assert keys.read_keys({**made, "data": {**made["data"], names.PUBLIC_FILE: spoiled}}) is None
 
 
 def test_keys_of_brokers_that_still_run():

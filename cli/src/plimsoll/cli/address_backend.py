@@ -83,6 +83,10 @@ class AddressBackend:
     def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         self._refuse("logs")
 
+    def unserved_reason(self) -> str:
+        """Always empty: an address does not tell."""
+        return ""
+
     def not_running_reason(self) -> str:
         self._refuse("sessions")
 

@@ -57,6 +57,10 @@ class FleetReader(Protocol):
         """Lines of a broker's log, oldest first; with `follow` without end. Raises `ObjectMissingError`."""
         ...
 
+    def unserved_reason(self) -> str:
+        """Why nothing acts on the objects; empty if something does, or if that cannot be told."""
+        ...
+
     def not_running_reason(self) -> str:
         """Why no mediator would act on a request; empty if one is running."""
         ...
@@ -66,6 +70,10 @@ class FleetEditor(Protocol):
     """The objects of one fleet, for commands that change them."""
 
     title: str
+
+    def unserved_reason(self) -> str:
+        """Why nothing acts on the objects; empty if something does, or if that cannot be told."""
+        ...
 
     def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
         """Create a session, and first cordon an edge if one is named; whether that changed anything.

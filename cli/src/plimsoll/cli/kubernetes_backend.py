@@ -15,6 +15,7 @@ from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError, ProtocolError
 
+from plimsoll.cli import operator_watch
 from plimsoll.cli.exit_codes import CONFLICT, FAILED, CommandError
 from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError, ResourceProblem, SourceDocument
 from plimsoll.core.spec.kinds import GROUP, VERSION
@@ -222,6 +223,10 @@ class KubernetesBackend:
         if self._list("BrokerCluster")[1]:
             return ""
         return f"there is no BrokerCluster in {self.title}: name another with `--namespace`, or apply one"
+
+    def unserved_reason(self) -> str:
+        fleets = self._list("BrokerFleet")[1]
+        return operator_watch.unwatched_reason(self.namespace, self._api, fleets)
 
     # -- asking
 

@@ -85,6 +85,10 @@ class LocalBackend:
             raise ObjectMissingError(f'no log of "{broker}" in {self.title}. {suggestion(broker, names, "broker")}')
         return log_files.log_lines(log, tail, since_seconds, follow=follow)
 
+    def unserved_reason(self) -> str:
+        """Always empty: `not_running_reason` and the status say whether the fleet runs."""
+        return ""
+
     def not_running_reason(self) -> str:
         if self.folder.running_pid() is not None:
             return ""

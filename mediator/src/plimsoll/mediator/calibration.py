@@ -42,7 +42,7 @@ def profile_status(profile: Mapping[str, Any], brokers: Sequence[ObservedBroker]
 def match_time_fit(report: Mapping[str, Any]) -> MatchTimeFit | None:
     """The fitted times of a broker; None if there are none, or if its report is invalid."""
     base, per_match = _number(report, "match_base_seconds"), _number(report, "match_seconds_per_match")
-    if base is None or per_match is None:
+    if base is None or per_match is None or base + per_match == 0:  # without publications nothing was measured
         return None
     arrivals, deliveries = _number(report, "input_rate"), _number(report, "output_rate")
     measured = _number(report, "match_delay_seconds")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from plimsoll.core.config import Role
 from plimsoll.core.spec import Resources, head_name
@@ -17,11 +17,11 @@ from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.mediator import balance, resource_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.resource_status import ObservedBroker
-from plimsoll.operator import names
+from plimsoll.operator import names, spec_faults
 from plimsoll.operator.mediator.broker_poller import BrokerReading
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import spark_jobs
-from plimsoll.operator.objects.manifest import Ref, annotation, is_leaving
+from plimsoll.operator.objects.manifest import Ref, annotation, is_leaving, ref
 from plimsoll.operator.reconcile.desired import DesiredFleet
 from plimsoll.operator.reconcile.observed import (
     ObservedObjects,
@@ -35,6 +35,7 @@ from plimsoll.operator.reconcile.observed import (
 from plimsoll.operator.reconcile.retries import Fault
 from plimsoll.operator.security import keys
 from plimsoll.operator.security.key_manager import replaced_message
+from plimsoll.operator.spec_faults import SpecFaults
 
 KEYS_CONDITION = "KeysReplaced"
 
@@ -44,18 +45,25 @@ LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated"
 
 @dataclass(frozen=True, kw_only=True)
 class StatusInputs:
-    """The inputs of a status. `faults`: by object, what could not be done; `blocked`: what it waits for."""
+    """The inputs of a status.
+
+    `faults`: by object, what could not be done; `blocked`: what it waits for; `specs`: what its specification has.
+    """
 
     desired: DesiredFleet
     observed: ObservedObjects
     readings: Mapping[str, BrokerReading] = field(default_factory=dict)
     faults: Mapping[Ref, Fault] = field(default_factory=dict)
     blocked: Mapping[Ref, str] = field(default_factory=dict)
-    invalid: str = ""
+    specs: SpecFaults = field(default_factory=SpecFaults)
     mediator: Mapping[str, Any] = field(default_factory=dict)
     telemetry: Mapping[str, Any] = field(default_factory=dict)
     spark: spark_jobs.LiveJobStatus | None = None
     time: str = ""
+
+    def of(self, kind: str) -> Iterator[Object]:
+        """The objects of a kind that are served, each with the generation that is."""
+        return (found for item in self.observed.kind(kind) if (found := self.specs.served(item)) is not None)
 
     @property
     def interval_seconds(self) -> float:
@@ -64,19 +72,35 @@ class StatusInputs:
 
 
 def fleet_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]]]:
-    """The status of each object of the fleet."""
-    seen = {name: observed_broker(facts, name, role) for name, role in _broker_roles(facts).items()}
-    for edge in facts.observed.kind("EdgeBroker"):
+    """The status of each object of the fleet that has been looked at."""
+    yield from spec_faults.dropped_statuses(facts.observed, facts.specs, facts.time)
+    for served, told in _served_statuses(facts):
+        item = facts.observed.objects[ref(served)]
+        yield item, spec_faults.with_accepted(item, told, facts.specs, facts.time)
+
+
+def fault_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]]]:
+    """The status of objects with a fault, while too little is known of brokers to write any other."""
+    yield from spec_faults.dropped_statuses(facts.observed, facts.specs, facts.time)
+    for key in facts.specs.found.faults.keys() & facts.specs.found.used.keys() & facts.observed.objects.keys():
+        item = facts.observed.objects[key]
+        yield item, spec_faults.with_accepted(item, dict(item.get("status", {})), facts.specs, facts.time)
+
+
+def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]]]:
+    """The status of each object that is served, for the generation that is served."""
+    seen = observed_brokers(facts)
+    for edge in facts.of("EdgeBroker"):
         name = edge["metadata"]["name"]
         if name in seen:
             others = _operator_conditions(facts, edge, [name])
             yield edge, resource_status.edge_status(edge, seen[name], facts.interval_seconds, facts.time, others)
     sessions = [balance.session_outline(item) for item in facts.observed.kind("LoadBalancingSession")]
-    for cluster in facts.observed.kind("BrokerCluster"):
+    for cluster in facts.of("BrokerCluster"):
         yield from _cluster_status(facts, cluster, seen, sessions)
-    for profile in facts.observed.kind("HardwareProfile"):
+    for profile in facts.of("HardwareProfile"):
         yield profile, profile_status(profile, list(seen.values()), facts.time)
-    for fleet in facts.observed.kind("BrokerFleet"):
+    for fleet in facts.of("BrokerFleet"):
         if fleet["metadata"]["name"] == facts.desired.fleet:
             yield fleet, _fleet_status(facts, fleet, list(seen.values()))
 
@@ -87,18 +111,6 @@ def has_silent_broker(facts: StatusInputs) -> bool:
         is_ready(facts.observed.pod(name)) and (name not in facts.readings or facts.readings[name].answer_age is None)
         for name in _broker_roles(facts)
     )
-
-
-def unserved_statuses(
-    observed: ObservedObjects, reason: str, message: str, time: str
-) -> Iterator[tuple[Object, dict[str, Any]]]:
-    """The status of a fleet whose objects are invalid and were never valid before."""
-    found = [Condition(type_, status, reason, message) for type_, status in _UNSERVED_CONDITIONS]
-    for kind in ("BrokerFleet", "BrokerCluster"):
-        for item in observed.kind(kind):
-            generation = int(item["metadata"].get("generation", 1))
-            told = {"observedGeneration": generation, **resource_status.merged_conditions(item, found, time)}
-            yield item, {**item.get("status", {}), **told}
 
 
 def is_due(live: Object, status: Mapping[str, Any], loads_age: float, loads_seconds: float) -> bool:
@@ -119,8 +131,6 @@ def _without_load(status: Any) -> Any:
     return status
 
 
-_UNSERVED_CONDITIONS: tuple[tuple[str, Literal["True", "False"]], ...] = (("Ready", "False"), ("Degraded", "True"))
-
 # -- brokers
 
 
@@ -128,6 +138,11 @@ def _broker_roles(facts: StatusInputs) -> dict[str, Role]:
     """The brokers that run, and those that are desired, even if they cannot be created yet."""
     wanted: dict[str, Role] = {name: place.role for name, place in facts.desired.places.items()}
     return {**facts.observed.brokers(), **wanted}
+
+
+def observed_brokers(facts: StatusInputs) -> dict[str, ObservedBroker]:
+    """The observed state of all brokers that run or are desired."""
+    return {name: observed_broker(facts, name, role) for name, role in _broker_roles(facts).items()}
 
 
 def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroker:
@@ -220,12 +235,11 @@ def _operator_conditions(facts: StatusInputs, item: Object, brokers: Sequence[st
     """Conditions that only the operator knows: what it waits for, and what it could not do."""
     found: list[Condition] = []
     mine = None if brokers is None else {*brokers, item["metadata"]["name"]}
-    waits = [f"{ref[1]}: {why}" for ref, why in facts.blocked.items() if mine is None or ref[1] in mine]
+    waits = [f"{key[1]}: {why}" for key, why in facts.blocked.items() if mine is None or key[1] in mine]
     if waits:
         found.append(Condition("Progressing", "True", "Rolling", "; ".join(waits[:3])))
-    faults = [fault for ref, fault in facts.faults.items() if mine is None or broker_of(ref) in mine]
-    if facts.invalid:
-        faults.insert(0, Fault("InvalidSpec", facts.invalid))
+    faults = [fault for key, fault in facts.faults.items() if mine is None or broker_of(key) in mine]
+    faults[:0] = [Fault(*each) for each in facts.specs.told_of(ref(item), all_objects=brokers is None)]
     if faults:
         messages = "; ".join(fault.message for fault in faults[:3])
         found.append(Condition("Degraded", "True", faults[0].reason, messages))

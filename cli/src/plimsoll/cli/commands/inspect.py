@@ -40,6 +40,8 @@ def get(options: argparse.Namespace) -> int:
         print_lines(text)
     elif not options.watch:
         print_error(f"no {kind or 'objects'} in {place.title}")
+    if not options.watch and (why := place.unserved_reason()):
+        print_error(why)
     _print_changes(changes, options, notes)
     return OK
 

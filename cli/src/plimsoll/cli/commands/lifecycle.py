@@ -8,7 +8,7 @@ from plimsoll.cli import selectors
 from plimsoll.cli.backend import FleetEditor, choose_backend
 from plimsoll.cli.contexts.fleet_choice import LocalChoice, choose_fleet
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, FAILED, NOT_FOUND, OK, CommandError
-from plimsoll.cli.output import print_line, print_lines
+from plimsoll.cli.output import print_error, print_line, print_lines
 from plimsoll.core.spec import InvalidResourcesError, Resources, declared_brokers, parse
 from plimsoll.core.spec.broker_config import carried_bytes_per_second, log_bytes
 from plimsoll.core.spec.problems import nearest_word
@@ -59,6 +59,8 @@ def apply(options: argparse.Namespace) -> int:
     place: FleetEditor = choose_backend(options)
     for what, subject in place.apply(manifests.load(options.files)):
         print_line(f"{subject} {what}")
+    if why := place.unserved_reason():
+        print_error(why)
     return OK
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from plimsoll.core.spec.kinds import BrokerClusterSpec
 from plimsoll.core.spec.problems import Path
@@ -21,11 +21,16 @@ def neighbors_by_cluster(clusters: Clusters) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(others)) for name, others in sorted(linked.items())}
 
 
-def head_tree_cycles(clusters: Clusters) -> Iterator[tuple[tuple[str, ...], Resource[BrokerClusterSpec], Path]]:
-    """Each link that closes a cycle: the cycle's clusters in order, and where the link is written."""
+def head_tree_cycles(
+    clusters: Clusters, order: Sequence[str] | None = None
+) -> Iterator[tuple[tuple[str, ...], Resource[BrokerClusterSpec], Path]]:
+    """Each link that closes a cycle: the cycle's clusters in order, and where the link is written.
+
+    `order`: the names of all clusters. Links of an earlier one are taken first, so the later one closes the cycle.
+    """
     forest: dict[str, list[str]] = {name: [] for name in clusters}
     seen: set[frozenset[str]] = set()
-    for name in sorted(clusters):
+    for name in sorted(clusters) if order is None else order:
         cluster = clusters[name]
         for index, neighbor in enumerate(cluster.spec.neighbors):
             link = frozenset((name, neighbor.name))

@@ -42,6 +42,12 @@ class ResourceProblem:
     found: str
     remedy: str
 
+    @property
+    def sentence(self) -> str:
+        """The path, the fault and the remedy in one line, for a condition or an event of the object itself."""
+        where = path_text(self.path)
+        return printable(f"{where}: {self.found}. {self.remedy}" if where else f"{self.found}. {self.remedy}")
+
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         where = " ".join(part for part in (self.subject, path_text(self.path)) if part)

@@ -303,7 +303,9 @@ class FleetMediator:
         try:
             request = session_objects.session_request(item)
         except InvalidResourcesError as error:
-            self._events.emit(item, "Warning", "InvalidSpec", str(error))
+            message = " ".join(problem.sentence for problem in error.problems[:3])
+            self._events.emit(item, "Warning", "InvalidSpec", message)
+            await self._store.note_invalid(item, message, time.time())
             return
         self._store.note(item)
         await self._handle(core.SessionUpserted(request))

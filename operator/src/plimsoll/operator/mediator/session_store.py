@@ -8,6 +8,7 @@ written before the status that refers to them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import msgspec
 
 from plimsoll.core.session import Session, status
+from plimsoll.core.session.status import rfc3339 as status_time
+from plimsoll.core.spec.status.conditions import Condition, merge_conditions
 from plimsoll.mediator import plan_storage, session_objects
 from plimsoll.operator.api import Api, ApiConflictError, ApiNotFoundError, Object
 from plimsoll.operator.mediator import epochs
@@ -120,6 +123,20 @@ class ApiSessionStore:
         item = await self._replace(session, known.item, wanted)
         self._known[session.uid] = _StoredObject(item, text)
         return item
+
+    async def note_invalid(self, item: Object, message: str, now: float) -> None:
+        """Say in the status of a session that its specification is not served; its state stays as it is."""
+        generation, base = int(item["metadata"]["generation"]), self.item(item["metadata"]["uid"]) or item
+        found = base.get("status", {})
+        if session_objects.is_over(base):
+            return  # how it ended stays
+        refused = Condition("Accepted", "False", "InvalidSpec", message)
+        conditions = merge_conditions(found.get("conditions", []), [refused], generation, status_time(now))
+        told = {"phase": "Requested", **found, "reason": "InvalidSpec", "message": message, "conditions": conditions}
+        with contextlib.suppress(ApiConflictError, ApiNotFoundError):  # it has changed again: its watch event follows
+            stored = await self._api.replace_status({**base, "status": told}, retry=True)
+            if (known := self._known.get(item["metadata"]["uid"])) is not None:
+                self._known[item["metadata"]["uid"]] = _StoredObject(stored, known.text)
 
     async def _replace(self, session: Session, base: Object, wanted: Object) -> Object:
         for pause in self._api.pauses():

@@ -71,12 +71,37 @@ def restart_hash(wanted: BrokerPodSpec) -> str:
 
     A head's own key is left out: it reads it again, and peers find its keys among the authorised ones.
     """
+    return digest(_start_parameters(wanted))
+
+
+def restart_fields(wanted: BrokerPodSpec) -> str:
+    """The settings of `restart_hash` one by one, each as NAME=HASH."""
+    config, key, pod = _start_parameters(wanted)
+    container = pod["containers"][0]
+    parts = {"key": key, "image": container["image"], "resources": container["resources"]}
+    parts |= {name: pod[name] for name in ("nodeSelector", "tolerations", "priorityClassName") if name in pod}
+    for name, value in config.items():
+        nested = value if isinstance(value, dict) else {"": value}
+        parts |= {f"{name}.{each}".rstrip("."): found for each, found in nested.items()}
+    return " ".join(f"{name}={digest(value)[:6]}" for name, value in sorted(parts.items()))
+
+
+def changed_fields(old: str, new: str) -> tuple[str, ...]:
+    """The names of the settings that differ between two texts of `restart_fields`; empty if one of them is empty."""
+    before, after = (dict(part.split("=", 1) for part in text.split() if "=" in part) for text in (old, new))
+    if not before or not after:
+        return ()
+    return tuple(name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name))
+
+
+def _start_parameters(wanted: BrokerPodSpec) -> tuple[Object, str, Object]:
+    """The configuration, the key and the pod as far as a running broker cannot take them."""
     said_again = {"edges"}  # sent as MEMBERS, with those that take no new subscribers
     config = wanted.config
     head = None if config.head is None else _unkeyed(config.head)
     config = msgspec.structs.replace(config, head=head, neighbors=tuple(map(_unkeyed, config.neighbors)))
     told = {name: value for name, value in msgspec.to_builtins(config).items() if name not in said_again}
-    return digest([told, "" if config.role == "head" else wanted.public_key, _pod_spec(wanted)])
+    return told, "" if config.role == "head" else wanted.public_key, _pod_spec(wanted)
 
 
 def _unkeyed(peer: PeerBroker) -> PeerBroker:
@@ -85,7 +110,7 @@ def _unkeyed(peer: PeerBroker) -> PeerBroker:
 
 def stateful_set(wanted: BrokerPodSpec, metadata: Object) -> Object:
     """The StatefulSet of a broker, which has the broker's name."""
-    annotations = {names.RESTART_HASH: restart_hash(wanted)}
+    annotations = {names.RESTART_HASH: restart_hash(wanted), names.RESTART_FIELDS: restart_fields(wanted)}
     if wanted.keyed:
         annotations[names.KEY] = wanted.public_key
     grouped = {GROUP_LABEL: wanted.group} if wanted.group else {}
@@ -121,7 +146,7 @@ def _pod_spec(wanted: BrokerPodSpec) -> Object:
             "fsGroup": names.USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "tolerations": tolerations(wanted.lost_node_after_seconds),
+        "tolerations": [*tolerations(wanted.lost_node_after_seconds), *_own_tolerations(wanted.profile)],
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
@@ -131,6 +156,7 @@ def _pod_spec(wanted: BrokerPodSpec) -> Object:
             }
         ],
         **_node_selector(wanted.profile),
+        **({"priorityClassName": wanted.profile.priority_class_name} if wanted.profile.priority_class_name else {}),
         "containers": [_container(wanted)],
         "volumes": _volumes(wanted),
     }
@@ -196,3 +222,15 @@ def _volumes(wanted: BrokerPodSpec) -> list[Object]:
 def _node_selector(profile: HardwareProfileSpec) -> Mapping[str, Any]:
     chosen = {each.name: each.value for each in profile.node_selector}
     return {"nodeSelector": chosen} if chosen else {}
+
+
+def _own_tolerations(profile: HardwareProfileSpec) -> list[Object]:
+    """The taints that a profile tolerates, as Kubernetes writes them."""
+    return [
+        {
+            "key": each.name,
+            **({"operator": "Equal", "value": each.value} if each.value else {"operator": "Exists"}),
+            **({"effect": each.effect} if each.effect != "Any" else {}),
+        }
+        for each in profile.tolerations
+    ]

@@ -1,7 +1,8 @@
 """The objects that a fleet should consist of: a pure function of its resources, its keys and the stored owners.
 
-Objects of an edge are owned by its EdgeBroker, those of a head or a cluster by the BrokerCluster, the rest by the
-BrokerFleet: so each is garbage-collected with its owner, even while no operator runs.
+Objects of a broker or a cluster are owned by the BrokerCluster, the rest by the BrokerFleet: so each is
+garbage-collected with its owner, even while no operator runs. An EdgeBroker owns nothing, as its pod outlives it until
+its subscribers have been moved.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from plimsoll.core.spec.broker_config import WantedPorts
 from plimsoll.core.spec.brokers import DeclaredBroker
 from plimsoll.core.spec.types.cluster import ListenerSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
+from plimsoll.core.spec.usable import UsableFleet
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import collectors, network, pods, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
+from plimsoll.operator.reconcile.accepted import accepted_map
 from plimsoll.operator.security import authorized_keys
 from plimsoll.operator.security.keys import StoredKeys, base64_text
 from plimsoll.operator.settings import OperatorSettings
@@ -53,7 +56,7 @@ class DesiredBroker:
 
 @dataclass(frozen=True)
 class DesiredFleet:
-    """A fleet as it should be. `brokers`: those whose owners exist, heads first."""
+    """A fleet as it should be. `brokers`: those whose owners exist, heads first. `usable`: of what it is made."""
 
     namespace: str
     resources: Resources
@@ -61,6 +64,7 @@ class DesiredFleet:
     edges: tuple[Object, ...] = ()
     shared: tuple[Object, ...] = ()
     authorized_hash: str = ""
+    usable: UsableFleet = field(default_factory=lambda: UsableFleet(None))
 
     @property
     def fleet(self) -> str:
@@ -89,7 +93,7 @@ class DesiredInputs:
 
     `stored`: fleet, clusters and EdgeBrokers as stored. `keys`: of brokers, of the mediator, and of clients by the name
     of their Secret. `lingering`: brokers that are no longer desired and still exist. `remembered`: the public keys that
-    brokers accept now, for a Secret that cannot be read.
+    brokers accept now, for a Secret that cannot be read. `usable`: what the resources are made of.
     """
 
     namespace: str
@@ -97,6 +101,7 @@ class DesiredInputs:
     keys: Mapping[str, StoredKeys]
     lingering: Mapping[str, Role] = field(default_factory=dict)
     remembered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    usable: UsableFleet = field(default_factory=lambda: UsableFleet(None))
 
 
 def desired_fleet(resources: Resources, known: DesiredInputs, settings: OperatorSettings) -> DesiredFleet:
@@ -117,11 +122,12 @@ def desired_fleet(resources: Resources, known: DesiredInputs, settings: Operator
         edges=tuple(_edge_objects(resources, known)),
         shared=_with_hash(_shared_objects(resources, known, configs.values(), lines, settings), settings),
         authorized_hash=digest(lines) if lines else "",
+        usable=known.usable,
     )
 
 
 def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator[tuple[str, Object, dict[str, str]]]:
-    """The identities that need a key pair: the name of the Secret, its owner and its labels."""
+    """The identities that need a key pair: the name of the Secret, the object that it is for, and its labels."""
     if _is_plain(resources):
         return
     fleet = live.get(("BrokerFleet", resources.fleet.name))
@@ -137,6 +143,13 @@ def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator
         if found is not None:
             labels = names.broker_labels(resources.fleet.name, place.cluster, place.name, place.role)
             yield names.keys_of(place.name), found, labels
+
+
+def key_owner(subject: Object, live: Mapping[Ref, Object]) -> Object:
+    """The owner of the Secret of an identity: of an edge its cluster, since its pod may outlive the EdgeBroker."""
+    if subject["kind"] != "EdgeBroker":
+        return subject
+    return live.get(("BrokerCluster", subject["spec"]["clusterRef"]["name"]), subject)
 
 
 # -- brokers
@@ -156,7 +169,7 @@ def _desired_broker(
         group=_group(resources, place),
         lost_node_after_seconds=spec.lost_node_after.seconds,
     )
-    live = _owner(place, known)
+    live = known.stored.get(("BrokerCluster", place.cluster))
     metadata = {"namespace": known.namespace, "ownerReferences": [owner(live)] if live is not None else []}
     external = network.external_service(config, _listener(resources, place), metadata)
     items = [
@@ -216,7 +229,6 @@ def _edge_objects(resources: Resources, known: DesiredInputs) -> Iterator[Object
             "name": edge.name,
             "namespace": known.namespace,
             "labels": labels,
-            "finalizers": [names.FINALIZER],
             "ownerReferences": [owner(cluster)],
         }
         yield with_desired_hash({**written, "metadata": metadata})
@@ -249,6 +261,8 @@ def _shared_objects(
             "metadata": {**metadata, "name": names.AUTHORIZED_KEYS, "labels": labels},
             "data": {names.AUTHORIZED_FILE: lines},
         }
+    if known.usable.used:
+        yield accepted_map(known.usable.used, metadata, resources.fleet.name)
     told = list(configs)
     ports = frozenset((pods.port_of(config.data), pods.port_of(config.control)) for config in told)
     if told:

@@ -1,7 +1,7 @@
-"""Removes edges: a session moves the subscribers, then the pod ends, then the EdgeBroker is released.
+"""Removes edges whose EdgeBroker is deleted: a session moves the subscribers, then the pod ends.
 
-The finalizer of an EdgeBroker stands for its subscribers: it is removed when the pod is gone. Where no other edge could
-take them, as in a namespace that is deleted, the edge is removed at once.
+The pod belongs to the cluster, so it outlives the EdgeBroker. Where no other edge could take the subscribers the pod
+ends at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from plimsoll.core.spec import head_name
 from plimsoll.mediator import evacuation
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import is_leaving, owner, ref
+from plimsoll.operator.objects.manifest import is_leaving, owner, ref, uid
 from plimsoll.operator.reconcile.desired import DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, drain_progress
 from plimsoll.operator.reconcile.observed import ObservedObjects, condition, is_out_of_service, is_ready, unix_seconds
@@ -20,10 +20,16 @@ from plimsoll.operator.reconcile.steps import Delete, Evacuate, Patch, Reconcile
 
 
 def leaving_edges(observed: ObservedObjects) -> Iterator[Object]:
-    """EdgeBrokers that are being deleted and still have the finalizer."""
-    for edge in observed.kind("EdgeBroker"):
-        if is_leaving(edge) and names.FINALIZER in edge["metadata"].get("finalizers", []):
-            yield edge
+    """EdgeBrokers that are deleted, as far as anything of them is left."""
+    return (edge for edge in observed.kind("EdgeBroker") if is_leaving(edge))
+
+
+def released(edge: Object) -> Patch:
+    """Removes the finalizer that earlier versions have put on an EdgeBroker."""
+    finalizers = [each for each in edge["metadata"]["finalizers"] if each != names.FINALIZER]
+    version = edge["metadata"]["resourceVersion"]
+    patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+    return Patch(edge, patch, "a finalizer would keep its namespace from being deleted without an operator")
 
 
 def removal_steps(
@@ -39,17 +45,18 @@ def _next_steps(
 ) -> Iterator[ReconcileStep]:
     name = edge["metadata"]["name"]
     stateful_set, pod = observed.get("StatefulSet", name), observed.pod(name)
+    if names.FINALIZER in edge["metadata"].get("finalizers", []):
+        yield released(edge)
     if stateful_set is None and pod is None:
-        finalizers = [each for each in edge["metadata"]["finalizers"] if each != names.FINALIZER]
-        version = edge["metadata"]["resourceVersion"]
-        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
-        yield Patch(edge, patch, "its pod is gone")
-    elif stateful_set is None or is_leaving(stateful_set):
+        return
+    if stateful_set is None or is_leaving(stateful_set):
         yield StepBlocked(ref(edge), "waiting for its pod to end")
     elif not _must_be_drained(edge, desired, observed, context):
         yield Delete(stateful_set, "its edge is deleted, and has no subscribers that another edge could take")
     else:
-        session = with_cluster_owner(evacuation.evacuation_session(edge), observed, edge["spec"]["clusterRef"]["name"])
+        # Named after what is left behind: the EdgeBroker itself may be gone before its session ends.
+        same = {**edge, "metadata": {**edge["metadata"], "uid": uid(stateful_set)}}
+        session = with_cluster_owner(evacuation.evacuation_session(same), observed, edge["spec"]["clusterRef"]["name"])
         found = drain_progress(observed, name, session["metadata"]["name"], context)
         if found.is_over:
             yield Delete(stateful_set, f"its edge is evacuated: {found.reason}")

@@ -12,9 +12,10 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic, time
 
-from plimsoll.core.spec import InvalidResourcesError, Resources
+from plimsoll.core.spec import Resources
+from plimsoll.core.spec.usable import Content, SpecFault, UsableFleet, usable_fleet
 from plimsoll.mediator import fleet_resources, telemetry_loads
-from plimsoll.operator import names, status
+from plimsoll.operator import names, spec_faults, status
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.health import OperatorHealth
@@ -23,12 +24,13 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects.collectors import FleetCollectorClient
 from plimsoll.operator.objects.manifest import Ref, is_leaving, object_of_broker, ref
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
-from plimsoll.operator.reconcile import edge_removal
+from plimsoll.operator.reconcile import accepted, edge_removal
+from plimsoll.operator.reconcile.broker_events import BrokerEvents
 from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, desired_fleet
 from plimsoll.operator.reconcile.executor import StepExecutor
 from plimsoll.operator.reconcile.fleet_client import FleetClient
 from plimsoll.operator.reconcile.mediator_supervisor import MediatorSupervisor
-from plimsoll.operator.reconcile.observed import ObservedObjects, rfc3339, unix_seconds
+from plimsoll.operator.reconcile.observed import ObservedObjects, is_departed, rfc3339, unix_seconds
 from plimsoll.operator.reconcile.plan import lost_pod_steps, plan_steps
 from plimsoll.operator.reconcile.retries import RETRY_SECONDS, Fault, StepRetries
 from plimsoll.operator.reconcile.status_writer import StatusWriter
@@ -75,10 +77,18 @@ class FleetReconciler:
         self._retries = StepRetries(namespace)
         self._executor = StepExecutor(client, metrics, self._retries, self._object_of_broker, self.wake)
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
+        self._broker_events = BrokerEvents()
         self._status = StatusWriter(client, settings.load_seconds)
         self._desired: DesiredFleet | None = None
-        self._invalid = self._invalid_reason = ""
-        self._orphans: dict[Ref, Fault] = {}
+        self._found = UsableFleet(None)
+        self._before: Collection[Content] | None = None
+        """What the fleet was built of last; None until the first look, which reads what an earlier operator stored."""
+        self._no_fleet = ""
+        """Why there is no fleet to serve; empty if there is one."""
+        self._judged: dict[Ref, int] = {}
+        self._acted: dict[Ref, int] = {}
+        """By object, the generation that was last looked at, and the one that the fleet was last built of."""
+        self._told: dict[Ref, SpecFault] = {}
         self.is_gone = False
 
     @property
@@ -144,7 +154,7 @@ class FleetReconciler:
             result, pause = "error", RETRY_SECONDS
         if self._executor.faults or self._executor.blocked:
             pause = min(pause, RETRY_SECONDS)
-        if result == "success" and (self._executor.faults or self._invalid_reason):
+        if result == "success" and (self._executor.faults or self._found.faults or self._no_fleet):
             result = "refused"
         pause = max(DEBOUNCE_SECONDS, min(pause, self._retries.next(monotonic())))
         self._metrics.reconciles.labels("fleet", result).inc()
@@ -161,18 +171,32 @@ class FleetReconciler:
             await self._emit_missing_fleet(custom)
             await self._finish_removals(observed, DesiredFleet(self.namespace, fleet_resources.fleet_resources([])))
             return
-        resources = self._parse(custom)
-        if resources is None:
-            await self._emit_invalid_spec(custom)
-            if self._desired is not None:
-                await self._finish_removals(observed, self._desired)
+        found = await asyncio.to_thread(self._accept, custom, observed)
+        await self._emit_spec_faults(found)
+        self._judged = {
+            ref(item): int(item["metadata"].get("generation", 1)) for item in custom if not is_departed(item)
+        }
+        self._found = found
+        if found.resources is None:
+            fleet = next((f"BrokerFleet/{name}" for kind, name in found.faults if kind == "BrokerFleet"), "")
+            self._no_fleet = f"{fleet} has a fault of its own: correct it" if fleet else NO_FLEET_MESSAGE
+            desired = self._desired or DesiredFleet(self.namespace, fleet_resources.fleet_resources([]))
+            await self._finish_removals(observed, desired)
             return
-        await self._reconcile_valid(resources)
+        self._no_fleet = ""
+        await self._serve(found.resources, found)
+        self._before = found.used.values()
+        used = {key: int(item["metadata"].get("generation", 1)) for key, item in found.used.items()}
+        made = {key: at for key, at in self._judged.items() if key not in used and key not in found.faults}
+        self._acted = {**made, **used}
 
-    async def _reconcile_valid(self, resources: Resources) -> None:
+    async def _serve(self, resources: Resources, found: UsableFleet) -> None:
+        """Bring the fleet from what is stored to what is accepted."""
         held = await self._keys.keys(resources, self._client.observe())
-        for owner, message in self._keys.replaced:
-            await self._client.emit_event(owner, "Warning", "SecretDeleted", message)
+        for owner, reason, message in self._keys.replaced:
+            await self._client.emit_event(owner, "Warning", reason, message)
+        for owner, message in self._keys.created:
+            await self._client.emit_event(owner, "Normal", "KeysCreated", message)
         observed = self._client.observe()  # with the Secrets that were just created
         known = DesiredInputs(
             namespace=self.namespace,
@@ -180,6 +204,7 @@ class FleetReconciler:
             keys=held,
             lingering=observed.brokers(),
             remembered=self._keys.remembered,
+            usable=found,
         )
         context = self._mediator.context(resources.fleet.spec.time_scale_percent / 100)
         # In a thread: with hundreds of brokers either takes a good part of a second, and other fleets share the loop.
@@ -211,45 +236,30 @@ class FleetReconciler:
         await self._executor.execute(steps, self._other_faults(), self._keys.retry_keys)
 
     def _other_faults(self) -> dict[Ref, Fault]:
-        return {**self._orphans, **self._mediator.faults, **self._keys.faults}
+        return {**self._mediator.faults, **self._keys.faults}
 
     # -- resources
 
-    def _parse(self, custom: Sequence[Object]) -> Resources | None:
-        """The fleet's resources; None, and why, if they contradict each other."""
-        self._orphans.clear()
-        clusters = {
-            item["metadata"]["name"] for item in custom if item["kind"] == "BrokerCluster" and not is_leaving(item)
-        }
-        try:
-            found = fleet_resources.fleet_resources(item for item in custom if not self._is_orphan(item, clusters))
-        except InvalidResourcesError as error:
-            self._invalid, self._invalid_reason = str(error).replace("<store>: ", ""), "InvalidSpec"
-            return None
-        self._invalid = self._invalid_reason = ""
-        return found
+    def _accept(self, custom: Sequence[Object], observed: ObservedObjects) -> UsableFleet:
+        """The fleet that can be served; objects with a fault count as they were last accepted."""
+        before = accepted.stored_accepted(observed) if self._before is None else self._before
+        return usable_fleet((item for item in custom if not is_leaving(item)), before)
 
-    def _is_orphan(self, item: Object, clusters: Collection[str]) -> bool:
-        """Whether an EdgeBroker names a cluster that does not exist: a fault of this edge, not of the whole fleet."""
-        if item["kind"] != "EdgeBroker" or is_leaving(item):
-            return False
-        cluster = item["spec"]["clusterRef"]["name"]
-        if cluster in clusters:
-            return False
-        self._orphans[ref(item)] = Fault("NoCluster", f"there is no BrokerCluster {cluster}")
-        return True
-
-    async def _emit_invalid_spec(self, custom: Sequence[Object]) -> None:
-        fleet = next(item for item in custom if item["kind"] == "BrokerFleet")
-        message = f"nothing is changed until the spec is corrected: {self._invalid}"
-        await self._client.emit_event(fleet, "Warning", "InvalidSpec", message)
+    async def _emit_spec_faults(self, found: UsableFleet) -> None:
+        """Write an Event about each object with a fault, once for each fault."""
+        present = {**found.incomplete, **found.faults, **_warnings(found)}
+        for key, fault in present.items():
+            if self._told.get(key) != fault:
+                about = self._client.observe().objects.get(key)
+                await self._client.emit_event(about, "Warning", fault.reason, fault.message)
+        self._told = present
 
     async def _emit_missing_fleet(self, custom: Sequence[Object]) -> None:
         """Clusters cannot run without a fleet: it owns the keys, and its status holds the mediator's epoch."""
         clusters = [item for item in custom if item["kind"] == "BrokerCluster" and not is_leaving(item)]
         created = [unix_seconds(item["metadata"]["creationTimestamp"]) for item in clusters]
         if clusters and time() - max(created) >= FLEETLESS_GRACE_SECONDS:
-            self._invalid, self._invalid_reason = NO_FLEET_MESSAGE, "NoFleet"
+            self._no_fleet = NO_FLEET_MESSAGE
             for cluster in clusters:
                 await self._client.emit_event(cluster, "Warning", "NoFleet", NO_FLEET_MESSAGE)
 
@@ -261,13 +271,16 @@ class FleetReconciler:
 
     # -- status
 
+    def _specs(self) -> spec_faults.SpecFaults:
+        return spec_faults.SpecFaults(found=self._found, judged=self._judged, acted=self._acted)
+
     async def _write_status(self) -> None:
         """Write the status of all objects, as far as it is due."""
         now, observed = rfc3339(time()), self._client.observe()
-        if self._desired is None or self._invalid_reason == "NoFleet":
-            if self._invalid:
-                statuses = status.unserved_statuses(observed, self._invalid_reason, self._invalid, now)
-                await self._status.write(statuses)
+        if self._no_fleet:
+            await self._status.write(spec_faults.fleetless_statuses(observed, self._specs(), self._no_fleet, now))
+            return
+        if self._desired is None:
             return
         facts = status.StatusInputs(
             desired=self._desired,
@@ -275,7 +288,7 @@ class FleetReconciler:
             readings=self._mediator.readings,
             faults=self._executor.faults,
             blocked=self._executor.blocked,
-            invalid=self._invalid,
+            specs=self._specs(),
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
             telemetry=self._collectors.status,
             spark=self._spark.status(self._desired.resources, observed, self._collectors.known),
@@ -284,4 +297,18 @@ class FleetReconciler:
         if self._mediator.is_waiting:
             return  # another operator mediates: it polls the brokers and writes their statuses
         if self._mediator.age_seconds > STATUS_WARMUP_SECONDS or not status.has_silent_broker(facts):
+            for event in self._broker_events.since_last_look(status.observed_brokers(facts)):
+                about = self._object_of_broker(event.broker)
+                await self._client.emit_event(about, event.type, event.reason, event.message)
             await self._status.write(status.fleet_statuses(facts))
+        else:
+            await self._status.write(status.fault_statuses(facts))
+
+
+def _warnings(found: UsableFleet) -> dict[Ref, SpecFault]:
+    """What is accepted and most likely not meant."""
+    fleet = found.resources.fleet if found.resources is not None else None
+    if fleet is None or not (fleet.spec.security.plain and fleet.spec.security.clients):
+        return {}
+    message = "spec.security.plain: links are not protected, and the keys of spec.security.clients are not used"
+    return {("BrokerFleet", fleet.name): SpecFault("PlainWithKeys", f"{message}. Remove one of the two.")}

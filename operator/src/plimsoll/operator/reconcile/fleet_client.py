@@ -16,7 +16,7 @@ from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundEr
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, is_leaving, ref, uid
-from plimsoll.operator.reconcile.observed import ObservedObjects
+from plimsoll.operator.reconcile.observed import ObservedObjects, with_departed_edges
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class FleetClient:
 
     def observe(self) -> ObservedObjects:
         """All objects of the namespace as the watches and the latest writes have them."""
-        return ObservedObjects(self._cache.objects(self.namespace, monotonic()), self._nodes())
+        return ObservedObjects(with_departed_edges(self._cache.objects(self.namespace, monotonic())), self._nodes())
 
     def note_write(self, item: Object) -> Object:
         """Take a stored object, as the API server returned it, for the present one until the watch catches up."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping
 from time import monotonic, time
 
 from plimsoll.core.spec.kinds import BrokerFleetSpec
-from plimsoll.mediator import fleet_resources
 from plimsoll.mediator.control_plane import MediatorKeyPair
 from plimsoll.mediator.fleet_view import TelemetryLoads
 from plimsoll.operator import names
@@ -18,6 +17,7 @@ from plimsoll.operator.mediator.runner import FleetMediator
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, ref
 from plimsoll.operator.reconcile import rollout
+from plimsoll.operator.reconcile.accepted import mediated_objects
 from plimsoll.operator.reconcile.addresses import cluster_edges, reachable_peers
 from plimsoll.operator.reconcile.desired import DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, ReportedSubscribers
@@ -106,7 +106,7 @@ class MediatorSupervisor:
             self._mediator.session_changed(type_, item)
 
     async def update(self, desired: DesiredFleet, held: Mapping[str, keys.StoredKeys]) -> None:
-        """Show the mediator the fleet as it is; first (re)start it if it does not run or its settings changed."""
+        """Show the mediator the fleet as accepted; first (re)start it if it does not run or its settings changed."""
         spec, own = desired.resources.fleet.spec, held.get(names.MEDIATOR_KEYS)
         if not spec.security.plain and own is None:
             return
@@ -122,7 +122,7 @@ class MediatorSupervisor:
             return
         observed = self._client.observe()
         cordoned = rollout.cordoned_for_rollout(desired, observed)  # no session may move subscribers to those
-        items = (item for kind in fleet_resources.FLEET_KINDS for item in observed.kind(kind))
+        items = mediated_objects(observed, desired.usable)
         self._mediator.update_objects([_as_cordoned(item, cordoned) for item in items])
         roles = {**observed.brokers(), **{name: broker.role for name, broker in desired.brokers.items()}}
         edges = cluster_edges(desired, observed, cordoned | self._mediator.brokers.draining)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from plimsoll.core.config import Role
+from plimsoll.core.spec import API_VERSION
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, annotation, is_leaving
@@ -60,6 +62,38 @@ class ObservedObjects:
                 if name and label(item, "app.kubernetes.io/managed-by") == names.MANAGER:
                     found[name] = "head" if role == "head" else "edge"
         return found
+
+
+def with_departed_edges(objects: Mapping[Ref, Object]) -> dict[Ref, Object]:
+    """The objects, and for each edge that still runs without an EdgeBroker one that is being deleted.
+
+    Nothing holds up the deletion of an EdgeBroker, least of all that of its namespace. Its pod belongs to the cluster
+    and stays until its subscribers have been moved; until then the edge is taken for one that leaves.
+    """
+    found = dict(objects)
+    for name, role in ObservedObjects(objects).brokers().items():
+        if role == "edge" and ("EdgeBroker", name) not in objects:
+            left = objects.get(("StatefulSet", name)) or objects["Pod", names.pod_of(name)]
+            found["EdgeBroker", name] = _departed(name, left)
+    return found
+
+
+def is_departed(edge: Mapping[str, Any]) -> bool:
+    """Whether an EdgeBroker is deleted, and only what it left behind is there."""
+    return names.DEPARTED in (edge["metadata"].get("annotations") or {})
+
+
+def _departed(name: str, left: Object) -> Object:
+    kept = {key: left["metadata"][key] for key in ("namespace", "uid") if key in left["metadata"]}
+    metadata = {**kept, "name": name, "annotations": {names.DEPARTED: "true"}, "finalizers": []}
+    since = left["metadata"].get("creationTimestamp", "")
+    spec = {"clusterRef": {"name": label(left, names.CLUSTER)}, "profile": ""}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "EdgeBroker",
+        "metadata": {**metadata, "deletionTimestamp": since},
+        "spec": spec,
+    }
 
 
 def label(item: Mapping[str, object], key: str) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from plimsoll.core.spec import head_name
+from plimsoll.mediator.fleet_resources import owning_cluster
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, ref
+from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, ref, uid
 from plimsoll.operator.reconcile import edge_removal, rollout
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext
@@ -100,15 +101,23 @@ class _FleetPlan:
             yield Apply(wanted, "it does not exist")
         elif is_leaving(live):
             yield StepBlocked(ref(wanted), "waiting for its deletion, to create it again")
-        elif not is_ours(live, wanted) and label(live, "app.kubernetes.io/managed-by") == names.MANAGER:
+        elif not self._is_ours(live, wanted) and label(live, "app.kubernetes.io/managed-by") == names.MANAGER:
             yield StepBlocked(ref(wanted), "waiting for the garbage collector: its former owner is deleted")
-        elif not is_ours(live, wanted):
+        elif not self._is_ours(live, wanted):
             yield NameTaken(
                 ref(wanted), f"{wanted['kind']}/{wanted['metadata']['name']} exists and is not managed by the operator"
             )
         elif needs_write(live, wanted):
             old, new = annotation(live, names.DESIRED_HASH), annotation(wanted, names.DESIRED_HASH)
             yield Apply(wanted, "its spec has changed" if old != new else "it was changed by another client")
+
+    def _is_ours(self, live: Object, wanted: Object) -> bool:
+        """Whether a stored object may be written; earlier versions had the EdgeBroker own the objects of an edge."""
+        if is_ours(live, wanted):
+            return True
+        edge = self.observed.get("EdgeBroker", label(live, names.BROKER))
+        controllers = [each["uid"] for each in live["metadata"].get("ownerReferences", []) if each.get("controller")]
+        return edge is not None and controllers == [uid(edge)]
 
     def _edges(self) -> Iterator[ReconcileStep]:
         """Create the EdgeBrokers of clusters, and delete those that their clusters no longer have."""
@@ -117,16 +126,13 @@ class _FleetPlan:
         wanted = self.desired.names
         for edge in self.observed.kind("EdgeBroker"):
             name = edge["metadata"]["name"]
-            made = any(each.get("kind") == "BrokerCluster" for each in edge["metadata"].get("ownerReferences", []))
-            if is_leaving(edge):
-                continue
-            if made and name not in wanted:
+            cluster = owning_cluster(edge)
+            if is_leaving(edge) or ("BrokerCluster", cluster) in self.desired.usable.dropped:
+                continue  # a cluster that cannot be read may still want it
+            if cluster is not None and name not in wanted:
                 yield Delete(edge, "its cluster no longer has it")
-            elif names.FINALIZER not in edge["metadata"].get("finalizers", []):
-                finalizers = [*edge["metadata"].get("finalizers", []), names.FINALIZER]
-                version = edge["metadata"]["resourceVersion"]
-                patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
-                yield Patch(edge, patch, "its subscribers have to be moved before it may be deleted")
+            elif names.FINALIZER in edge["metadata"].get("finalizers", []):
+                yield edge_removal.released(edge)
 
     def _keys_read(self) -> Iterator[ReconcileStep]:
         """Annotate pods after a change of the authorized keys: that makes the kubelet update mounted files at once."""
@@ -164,6 +170,8 @@ class _FleetPlan:
                 if ref(item) in asked or is_leaving(item) or label(item, names.FLEET) != self.desired.fleet:
                     continue
                 if label(item, "app.kubernetes.io/managed-by") != names.MANAGER or broker in staying - made:
+                    continue
+                if ("BrokerCluster", label(item, names.CLUSTER)) in self.desired.usable.dropped:
                     continue
                 yield Delete(item, "it is no longer desired")
 

@@ -19,7 +19,8 @@ from plimsoll.mediator import evacuation
 from plimsoll.mediator.session_objects import is_over
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import is_leaving, needs_write, uid
+from plimsoll.operator.objects.manifest import annotation, is_leaving, needs_write, uid
+from plimsoll.operator.objects.pods import changed_fields
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, drain_progress, restart_session_name, restart_sessions
 from plimsoll.operator.reconcile.edge_removal import with_cluster_owner, with_name
@@ -214,7 +215,14 @@ class _ClusterRollout:
         status, generation = stateful_set.get("status", {}), stateful_set["metadata"].get("generation", 1)
         if needs_write(stateful_set, broker.objects[-1]) or status.get("observedGeneration", 0) < generation:
             return ""  # the StatefulSet would create it again as it is
-        return "its start parameters have changed" if is_old else "its node is drained"
+        return self._change(broker, pod) if is_old else "its node is drained"
+
+    def _change(self, broker: DesiredBroker, pod: Object) -> str:
+        """Which of the start parameters of a pod have changed."""
+        template = broker.objects[-1]["spec"]["template"]
+        found = changed_fields(annotation(pod, names.RESTART_FIELDS), annotation(template, names.RESTART_FIELDS))
+        more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+        return f"changed: {', '.join(found[:4])}{more}" if found else "its start parameters have changed"
 
     def _has_elsewhere(self, edge: DesiredBroker) -> bool:
         selector = edge.objects[-1]["spec"]["template"]["spec"].get("nodeSelector", {})

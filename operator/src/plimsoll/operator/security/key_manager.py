@@ -15,7 +15,7 @@ from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundEr
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, annotation, is_ours
 from plimsoll.operator.objects.manifest import owner as owning
-from plimsoll.operator.reconcile.desired import key_identities
+from plimsoll.operator.reconcile.desired import key_identities, key_owner
 from plimsoll.operator.reconcile.observed import ObservedObjects, label, rfc3339
 from plimsoll.operator.reconcile.retries import Fault, RetryKey, StepRetries, is_api_unavailable
 from plimsoll.operator.security import authorized_keys, keys, rotation
@@ -42,8 +42,11 @@ class KeyManager:
         """By Secret, why its keys could not be created or replaced."""
         self.remembered: dict[str, tuple[str, ...]] = {}
         """The public keys that brokers accept now, by the name of the Secret that they came from."""
-        self.replaced: list[tuple[Object, str]] = []
-        """Secrets that were made in place of deleted ones in the last look: their owners, and what happened."""
+        self.replaced: list[tuple[Object, str, str]] = []
+        """Secrets that got new keys in the last look: their owners, the reason, and what happened."""
+
+        self.created: list[tuple[Object, str]] = []
+        """Secrets that were created in the last look: whose they are, and what was done."""
 
     @property
     def retry_keys(self) -> set[RetryKey]:
@@ -53,7 +56,7 @@ class KeyManager:
     async def keys(self, resources: Resources, observed: ObservedObjects) -> dict[str, keys.StoredKeys]:
         """All keys by the name of their Secret. Raises an `ApiError` if the API server does not answer."""
         found: dict[str, keys.StoredKeys] = {}
-        before, self.faults, self.replaced = self.faults, {}, []
+        before, self.faults, self.replaced, self.created = self.faults, {}, [], []
         identities = list(key_identities(resources, observed.objects))
         accepted = _accepted_keys(observed)
         self.remembered = {name: accepted.get(_holder(name, labels), ()) for name, _, labels in identities}
@@ -81,23 +84,41 @@ class KeyManager:
         """The Secret of an identity, created if there is none, after the due step of a key replacement."""
         secret = observed.get("Secret", name)
         if secret is None:
-            secret = await self._make(name, owner, labels)
+            secret = await self._make(name, owner, labels, observed)
+        elif keys.read_keys(secret) is None:
+            secret = await self._mend(secret, owner)
         if secret is None or keys.read_keys(secret) is None:
             return secret
         return await self._rotate(secret, owner, observed)
 
-    async def _make(self, name: str, owner: Object, labels: Mapping[str, str]) -> Object | None:
+    async def _make(
+        self, name: str, owner: Object, labels: Mapping[str, str], observed: ObservedObjects
+    ) -> Object | None:
         old, now = next(iter(self.remembered[name]), ""), rfc3339(time())
         annotations = {names.DELETED_AT: now, rotation.STEP_AT: now} if old else {}
-        wanted = keys.new_secret(name, labels, owning(owner), self._namespace, annotations, old)
+        belongs_to = owning(key_owner(owner, observed.objects))
+        wanted = keys.new_secret(name, labels, belongs_to, self._namespace, annotations, old)
         try:
             made = self._note_write(await self._api.create(wanted))
-            if old:
-                self.replaced.append((owner, replaced_message(name)))
+            if not old:
+                self.created.append((owner, f"Secret/{name} was created with a new pair of keys"))
+            else:
+                self.replaced.append((owner, "SecretDeleted", replaced_message(name)))
             return made
         except ApiConflictError:  # it exists, and the watch has not shown it yet
             found = await self._api.get("Secret", self._namespace, name)
             return self._note_write(found) if is_ours(found, wanted) else None
+
+    async def _mend(self, secret: Object, owner: Object) -> Object:
+        """Give a Secret without a usable pair a new one, as if it had been deleted."""
+        name, now = secret["metadata"]["name"], rfc3339(time())
+        old = next(iter(self.remembered[name]), "")
+        made = keys.new_secret(name, {}, owning(owner), self._namespace, old=old)
+        annotations = {names.DELETED_AT: now, rotation.STEP_AT: now} if old else {}
+        patch = {"metadata": {"annotations": annotations}, "data": made["data"]}
+        mended = self._note_write(await self._api.patch("Secret", self._namespace, name, patch))
+        self.replaced.append((owner, "SecretInvalid", f"Secret/{name} held no pair of keys; {_NEW_KEYS}"))
+        return mended
 
     async def _rotate(self, secret: Object, owner: Object, observed: ObservedObjects) -> Object:
         """Take the due step of a key replacement, if one is requested."""
@@ -127,12 +148,15 @@ class KeyManager:
         return "" if pod is None else annotation(pod, names.KEY)
 
 
+_NEW_KEYS = (
+    "it has new keys; the old key stays accepted until its holder uses the new one, "
+    f"that of an application for {rotation.CLIENT_OVERLAP_SECONDS / 60:.0f} min"
+)
+
+
 def replaced_message(name: str) -> str:
     """What to say of a Secret that was made in place of a deleted one."""
-    return (
-        f"Secret/{name} was deleted and has new keys; the old key stays accepted until its holder uses the new one, "
-        f"that of an application for {rotation.CLIENT_OVERLAP_SECONDS / 60:.0f} min"
-    )
+    return f"Secret/{name} was deleted; {_NEW_KEYS}"
 
 
 def _accepted_keys(observed: ObservedObjects) -> Mapping[tuple[str, str], tuple[str, ...]]:

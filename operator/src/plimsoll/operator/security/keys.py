@@ -8,6 +8,7 @@ accepted.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from plimsoll.operator.reconcile.observed import ObservedObjects
 
 NEXT_SECRET, NEXT_PUBLIC = f"next.{names.SECRET_FILE}", f"next.{names.PUBLIC_FILE}"
 OLD_PUBLIC = f"old.{names.PUBLIC_FILE}"
+_Z85_KEY = re.compile(r"[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{40}")
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,11 @@ def new_secret(
 def read_keys(secret: Object) -> StoredKeys | None:
     """The keys in a Secret; None if it does not hold a pair."""
     data = secret.get("data") or {}
-    if names.SECRET_FILE not in data or names.PUBLIC_FILE not in data:
+    public, own = _decoded(data.get(names.PUBLIC_FILE, "")), _decoded(data.get(names.SECRET_FILE, ""))
+    if not public or not own:
         return None
-    others = tuple(_decoded(data[key]) for key in (NEXT_PUBLIC, OLD_PUBLIC) if key in data)
-    following = _decoded(data[NEXT_PUBLIC]) if NEXT_PUBLIC in data else ""
-    return StoredKeys(_decoded(data[names.PUBLIC_FILE]), _decoded(data[names.SECRET_FILE]), others, following)
+    others = tuple(key for each in (NEXT_PUBLIC, OLD_PUBLIC) if (key := _decoded(data.get(each, ""))))
+    return StoredKeys(public, own, others, _decoded(data.get(NEXT_PUBLIC, "")))
 
 
 def broker_keys(observed: ObservedObjects) -> dict[str, StoredKeys]:
@@ -104,4 +106,9 @@ def base64_text(text: str) -> str:
 
 
 def _decoded(data: str) -> str:
-    return base64.b64decode(data).decode("ascii").strip()
+    """A key in the data of a Secret, which others may have written; empty if there is none."""
+    try:
+        text = base64.b64decode(data).decode("ascii").strip()
+    except ValueError:  # not base64, or not a text
+        return ""
+    return text if _Z85_KEY.fullmatch(text) else ""

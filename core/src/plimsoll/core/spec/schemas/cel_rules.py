@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.types.cluster import BrokerClusterSpec
+from plimsoll.core.spec.types.fleet import TimingDefaults
 from plimsoll.core.spec.types.policy import EstimationSpec, OverloadThresholds, PolicySpec
 from plimsoll.core.spec.types.session import LoadBalancingSessionSpec, SelectSpec
 
@@ -60,6 +61,13 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             "quantity(string(self.lower)).compareTo(quantity(string(self.higher))) <= 0",
             "`lower` is above `higher`: lower it, or raise `higher`",
             ".lower",
+        ),
+    ),
+    TimingDefaults: (
+        CelRule(
+            "!has(self.heartbeat) || !has(self.deadAfter) || self.heartbeat < self.deadAfter",
+            "`heartbeat` is not below `deadAfter`, so idle peers would count as gone: lower it, or raise `deadAfter`",
+            ".heartbeat",
         ),
     ),
     EstimationSpec: (_block_of("Ring", "ring"), _block_of("Press", "press")),

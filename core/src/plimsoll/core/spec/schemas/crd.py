@@ -46,6 +46,8 @@ def _condition(type_: str, part: str = "status") -> str:
     return f'.status.conditions[?(@.type=="{type_}")].{part}'
 
 
+_ACCEPTED = PrinterColumn("Accepted", _condition("Accepted"), "Whether its present specification is served.")
+_FAULT = PrinterColumn("Fault", _condition("Accepted", "message"), "What is wrong with it, in a sentence.", wide=True)
 _AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "Age of the object.", "date")
 
 
@@ -66,6 +68,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _column("Up", ".status.brokers.ready", "Brokers that are ready.", "integer"),
         _column("Ready", _condition("Ready"), "Whether all brokers are ready."),
         _column("Reason", _condition("Ready", "reason"), "Why."),
+        _ACCEPTED,
         _column("Fresh", _condition("LoadDataFresh"), "Whether load reports of all brokers are recent."),
         _column(
             "Source", ".status.telemetry.source", "Source of the figures that clusters are compared by: Spark or Fold."
@@ -74,6 +77,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _wide("Security", ".status.security", "How links are protected."),
         _wide("Epoch", ".status.mediatorEpoch", "Epoch of its mediator.", "integer"),
         _wide("Message", _condition("Ready", "message"), "Why, in a sentence."),
+        _FAULT,
         _AGE,
     ),
     "BrokerCluster": (
@@ -81,6 +85,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _column("Up", ".status.edges.ready", "Edges that are ready.", "integer"),
         _column("Ready", _condition("Ready"), "Whether head and edges are ready."),
         _column("Reason", _condition("Ready", "reason"), "Why."),
+        _ACCEPTED,
         _column("Balanced", _condition("Balanced"), "Whether its edges are balanced."),
         _column(
             "Imbalance%",
@@ -93,6 +98,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _wide("Session", ".status.lastSession.name", "The last session of its edges that ended."),
         _wide("Endpoint", ".status.endpoint", "Where publishers connect."),
         _wide("Message", _condition("Ready", "message"), "Why, in a sentence."),
+        _FAULT,
         _AGE,
     ),
     "EdgeBroker": (
@@ -100,6 +106,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _column("Profile", ".spec.profile", "Its hardware profile."),
         _column("Ready", _condition("Ready"), "Whether it is ready for subscribers."),
         _column("Reason", _condition("Ready", "reason"), "Why."),
+        _ACCEPTED,
         _column("State", ".status.state", "Whether it can take part in balancing, as it reports."),
         _column("Cordoned", ".spec.cordoned", "Whether newcomers are placed elsewhere.", "boolean"),
         _column("Subs", ".status.subscribers", "Subscribers that it serves.", "integer"),
@@ -112,6 +119,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _wide("Del/s", f"{_LOAD}.deliveriesPerSecond", "Outgoing deliveries per second.", "integer"),
         _wide("Restarts", ".status.restarts", "Number of restarts.", "integer"),
         _wide("Node", ".status.node", "The node of its pod."),
+        _FAULT,
         _AGE,
     ),
     "HardwareProfile": (
@@ -120,6 +128,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _column("In", ".spec.bandwidth.inputBytesPerSecond", "Bytes per second into the broker."),
         _column("Out", ".spec.bandwidth.outputBytesPerSecond", "Bytes per second out of the broker."),
         _column("Brokers", ".status.brokers", "Number of brokers with this profile.", "integer"),
+        _ACCEPTED,
         _column("Match-ns", ".status.calibrated.matchNanoseconds", "Measured nanoseconds per match.", "integer"),
         _column(
             "Err%",
@@ -134,6 +143,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
             "integer",
         ),
         _wide("Emulated", ".spec.emulation.base", "Fixed time per publication on emulated hardware."),
+        _FAULT,
         _AGE,
     ),
     "LoadBalancingSession": (

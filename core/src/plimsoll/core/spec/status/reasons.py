@@ -36,8 +36,10 @@ class ReasonSection:
 BROKERS = ReasonSection(
     "Brokers, clusters and fleets",
     "condition",
-    "Reasons of `Ready`, `Progressing`, `Degraded`, `KeysReplaced` and `LoadDataFresh`. A cluster or a fleet has the"
-    " reasons of its brokers, failures first.",
+    "Reasons of `Accepted`, `Ready`, `Progressing`, `Degraded`, `KeysReplaced` and `LoadDataFresh`. A cluster or a"
+    " fleet has the reasons of its brokers, failures first."
+    " `Accepted` is about the present specification, all others about the generation that they name: kubectl wait"
+    " counts those of an earlier generation as not yet true.",
     (
         StatusReason("AllReady", "Ready", "every broker answers and is connected to its peers"),
         StatusReason("Answering", "Ready", "the broker answers and is connected to its peers"),
@@ -87,15 +89,31 @@ BROKERS = ReasonSection(
         StatusReason("Settled", "Progressing", "no broker is starting, stopping or being replaced"),
         StatusReason("AsExpected", "Degraded", "no broker has failed, and all that run answer"),
         StatusReason(
+            "Accepted", "Accepted", "the specification is served; the message names a part that is left out, if one is"
+        ),
+        StatusReason(
             "InvalidSpec",
-            "Degraded, event",
-            "the objects of the namespace contradict each other; the message lists each problem"
-            " with its remedy. Nothing is changed until they are corrected",
+            "Accepted, Ready, Degraded, event",
+            "the object has a fault, or contradicts another one; the message has the field and the remedy. It is"
+            " served as it was last accepted, or not at all if it never was; all other objects go on",
+            "Correct the field that it names.",
+        ),
+        StatusReason(
+            "DependsOnFault",
+            "Accepted, Ready, Degraded, event",
+            "the object needs another one, which has a fault of its own; the message names it. A link between heads is"
+            " left out, anything else waits",
             "Correct the object that it names.",
         ),
         StatusReason(
+            "SecondFleet",
+            "Accepted, Ready, Degraded, event",
+            "the namespace has an older BrokerFleet, which is served",
+            "Delete one of the two; run each fleet in a namespace of its own.",
+        ),
+        StatusReason(
             "NoCluster",
-            "Degraded, event",
+            "Accepted, Ready, Degraded, event",
             "an EdgeBroker that a user created names a cluster that does not exist",
             "Create the cluster, or delete the edge.",
         ),
@@ -110,6 +128,12 @@ BROKERS = ReasonSection(
             "KeysReplaced, event",
             "a Secret of keys was deleted; it has new keys, and the old key is accepted for the overlap of a rotation",
             "Have applications read the new key. To revoke a client at once, remove it from `spec.security.clients`.",
+        ),
+        StatusReason(
+            "SecretInvalid",
+            "event",
+            "a Secret of keys held no pair of keys; it has new ones, as after a deletion",
+            "Find out what writes to Secrets of this namespace.",
         ),
         StatusReason(
             "NameTaken",
@@ -318,6 +342,15 @@ EVENTS = ReasonSection(
     "Events are written once; repeats are counted.",
     (
         StatusReason("Ready", "Normal", "a broker has become ready"),
+        StatusReason("PodGone", "Normal", "the pod of a broker has ended; the message says how, if it is known"),
+        StatusReason(
+            "PlainWithKeys",
+            "Warning",
+            "the fleet has `security.plain` and clients, whose keys are not used: anyone who reaches a port may"
+            " publish",
+            "Remove `plain`, or the clients.",
+        ),
+        StatusReason("KeysCreated", "Normal", "a Secret was created with a new pair of keys"),
         StatusReason("Started", "Normal", "a broker's process was started"),
         StatusReason(
             "Exited",
@@ -337,7 +370,7 @@ EVENTS = ReasonSection(
         StatusReason(
             "Evacuating", "Normal", "a session moves the subscribers of an edge before it leaves or is replaced"
         ),
-        StatusReason("Restarting", "Normal", "a pod is replaced; the message says why"),
+        StatusReason("Restarting", "Normal", "a pod is replaced; the message names the settings that have changed"),
         StatusReason(
             "WriteFailed",
             "Warning",

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from plimsoll.core.spec.cron import CRON, CronSchedule
 from plimsoll.core.spec.field_info import NAME, FieldInfo, NamedReference, name_field
@@ -15,6 +15,8 @@ from plimsoll.core.spec.types.policy import PolicySpec
 PORT = FieldInfo("", low=0, high=65535)
 HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
 LABEL = r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+TaintEffect = Literal["Any", "NoSchedule", "PreferNoSchedule", "NoExecute"]
 LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 
 
@@ -195,6 +197,20 @@ class NodeLabel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeToleration:
+    """A taint that a node may have."""
+
+    name: Annotated[
+        str, FieldInfo("The taint's key.", pattern=LABEL, form="a taint's key, as dedicated", max_length=317)
+    ]
+    value: Annotated[
+        str, FieldInfo("The taint's value; empty: any.", pattern=LABEL_VALUE + "|", form="a taint's value",
+                       max_length=63)
+    ] = ""  # fmt: skip
+    effect: Annotated[TaintEffect, FieldInfo("The taint's effect.")] = "Any"
+
+
+@dataclass(frozen=True, kw_only=True)
 class HardwareProfileSpec:
     """Hardware limits of a broker."""
 
@@ -207,4 +223,12 @@ class HardwareProfileSpec:
         tuple[NodeLabel, ...],
         FieldInfo("Labels that the nodes of its brokers must have. Kubernetes only.", key="name", max_items=64),
     ] = ()
+    tolerations: Annotated[
+        tuple[NodeToleration, ...],
+        FieldInfo("Taints that the nodes of its brokers may have. Kubernetes only.", key="name", max_items=64),
+    ] = ()
+    priority_class_name: Annotated[
+        str, FieldInfo("Priority class of its brokers' pods; empty: the cluster's default. Kubernetes only.",
+                       pattern=SUBDOMAIN + "|", form="the name of a PriorityClass", max_length=253)
+    ] = ""  # fmt: skip
     emulation: Annotated[EmulationSpec | None, FieldInfo("Emulates slower hardware, for experiments.")] = None

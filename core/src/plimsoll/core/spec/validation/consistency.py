@@ -64,13 +64,29 @@ def check_unique(objects: Iterable[Resource[AnySpec]]) -> Iterator[ResourceProbl
 
 def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
     """All checks between objects."""
-    problems = [*_policies(resources), *_references(resources), *_sessions(resources)]
+    problems = [
+        *check_timing(resources),
+        *check_policies(resources),
+        *check_references(resources),
+        *_scales(resources),
+        *_sessions(resources),
+    ]
     if not problems:
-        problems = [*_names(resources), *_tree(resources), *_logs(resources), *_listeners(resources)]
+        problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
     yield from problems
 
 
-def _policies(resources: Resources) -> Iterator[ResourceProblem]:
+def check_timing(resources: Resources) -> Iterator[ResourceProblem]:
+    """An idle peer sends a heartbeat before it counts as gone."""
+    timing = resources.fleet.spec.defaults.timing
+    if timing.heartbeat.value >= timing.dead_after.value:
+        found = f"{timing.heartbeat} is not below deadAfter {timing.dead_after}: idle peers would count as gone"
+        path: Path = ("spec", "defaults", "timing", "heartbeat")
+        yield resources.fleet.problem(path, found, "Lower it, or raise `deadAfter`.")
+
+
+def check_policies(resources: Resources) -> Iterator[ResourceProblem]:
+    """Thresholds and parameters of the policies of the fleet and of each cluster."""
     yield from _policy(resources.fleet, resources.fleet.spec.defaults.policy, ("spec", "defaults", "policy"))
     for cluster in resources.clusters.values():
         yield from _policy(cluster, cluster.spec.policy, ("spec", "policy"))
@@ -97,7 +113,8 @@ def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> 
             yield owner.problem((*path, camel_case(name)), found, f"Move them into `{own}:`, or change `type`.")
 
 
-def _references(resources: Resources) -> Iterator[ResourceProblem]:
+def check_references(resources: Resources) -> Iterator[ResourceProblem]:
+    """Profiles, neighbours and clusters that objects name; the path of a problem is that of the name."""
     path: Path
     for cluster in resources.clusters.values():
         yield from _profile(resources, cluster, cluster.spec.head.profile, ("spec", "head", "profile"))
@@ -109,14 +126,19 @@ def _references(resources: Resources) -> Iterator[ResourceProblem]:
                 yield cluster.problem(path, "a cluster cannot be its own neighbor", "Remove this item.")
             else:
                 yield from _reference(cluster, neighbor.name, "BrokerCluster", list(resources.clusters), path)
-        yield from _scale(cluster)
     for edge in resources.edges.values():
         yield from _profile(resources, edge, edge.spec.profile, ("spec", "profile"))
         path = ("spec", "clusterRef", "name")
         yield from _reference(edge, edge.spec.cluster_ref.name, "BrokerCluster", list(resources.clusters), path)
 
 
-def _scale(cluster: Resource[BrokerClusterSpec]) -> Iterator[ResourceProblem]:
+def _scales(resources: Resources) -> Iterator[ResourceProblem]:
+    for cluster in resources.clusters.values():
+        yield from check_scale(cluster)
+
+
+def check_scale(cluster: Resource[BrokerClusterSpec]) -> Iterator[ResourceProblem]:
+    """`scale` needs a group with `replicas`."""
     scale = cluster.spec.scale
     if scale is None or brokers.scaled_group(cluster.spec) is not None:
         return
@@ -202,7 +224,7 @@ def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Resource
         yield session.problem(("spec", "handover"), "replay works within a cluster only", remedy)
 
 
-def _names(resources: Resources) -> Iterator[ResourceProblem]:
+def check_names(resources: Resources) -> Iterator[ResourceProblem]:
     """Broker names are unique in the fleet: they name objects of one namespace, and identities on the wire."""
     counts = Counter(place.name for place in brokers.declared_brokers(resources))
     for place in brokers.declared_brokers(resources):
@@ -221,17 +243,21 @@ def _tree(resources: Resources) -> Iterator[ResourceProblem]:
 
 
 def _logs(resources: Resources) -> Iterator[ResourceProblem]:
-    """The log of a head holds at least 2 x re-attach deadline x input rate, and leaves room for the rest."""
     for cluster in resources.clusters.values():
-        profile = resources.profiles[cluster.spec.head.profile]
-        given, owner, path = log_setting(resources, cluster)
-        most = largest_log(profile.spec.memory.value)
-        needed = log_needed(resources, cluster)
-        if given is not None and given.value > most:
-            found = f"a log of {given} leaves too little of the {profile.spec.memory} of profile {profile.name}"
-            yield owner.problem(path, found, f"Write at most {bytes_text(most)}, or give the profile more memory.")
-        elif needed is not None and needed > (most if given is None else given.value):
-            yield _small_log(resources, cluster, needed)
+        yield from check_log(resources, cluster)
+
+
+def check_log(resources: Resources, cluster: Resource[BrokerClusterSpec]) -> Iterator[ResourceProblem]:
+    """The log of a head holds at least 2 x re-attach deadline x input rate, and leaves room for the rest."""
+    profile = resources.profiles[cluster.spec.head.profile]
+    given, owner, path = log_setting(resources, cluster)
+    most = largest_log(profile.spec.memory.value)
+    needed = log_needed(resources, cluster)
+    if given is not None and given.value > most:
+        found = f"a log of {given} leaves too little of the {profile.spec.memory} of profile {profile.name}"
+        yield owner.problem(path, found, f"Write at most {bytes_text(most)}, or give the profile more memory.")
+    elif needed is not None and needed > (most if given is None else given.value):
+        yield _small_log(resources, cluster, needed)
 
 
 def _small_log(resources: Resources, cluster: Resource[BrokerClusterSpec], needed: Fraction) -> ResourceProblem:
@@ -275,7 +301,8 @@ def log_needed(resources: Resources, cluster: Resource[BrokerClusterSpec]) -> Fr
     return None if rate is None else 2 * resources.fleet.spec.defaults.timing.reattach_within.value * rate.value
 
 
-def _listeners(resources: Resources) -> Iterator[ResourceProblem]:
+def check_listeners(resources: Resources) -> Iterator[ResourceProblem]:
+    """Listeners are of brokers of their cluster, and no port is used twice; the later cluster has the fault."""
     used: dict[tuple[str, int], str] = {}
     members = brokers.cluster_brokers(resources)
     for cluster in resources.clusters.values():
