@@ -12,6 +12,9 @@ from plimsoll.core.policies.model.load import ResourceThresholds
 
 Scope = Literal["Local", "Global"]
 
+DecisionRules = Literal["Plimsoll", "Paper"]
+"""Whose rules decide what may move, where ours differ from the letter of the paper: docs/padres.md has the list."""
+
 
 @dataclass(frozen=True, slots=True)
 class ImbalanceTrigger:
@@ -40,6 +43,7 @@ class BalancingParameters:
     detection_seconds: float = 5.0
     fresh_seconds: float = 15.0
     patience: float = 4.0
+    rules: DecisionRules = "Plimsoll"
 
     def trigger(self, scope: Scope) -> ImbalanceTrigger:
         """How far brokers may differ, within a cluster or between clusters."""

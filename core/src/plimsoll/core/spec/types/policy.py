@@ -136,6 +136,11 @@ class PadresParameters:
     balance_threshold: Annotated[Quantity, _ratio("A session ends when the metric differs by no more than this.")] = (
         Quantity.parse("5m")
     )
+    rules: Annotated[
+        Literal["Plimsoll", "Paper"],
+        FieldInfo("Whose rules decide where they differ: Plimsoll's, which keep what it promises of balancing, or the"
+              " letter of the paper."),
+    ] = "Plimsoll"  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
