@@ -13,7 +13,7 @@ more, unless the source is overloaded; `BalancingParameters.rules` selects the l
 
 Given the others' loads, the sums cover all pairs that contain one of the two. So one sum over all pairs of a fleet falls
 with every move, or is zero, and no fleet returns to an earlier state. An overloaded source is exempt: its overload
-shrinks, which comes first.
+shrinks, which comes first. If the best number of a set is not allowed, the largest smaller one that is goes.
 """
 
 from __future__ import annotations
@@ -102,9 +102,33 @@ def best_report_card(pair: BrokerPair, row: ProfileRow, goal: OffloadGoal) -> Re
             f"one more subscriber would bring {pair.target.name} above its lower overload threshold: {', '.join(over)}"
         )
         return PlanRejection("WouldOverload", row.key, movable, why)
-    best = min(_counts(pair, row, goal, fitting), key=lambda k: (goal.distance(pair, pair.predict_move(row, k)), k))
-    found = report_card(pair, row, best, goal.metric)
-    return objection(pair, goal, found) or found
+    counts = sorted(_counts(pair, row, goal, fitting), key=lambda k: (goal.distance(pair, pair.predict_move(row, k)), k))
+    cards = [report_card(pair, row, k, goal.metric) for k in counts]
+    if pair.parameters.rules == "Paper":
+        return objection(pair, goal, cards[0]) or cards[0]
+    if (allowed := next((card for card in cards if objection(pair, goal, card) is None), None)) is not None:
+        return allowed
+    fewer = _largest_allowed(pair, row, goal, min(counts) - 1)
+    return report_card(pair, row, fewer, goal.metric) if fewer else objection(pair, goal, cards[0]) or cards[0]
+
+
+def _largest_allowed(pair: BrokerPair, row: ProfileRow, goal: OffloadGoal, most: int) -> int:
+    """The largest number from 1 to `most` against which there is no objection; 0 if there is one against each.
+
+    Every margin is convex in the number, as loads are linear in it: so the numbers without an objection lie together,
+    around the one with the least of the highest margins.
+    """
+
+    def margin(k: int) -> float:
+        return max(after - limit for after, limit in _margins(pair, goal, pair.predict_move(row, k)).values())
+
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if margin(middle) <= margin(middle + 1) else (middle + 1, high)
+    if high < 1 or margin(low) > 0.0:
+        return 0
+    return low + _largest(most - low, lambda more: margin(low + more) <= 0.0)
 
 
 def report_card(pair: BrokerPair, row: ProfileRow, count: int, metric: Metric) -> ReportCard:
