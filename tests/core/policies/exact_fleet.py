@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from plimsoll.core.policies.model.load import BrokerLoad, LoadMeasures
+from plimsoll.core.policies.model.match_delay import SubscriptionMatchDelay
 from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
 from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic, union_bits
@@ -72,8 +73,10 @@ class ExactFleet:
             **found._asdict(),
         )  # fmt: skip
 
-    def _model(self, kind: Hardware, found: LoadMeasures, count: int) -> None:
-        return None
+    def _model(self, kind: Hardware, found: LoadMeasures, count: int) -> SubscriptionMatchDelay | None:
+        if self.knowledge == "Linear" or not found.input_rate:
+            return None
+        return SubscriptionMatchDelay(kind.base_seconds, kind.per_subscription_seconds, count)
 
     def profile(self, source: str, target: str) -> SubscriptionProfile:
         """What a source would answer a query with the covering set of a target."""

@@ -9,6 +9,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.balancing import estimation, load_monitor, profiler
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.policies.model.match_delay import MatchDelayFitter
+from plimsoll.core.policies.model.subscription_delay import SubscriptionDelayFitter
 from plimsoll.core.policies.registry import parameters_of_spec
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.profiling.press import PressEstimator
@@ -34,6 +35,8 @@ class BalancingAgent:
         self.ring: RingEstimator | None = None
         self.profiler: profiler.Profiler | None = None
         self.fit = MatchDelayFitter()
+        self.fit_by_subscriptions = SubscriptionDelayFitter()
+        self._last_subscriptions = 0
         self._widened = 0
 
     def begin(self) -> TrafficRecorder:
@@ -67,13 +70,19 @@ class BalancingAgent:
 
     def measured(self, meter: LoadMeter) -> dict[str, Any]:
         """Fields that balancing adds to a load report, at the end of its interval."""
+        count = len(self.host.subscription_table.index)
+        served_at, self._last_subscriptions = (count + self._last_subscriptions) / 2.0, count
         self.fit.note(meter.deliveries, meter.service_seconds, meter.served)
+        self.fit_by_subscriptions.note(served_at, meter.service_seconds, meter.served)
         line = self.fit.model()
         found: dict[str, Any] = {
             "balanced_set": self.load_monitor.balanced,
             "match_base_seconds": line.base_seconds,
             "match_seconds_per_match": line.seconds_per_match,
         }
+        if (other := self.fit_by_subscriptions.model(count)) is not None:
+            found["match_subscription_base_seconds"] = other.base_seconds
+            found["match_seconds_per_subscription"] = other.seconds_per_subscription
         return found if self.bandwidth is None else {**found, "bandwidth_bytes_per_second": self.bandwidth}
 
     def tick(self) -> None:
