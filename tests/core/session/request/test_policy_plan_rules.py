@@ -183,6 +183,28 @@ def test_a_policy_is_told_the_loads_of_the_cluster_that_are_known(
     assert [load.name for load in told] == ["a", "b", "c"]
 
 
+def test_across_clusters_a_policy_is_told_the_loads_of_both(
+    world: Balanced, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    """b and c are of the cluster west for once: what moves from a to b counts for c too."""
+    told: list[BrokerLoad] = []
+
+    def look(self: Padres, *arguments: Any) -> OffloadPlan:
+        told.extend(arguments[6])
+        return original(self, *arguments)
+
+    original = Padres.plan
+    monkeypatch.setattr(Padres, "plan", look)
+    context = context_of(world)
+    edges = {name: edge if name == "a" else replace(edge, cluster="west") for name, edge in context.fleet.edges.items()}
+    context.fleet = replace(context.fleet, edges=edges)
+    answer(context, world, session)
+    plan(context, session)
+    give_profile(context, world)
+    assert plan(context, session) is not None
+    assert [load.name for load in told] == ["a", "b", "c"]
+
+
 def test_forecasts_are_told_to_four_places(world: Balanced):
     def load(ratio: float) -> BrokerLoad:
         return BrokerLoad.from_report({**world.reports["a"], "input_utilization": ratio, "output_utilization": 0.0})

@@ -64,8 +64,9 @@ def make_policy_plan(
     kept = stay_reasons(request, profile, set(served[source]), resting, busy)
     words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
     action = steps.BrokerAction(offer.edge, offer.metric, offer.difference, tuple(offer.overloaded))
-    cluster = [edge.name for edge in fleet.edges.values() if edge.cluster == fleet.edges[source].cluster]
-    others = [load for name in cluster if (load := context.loads.current(name)) is not None]
+    clusters = {fleet.edges[source].cluster, fleet.edges[offer.edge].cluster}
+    near = [edge.name for edge in fleet.edges.values() if edge.cluster in clusters]
+    others = [load for name in near if (load := context.loads.current(name)) is not None]
     made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves, others)
     plan = _session_plan(made, fleet.edges[source], fleet.edges[offer.edge], kept, context.now, policy.name)
     return replace(plan, faults=_faults(made, profile, policy))
