@@ -1,4 +1,4 @@
-"""A small fleet whose loads are exact: virtual edges with a base and a cost per subscription, publishers with known rates.
+"""A small fleet whose loads are exact: edges with a base and a cost per subscription, publishers of known rates.
 
 Nothing is sampled or measured, so what goes wrong here is a decision, or the model of the matching delay that it was
 given. An edge that takes nothing in has measured no delay and reports none, like a real one.

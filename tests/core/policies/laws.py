@@ -1,12 +1,13 @@
-"""The laws of balancing decisions, checked against exact fleets: what sessions may do under a load that does not change.
+"""The laws of balancing decisions, checked against exact fleets: what sessions may do while the load is constant.
 
 `python -m tests.core.policies.laws [FLEETS]` counts the fleets that break each law, for every policy.
 
-1. Return: no subscriber returns to an edge that it was moved from.
-2. Target: no session leaves its target above a lower threshold.
-3. Stranded: no edge stays overloaded if one session could lessen its overload and overload no target.
-4. Moves: at most 1.5 times the moves of the shortest way to a state as good as the one reached.
-5. Reason: a plan that moves no subscriber says that none may move, and that is true of each number of each row.
+1. Endless: sessions end; the fleet is never where it was.
+2. Return: no subscriber returns to an edge that it was moved from.
+3. Target: no session leaves its target above a lower threshold.
+4. Stranded: no edge stays overloaded if one session could lessen its overload and overload no target.
+5. Moves: at most 1.5 times the moves of the shortest way to a state as good as the one reached.
+6. Reason: a plan that moves no subscriber says that none may move, and that is true of each number of each row.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.core.policies.exact_fleet import SIZE_BYTES, DelayKnowledge, ExactFle
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.detection import Detector, DetectorState
 from plimsoll.core.policies.model.broker_pair import BrokerPair
-from plimsoll.core.policies.model.load import METRICS, BrokerLoad
+from plimsoll.core.policies.model.load import METRICS, BrokerLoad, Resource
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.padres import Padres
@@ -35,7 +36,7 @@ MOVES_FACTOR = 1.5
 SESSIONS_AT_MOST = 60
 LONG_AGO = -1e9
 TINY = 1e-6
-LAWS = ("return", "target", "stranded", "moves", "reason")
+LAWS = ("endless", "return", "target", "stranded", "moves", "reason")
 
 
 @dataclass
@@ -69,10 +70,10 @@ def run(fleet: ExactFleet, policy: BalancingPolicy, *, optimum: bool = True) -> 
         fleet = found.fleet = fleet.after(plan)
         _judge_target(found, plan, policy)
         if fleet.state() in seen:
-            found.broken["return"].append("the fleet is where it was")
+            found.broken["endless"].append("the fleet is where it was")
             break
         seen.add(fleet.state())
-    if "return" not in found.broken:
+    if "endless" not in found.broken:
         _judge_end(found, policy)
         if optimum and found.moves:
             _judge_moves(found, first, policy)
@@ -99,10 +100,12 @@ def _next(found: FleetRun, policy: BalancingPolicy) -> OffloadPlan | None:
     return None
 
 
-def overload(fleet: ExactFleet, edge: str, policy: BalancingPolicy, names: list[str] | None = None) -> float:
-    """How far an edge is above its lower thresholds, in all."""
-    measures, limits = fleet.measures(edge, names), policy.parameters.thresholds
-    return sum(max(0.0, measures.of_resource(each) - limits.of(each).lower) for each in ("input", "output"))
+def overload(
+    fleet: ExactFleet, edge: str, policy: BalancingPolicy, resources: Iterable[Resource] = ("input", "output")
+) -> float:
+    """How far an edge is above its lower thresholds of these resources, in all."""
+    measures, limits = fleet.measures(edge), policy.parameters.thresholds
+    return sum(max(0.0, measures.of_resource(each) - limits.of(each).lower) for each in resources)
 
 
 def _judge_target(found: FleetRun, plan: OffloadPlan, policy: BalancingPolicy) -> None:
@@ -118,23 +121,21 @@ def _judge_end(found: FleetRun, policy: BalancingPolicy) -> None:
     """Whether one more session could lessen an overload; and whether the plans that move none say the truth."""
     fleet = found.fleet
     for edge in sorted(fleet.hardware):
-        if not policy.parameters.thresholds.above_higher(fleet.measures(edge)):
+        if not (over := policy.parameters.thresholds.above_higher(fleet.measures(edge))):
             continue
-        before, rows = overload(fleet, edge, policy), _rows(fleet, edge)
+        before, rows = overload(fleet, edge, policy, over), _rows(fleet, edge)
         for placed in fleet.alternatives(rows):
             targets = set(placed.values())
             if len(targets) != 1:
                 continue
             (target,) = targets
             after = replace(fleet, at={**fleet.at, **placed})
-            if overload(after, target, policy) == 0.0 and overload(after, edge, policy) < before - TINY:
+            if overload(after, target, policy) == 0.0 and overload(after, edge, policy, over) < before - TINY:
                 found.broken["stranded"].append(f"{edge} at {before:.3f} could give {sorted(placed)} to {target}")
                 break
 
 
-def _judge_reason(
-    found: FleetRun, plan: OffloadPlan, policy: BalancingPolicy, others: Iterable[BrokerLoad]
-) -> None:
+def _judge_reason(found: FleetRun, plan: OffloadPlan, policy: BalancingPolicy, others: Iterable[BrokerLoad]) -> None:
     """Whether a number of a row could have gone after all, by the rules of PADRES."""
     if not isinstance(policy, Padres):
         return
@@ -219,21 +220,32 @@ def count(policy: BalancingPolicy, seeds: range, knowledge: DelayKnowledge) -> C
     worst = 0.0
     for seed in seeds:
         found = run(random_fleet(seed, knowledge), policy)
-        sums.update({f"fleets:{law}" for law in found.broken})
-        sums.update(sessions=len(found.plans), moves=found.moves, futile=found.futile, targets=found.targets_above)
+        sums.update(list(found.broken))
+        sums.update(sessions=len(found.plans), moved=found.moves, futile=found.futile, above=found.targets_above)
         worst = max(worst, found.worst_target)
     sums["worst target, thousandths"] = round(1000 * worst)
     return sums
 
 
 def policies() -> Iterator[tuple[str, BalancingPolicy]]:
-    """All of them, with the parameters that they have by default."""
+    """All of them, with the parameters that they have by default; and PADRES by the letter of the paper."""
+    yield "Padres, Paper", Padres(BalancingParameters(rules="Paper"))
     for name, kind in POLICIES.items():
         yield name, kind(BalancingParameters())
 
 
-if __name__ == "__main__":
-    fleets = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    for told in ("Linear", "Measured"):
+def table(fleets: int) -> Iterator[str]:
+    """The rows of the table in docs/padres.md."""
+    yield f"| policy | matching delay | sessions | moved | {' | '.join(LAWS)} | worst target |"
+    told: tuple[DelayKnowledge, ...] = ("Linear", "Measured")
+    for knowledge in told:
         for label, chosen in policies():
-            print(told, label, dict(count(chosen, range(fleets), told)), flush=True)  # type: ignore[arg-type]  # one of the two
+            found = count(chosen, range(fleets), knowledge)
+            broken = " | ".join(str(found[law]) for law in LAWS)
+            worst = found["worst target, thousandths"] / 1000
+            yield f"| {label} | {knowledge} | {found['sessions']} | {found['moved']} | {broken} | {worst:.3f} |"
+
+
+if __name__ == "__main__":
+    for line in table(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
+        print(line, flush=True)

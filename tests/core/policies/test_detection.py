@@ -211,7 +211,7 @@ def test_it_is_not_tried_again_while_nothing_changes():
     ],
 )
 def test_what_a_plan_depends_on_is_a_reason_to_try_again(
-    own: dict[str, float], target: dict[str, float], third: dict[str, float], is_asked: bool
+    own: dict[str, Any], target: dict[str, Any], third: dict[str, Any], is_asked: bool
 ):
     """Subscriptions of either by more than a twentieth, or the load of any broker of the cluster."""
     first = broker("s", input_utilization=0.5, subscriptions=40), broker("t"), broker("u", input_utilization=0.45)
@@ -222,6 +222,19 @@ def test_what_a_plan_depends_on_is_a_reason_to_try_again(
     assert found.actions == ()
     changed = [replace(load, **more) for load, more in zip(first, (own, target, third), strict=True)]
     assert bool(DETECTOR.run(changed[0], changed[1:], state, 0.0)[1].actions) == is_asked
+
+
+@pytest.mark.parametrize(
+    ("now", "moved_by", "is_asked"), [(119.0, 0.04, False), (120.0, 0.009, False), (120.0, 0.011, True)]
+)
+def test_after_a_while_a_slight_change_is_reason_enough(now: float, moved_by: float, is_asked: bool):
+    """Four times 30 s later the samples are others; a fifth of 0.05 is 0.01."""
+    own, other = broker("s", input_utilization=0.5), broker("t")
+    memory = DETECTOR.session_ended(
+        DetectorState(), 0.0, moved=False, tried=[(BrokerAction("t", "input", 0.5), own, other)]
+    )
+    own, other = replace(own, time=now, input_utilization=0.5 + moved_by), replace(other, time=now)
+    assert bool(look(own, other, memory=memory, now=now).actions) == is_asked
 
 
 def test_one_memory_is_kept_of_each_action():

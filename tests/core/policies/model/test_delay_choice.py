@@ -65,7 +65,10 @@ def test_neither_is_believed_before_there_is_something_to_tell_them_apart():
 
 def test_without_a_measurement_there_is_no_model():
     assert reported_model({}) is None
-    assert reported_model({**MatchDelayFits().report(5), "subscriptions": 5, "input_rate": 0.0, "output_rate": 0.0}) is None
+    assert (
+        reported_model({**MatchDelayFits().report(5), "subscriptions": 5, "input_rate": 0.0, "output_rate": 0.0})
+        is None
+    )
     line = {"match_base_seconds": 0.1, "match_seconds_per_match": 0.2, "input_rate": 1.0, "output_rate": 3.0}
     assert reported_model(line) == FittedMatchDelay(0.1, 0.2, 3.0)
     by_count = {"match_subscription_base_seconds": 0.1, "match_seconds_per_subscription": 0.2, "subscriptions": 3}
@@ -96,7 +99,9 @@ def test_the_first_session_of_an_index_relieves_as_much_as_it_promises():
     action, profile = BrokerAction("t", "match", 1.0, ("input",)), SubscriptionProfile(traffic, rows)
     assert source.input_utilization > 1.2
     plan = Padres().plan(source, target, profile, action)
-    gone = sum(row.bits.bit_count() / wide * sum(len(m.subscribers) for m in plan.moves if m.key == row.key) for row in rows)
+    gone = sum(
+        row.bits.bit_count() / wide * sum(len(m.subscribers) for m in plan.moves if m.key == row.key) for row in rows
+    )
     came = rate * index(0, matches - gone)
     assert plan.predicted_source.input_utilization < 0.86
     assert came == pytest.approx(plan.predicted_source.input_utilization, abs=0.03)

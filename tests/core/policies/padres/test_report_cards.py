@@ -24,9 +24,7 @@ QUICK = 1e-5
 
 def pair_of(world: World, limits: BalancingParameters = LIMITS) -> tuple[BrokerPair, SubscriptionProfile]:
     profile, loads = world.profile("s", "t"), [world.load(name) for name in world.brokers]
-    return BrokerPair(
-        world.load("s"), world.load("t"), profile, limits, limits.local_trigger, {}, None, loads
-    ), profile
+    return BrokerPair(world.load("s"), world.load("t"), profile, limits, limits.local_trigger, {}, None, loads), profile
 
 
 def test_a_report_card_has_five_fields():

@@ -230,8 +230,12 @@ def test_a_cluster_helps_itself_first_unless_it_is_overloaded(state: str, wants:
     assert looked(context_of(view=full), 100.0, 110.0)
 
 
-@pytest.mark.parametrize(("third", "rules", "wants"), [(0.84, {}, False), (0.86, {}, True), (0.86, {"rules": "Paper"}, False)])
-def test_a_cluster_that_is_n_a_asks_others_if_none_of_its_edges_has_room(third: float, rules: dict[str, str], wants: bool):
+@pytest.mark.parametrize(
+    ("third", "rules", "wants"), [(0.84, {}, False), (0.86, {}, True), (0.86, {"rules": "Paper"}, False)]
+)
+def test_a_cluster_that_is_n_a_asks_others_if_none_of_its_edges_has_room(
+    third: float, rules: dict[str, str], wants: bool
+):
     """Two edges at 0.93, of which one is N/A; by the letter of the paper it asks only above 0.95 on average."""
     view = with_report(with_report(view_of(east=0.93), "b", state="N/A"), "c", output_utilization=third)
     policy = parse_block(PolicySpec, {"type": "Padres", "padres": rules})

@@ -19,6 +19,10 @@ from plimsoll.core.policies.model.plan import BrokerAction
 
 MetricLevels = tuple[float, ...]
 
+SLIGHT_CHANGE = 0.2
+"""The part of `stabilize_change` that counts as a change for an action that came to nothing a while ago: its plan was
+made from samples, and others are there by then."""
+
 # PADRES 2006, Table 2: which offload algorithm relieves which resource, in order of preference. Input utilisation is
 # arrival rate x delay; 5.2 lowers the delay, which leaves the broker its traffic and helps even while newcomers
 # subscribe to what has just been moved away.
@@ -35,7 +39,7 @@ class FutileAction:
     """An action that moved nothing, and what the plan depended on at that time.
 
     The metrics and the subscriptions of both brokers; `rest`: the metrics of all others, by name, None until the next
-    run, which sees them.
+    run, which sees them. `since`: when.
     """
 
     target: str
@@ -45,6 +49,7 @@ class FutileAction:
     own_subscriptions: int = 0
     other_subscriptions: int = 0
     rest: tuple[tuple[str, MetricLevels], ...] | None = None
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class Detector:
         new = tuple(
             FutileAction(
                 action.target, action.metric, self._levels(own), self._levels(other), own.subscriptions,
-                other.subscriptions,
+                other.subscriptions, since=now,
             )
             for action, own, other in tried
         )  # fmt: skip
@@ -131,7 +136,7 @@ class Detector:
 
     def _aged(self, own: BrokerLoad, fresh: Sequence[BrokerLoad], memory: DetectorState, now: float) -> DetectorState:
         levels, limits = self._levels(own), self.parameters
-        futile = tuple(each for each in memory.futile if self._is_still_futile(each, own, fresh))
+        futile = tuple(each for each in memory.futile if self._is_still_futile(each, own, fresh, now))
         futile = tuple(
             each if each.rest is not None else replace(each, rest=self._rest(each.target, fresh)) for each in futile
         )
@@ -145,32 +150,32 @@ class Detector:
         inert_since = (now if memory.inert_since is None else memory.inert_since) if is_inert else None
         return replace(memory, since=since, inert_since=inert_since, last=levels, futile=futile)
 
-    def _is_still_futile(self, futile: FutileAction, own: BrokerLoad, fresh: Sequence[BrokerLoad]) -> bool:
+    def _is_still_futile(self, futile: FutileAction, own: BrokerLoad, fresh: Sequence[BrokerLoad], now: float) -> bool:
         """Whether nothing has changed on which the plan depended: then another session would move nothing either."""
+        is_old = now - futile.since >= self._patience_seconds
+        limit = self.parameters.stabilize_change * (SLIGHT_CHANGE if is_old else 1.0)
+
+        def is_same(load: BrokerLoad, levels: MetricLevels, subscriptions: int) -> bool:
+            is_alike = abs(load.subscriptions - subscriptions) <= limit * subscriptions
+            return is_alike and self._is_steady(levels, self._levels(load), limit)
+
         target = next((other for other in fresh if other.name == futile.target), None)
-        if not self._is_steady(futile.own, self._levels(own)) or not self._are_alike(
-            futile.own_subscriptions, own.subscriptions
-        ):
+        if not is_same(own, futile.own, futile.own_subscriptions):
             return False
-        if target is not None and not (
-            self._is_steady(futile.other, self._levels(target))
-            and self._are_alike(futile.other_subscriptions, target.subscriptions)
-        ):
+        if target is not None and not is_same(target, futile.other, futile.other_subscriptions):
             return False
         rest, before = dict(self._rest(futile.target, fresh)), dict(futile.rest or ())
-        return all(self._is_steady(before[name], rest[name]) for name in before.keys() & rest.keys())
+        return all(self._is_steady(before[name], rest[name], limit) for name in before.keys() & rest.keys())
 
     def _rest(self, target: str, fresh: Sequence[BrokerLoad]) -> tuple[tuple[str, MetricLevels], ...]:
         return tuple((other.name, self._levels(other)) for other in fresh if other.name != target)
 
-    def _are_alike(self, before: int, after: int) -> bool:
-        return abs(after - before) <= self.parameters.stabilize_change * before
-
     def _levels(self, load: BrokerLoad) -> MetricLevels:
         return tuple(load.measures.of_metric(metric, self.parameters.normalization_seconds) for metric in METRICS)
 
-    def _is_steady(self, before: MetricLevels, after: MetricLevels) -> bool:
-        return all(abs(a - b) <= self.parameters.stabilize_change for a, b in zip(before, after, strict=True))
+    def _is_steady(self, before: MetricLevels, after: MetricLevels, limit: float | None = None) -> bool:
+        most = self.parameters.stabilize_change if limit is None else limit
+        return all(abs(a - b) <= most for a, b in zip(before, after, strict=True))
 
     def _fresh(
         self, own: BrokerLoad, others: Iterable[BrokerLoad], now: float

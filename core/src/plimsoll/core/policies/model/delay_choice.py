@@ -69,10 +69,9 @@ class MatchDelayFits:
             expected = one.base_seconds + one.seconds_per_subscription * subscriptions
             line = other.base_seconds + other.seconds_per_match * matches / publications
             keep = math.exp(math.log(0.5) * publications / HALF_LIFE)
-            self._errors = tuple[float, float](
-                before * keep + publications * ((told - each) ** 2 + (NEGLIGIBLE * each) ** 2)
-                for before, told in zip(self._errors, (expected, line), strict=True)
-            )
+            floor = (NEGLIGIBLE * each) ** 2
+            wrong = publications * ((expected - each) ** 2 + floor), publications * ((line - each) ** 2 + floor)
+            self._errors = self._errors[0] * keep + wrong[0], self._errors[1] * keep + wrong[1]
             self._predictions += 1
         self.by_subscriptions.note(subscriptions, seconds, publications)
         self.by_matches.note(matches, seconds, publications)

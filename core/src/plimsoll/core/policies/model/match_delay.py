@@ -2,8 +2,8 @@
 
 `LinearMatchDelay` is the paper's: time is proportional to the number of subscriptions, as if each were checked and a
 publication cost nothing besides. `SubscriptionMatchDelay` has a base as well. An index checks few subscriptions and
-spends its time on the matches that it finds: `FittedMatchDelay` is linear in the matches of a publication. These two are
-fitted to measurements; a broker keeps a `SubscriptionDelayFitter` and a `MatchDelayFitter` to make them.
+spends its time on the matches that it finds: `FittedMatchDelay` is linear in the matches of a publication. These two
+are fitted to measurements; a broker keeps a `SubscriptionDelayFitter` and a `MatchDelayFitter` to make them.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class BalancingParameters:
     """PADRES 2006, 3.2 and 5.1.
 
     `fresh_seconds`: older load reports are ignored. `patience` is a multiple of `stabilize_seconds`: after that time
-    stabilising ends even if the load still changes, and a broker that has stayed between its overload thresholds gives
-    load away like any other.
+    stabilising ends even if the load still changes, a slight change is reason enough to try a futile action again, and
+    a broker that has stayed between its overload thresholds gives load away like any other.
     """
 
     thresholds: ResourceThresholds = ResourceThresholds()  # noqa: RUF009  # a frozen value

@@ -1,8 +1,8 @@
 """The line of a broker's matching delay over its number of subscriptions, fitted to what it has measured.
 
 A number of subscriptions lasts for hours, and then there is nothing to learn from the last publications: the line needs
-what was measured at other numbers, long ago. So measurements are kept by level, numbers within a quarter of one another,
-and one level pushes out nothing of another.
+what was measured at other numbers, long ago. So measurements are kept by level, numbers within a quarter of one
+another, and one level pushes out nothing of another.
 """
 
 from __future__ import annotations

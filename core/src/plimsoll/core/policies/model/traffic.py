@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-
 ALIKE_SECONDS = 0.1
 """Publications of one publisher within this time may be alike, so that together they show as much as one."""
 
@@ -68,9 +67,10 @@ class SampledTraffic:
         return sum(size * ((bits >> shift) & mask).bit_count() for shift, mask, _, size in self._touched(bits))
 
     def bytes_uncertainty(self, sets: Iterable[tuple[int, int]], overhead_bytes: float = 0.0) -> float:
-        """The standard deviation of bytes per second delivered to these: each the bits of a set and how many ask for it.
+        """The standard deviation of bytes per second delivered to sets: each its bits, and how many ask for it.
 
-        Only of what is not known as samples span too little time. Sets are taken to be wrong alike, blocks each by itself.
+        Only of what is not known as samples span too little time. Sets are taken to be wrong alike, blocks each by
+        itself.
         """
         some, start, total = list(sets), 0, 0.0
         for block in self.blocks:

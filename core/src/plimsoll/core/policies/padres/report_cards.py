@@ -8,11 +8,11 @@ more, unless the source is overloaded; `BalancingParameters.rules` selects the l
 - A move for input or match: the squared differences of input and match beyond their triggers, with a tenth of those of
   output, must fall in sum or be zero, and the target's output may not rise to where a relieved broker is not. One
   metric may grow apart while another is evened out, but only the smaller at the expense of the larger.
-- A move for output: the sum for input and match must not grow (5.3's stability rule, applied to every move), and that of
-  output must fall or be zero.
+- A move for output: the sum for input and match must not grow (5.3's stability rule, applied to every move), and that
+  of output must fall or be zero.
 
-Given the others' loads, the sums cover all pairs that contain one of the two. So one sum over all pairs of a fleet falls
-with every move, or is zero, and no fleet returns to an earlier state. An overloaded source is exempt: its overload
+Given the others' loads, the sums cover all pairs that contain one of the two. So one sum over all pairs of a fleet
+falls with every move, or is zero, and no fleet returns to an earlier state. An overloaded source is exempt: its overload
 shrinks, which comes first. If the best number of a set is not allowed, the largest smaller one that is goes.
 """
 
@@ -102,7 +102,9 @@ def best_report_card(pair: BrokerPair, row: ProfileRow, goal: OffloadGoal) -> Re
             f"one more subscriber would bring {pair.target.name} above its lower overload threshold: {', '.join(over)}"
         )
         return PlanRejection("WouldOverload", row.key, movable, why)
-    counts = sorted(_counts(pair, row, goal, fitting), key=lambda k: (goal.distance(pair, pair.predict_move(row, k)), k))
+    counts = sorted(
+        _counts(pair, row, goal, fitting), key=lambda k: (goal.distance(pair, pair.predict_move(row, k)), k)
+    )
     cards = [report_card(pair, row, k, goal.metric) for k in counts]
     if pair.parameters.rules == "Paper":
         return objection(pair, goal, cards[0]) or cards[0]

@@ -1,8 +1,8 @@
 """Detection between clusters: which of them should balance with which. PADRES 2006, 3.2 and 3.3.
 
 A cluster is compared with those one hop away; a head without edges is no hop, so clusters behind it count as near. A
-cluster is N/A while one of its edges is: that edge turns to its own cluster first, while another edge of it has room. Detector states last for one life of
-the mediator; a new one runs detection again before it creates a session.
+cluster is N/A while one of its edges is: that edge turns to its own cluster first, while another edge of it has room.
+Detector states last for one life of the mediator; a new one runs detection again before it creates a session.
 """
 
 from __future__ import annotations
