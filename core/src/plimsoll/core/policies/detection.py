@@ -19,7 +19,7 @@ from plimsoll.core.policies.model.plan import BrokerAction
 
 MetricLevels = tuple[float, ...]
 
-SLIGHT_CHANGE = 0.2
+SLIGHT_CHANGE = 0.5
 """The part of `stabilize_change` that counts as a change for an action that came to nothing a while ago: its plan was
 made from samples, and others are there by then."""
 
@@ -156,7 +156,7 @@ class Detector:
         limit = self.parameters.stabilize_change * (SLIGHT_CHANGE if is_old else 1.0)
 
         def is_same(load: BrokerLoad, levels: MetricLevels, subscriptions: int) -> bool:
-            is_alike = abs(load.subscriptions - subscriptions) <= limit * subscriptions
+            is_alike = abs(load.subscriptions - subscriptions) <= self.parameters.stabilize_change * subscriptions
             return is_alike and self._is_steady(levels, self._levels(load), limit)
 
         target = next((other for other in fresh if other.name == futile.target), None)
@@ -165,7 +165,7 @@ class Detector:
         if target is not None and not is_same(target, futile.other, futile.other_subscriptions):
             return False
         rest, before = dict(self._rest(futile.target, fresh)), dict(futile.rest or ())
-        return all(self._is_steady(before[name], rest[name], limit) for name in before.keys() & rest.keys())
+        return all(self._is_steady(before[name], rest[name]) for name in before.keys() & rest.keys())
 
     def _rest(self, target: str, fresh: Sequence[BrokerLoad]) -> tuple[tuple[str, MetricLevels], ...]:
         return tuple((other.name, self._levels(other)) for other in fresh if other.name != target)

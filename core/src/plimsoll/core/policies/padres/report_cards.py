@@ -12,8 +12,8 @@ more, unless the source is overloaded; `BalancingParameters.rules` selects the l
   of output must fall or be zero.
 
 Given the others' loads, the sums cover all pairs that contain one of the two. So one sum over all pairs of a fleet
-falls with every move, or is zero, and no fleet returns to an earlier state. An overloaded source is exempt: its overload
-shrinks, which comes first. If the best number of a set is not allowed, the largest smaller one that is goes.
+falls with every move, or is zero, and no fleet returns to an earlier state. An overloaded source is exempt: its
+overload shrinks, which comes first. If the best number of a set is not allowed, the largest smaller one that is goes.
 """
 
 from __future__ import annotations
