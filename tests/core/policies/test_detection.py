@@ -182,19 +182,59 @@ def test_what_came_to_nothing_is_not_asked_for_again_at_the_same_loads():
     memory = DETECTOR.session_ended(DetectorState(), 0.0, moved=False, tried=[(action, own, other)])
     found = look(own, other, memory=memory)
     assert found.actions == ()
-    assert found.passed_over == (("t input", "came to nothing, and no load has changed since"),)
+    assert found.passed_over == (("t input", "came to nothing, and nothing has changed since"),)
     assert asked(look(replace(own, output_utilization=0.3), other, memory=memory)) == [("t", "input"), ("t", "output")]
     assert look(own, replace(other, input_utilization=0.04), memory=memory).actions == ()
     assert asked(look(own, replace(other, output_utilization=0.06), memory=memory)) == [("t", "input")]
 
 
-def test_it_is_tried_again_after_a_while():
-    own, other = broker("s", input_utilization=0.5, time=119.0), broker("t", time=119.0)
+def test_it_is_not_tried_again_while_nothing_changes():
+    """However long: a plan for the same loads and subscriptions would move nothing either."""
+    own, other, third = broker("s", input_utilization=0.5, subscriptions=40), broker("t"), broker("u")
+    state = DETECTOR.session_ended(
+        DetectorState(), 0.0, moved=False, tried=[(BrokerAction("t", "input", 0.5), own, other)]
+    )
+    for now in (5.0, 119.0, 120.0, 1e6):
+        loads = [replace(load, time=now) for load in (other, replace(third, input_utilization=0.45))]
+        state, found = DETECTOR.run(replace(own, time=now), loads, state, now)
+        assert found.actions == (), now
+
+
+@pytest.mark.parametrize(
+    ("own", "target", "third", "is_asked"),
+    [
+        ({"subscriptions": 42}, {}, {}, False),
+        ({"subscriptions": 43}, {}, {}, True),
+        ({}, {"subscriptions": 1}, {}, True),
+        ({}, {}, {"match_delay_seconds": 0.004}, False),
+        ({}, {}, {"match_delay_seconds": 0.006}, True),
+    ],
+)
+def test_what_a_plan_depends_on_is_a_reason_to_try_again(
+    own: dict[str, Any], target: dict[str, Any], third: dict[str, Any], is_asked: bool
+):
+    """Subscriptions of either by more than a twentieth, or the load of any broker of the cluster."""
+    first = broker("s", input_utilization=0.5, subscriptions=40), broker("t"), broker("u", input_utilization=0.45)
+    state = DETECTOR.session_ended(
+        DetectorState(), 0.0, moved=False, tried=[(BrokerAction("t", "input", 0.5), *first[:2])]
+    )
+    state, found = DETECTOR.run(first[0], first[1:], state, 0.0)
+    assert found.actions == ()
+    changed = [replace(load, **more) for load, more in zip(first, (own, target, third), strict=True)]
+    assert bool(DETECTOR.run(changed[0], changed[1:], state, 0.0)[1].actions) == is_asked
+
+
+@pytest.mark.parametrize(
+    ("now", "moved_by", "is_asked"), [(119.0, 0.04, False), (120.0, 0.024, False), (120.0, 0.026, True)]
+)
+def test_after_a_while_a_slight_change_is_reason_enough(now: float, moved_by: float, is_asked: bool):
+    """Four times 30 s later the samples are others; half of 0.05 is enough."""
+    own, other = broker("s", input_utilization=0.5), broker("t")
     memory = DETECTOR.session_ended(
         DetectorState(), 0.0, moved=False, tried=[(BrokerAction("t", "input", 0.5), own, other)]
     )
-    assert look(own, other, memory=memory, now=119.0).actions == ()
-    assert asked(look(own, other, memory=memory, now=120.0)) == [("t", "input")]
+    own, other = replace(own, time=now, input_utilization=0.5 + moved_by), replace(other, time=now)
+    assert bool(look(own, other, memory=memory, now=now).actions) == is_asked
 
 
 def test_one_memory_is_kept_of_each_action():

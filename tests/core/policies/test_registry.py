@@ -51,7 +51,7 @@ def test_every_parameter_can_be_said():
                 "globalTrigger": {"ratio": "400m", "delay": "500m"},
                 "overload": {"memory": {"lower": "600m", "higher": "700m"}},
             },
-            "padres": {"balanceThreshold": "10m"},
+            "padres": {"balanceThreshold": "10m", "rules": "Paper"},
         },
     )  # fmt: skip
     found = parameters_of_spec(spec, time_factor=2.0)
@@ -60,6 +60,7 @@ def test_every_parameter_can_be_said():
     assert (found.local_trigger.ratio, found.local_trigger.delay) == (0.3, 2.0)
     assert (found.global_trigger.ratio, found.global_trigger.delay) == (0.4, 0.5)
     assert (found.thresholds.memory, found.thresholds.cpu) == (OverloadThreshold(0.6, 0.7), OverloadThreshold())
+    assert found.rules == "Paper"
     assert policy_of_spec(spec, 2.0).parameters == found
 
 

@@ -414,7 +414,7 @@ def test_links_take_turns_at_the_bandwidth():
         echo.hear(hello(number, info=Info(f"client-{number}", "client", 3)), peer=peer)
         echo.receive(peer, [wire.ack_frame(number, 0, 1000)], 0.0)
     full, light = echo.accepted_links()
-    now, sent = 0.0, {b"p": 0, b"q": 0}
+    now, sent = 0.0, dict[Hashable, int]({b"p": 0, b"q": 0})
     for n in range(1, 20):
         while len(full.buffer) < 500:
             echo.put(full, msgspec.msgpack.encode(b"x" * 500))

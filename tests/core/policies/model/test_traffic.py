@@ -43,3 +43,25 @@ def test_what_is_shared_counts_once(blocks: list[tuple[int, int]], a: int, b: in
 def test_a_block_out_of_range_is_refused(block: SampleBlock):
     with pytest.raises(ValueError, match="a block has"):
         SampledTraffic([block])
+
+
+def test_samples_that_span_little_time_are_uncertain():
+    """64 samples of 1,200/s span 53 ms, and count as half a sample; those of 1/s span a minute, and all count."""
+    fast, slow = SampleBlock(64, 1200 / 64, 100.0), SampleBlock(64, 1 / 64, 100.0)
+    assert fast.span_seconds == pytest.approx(0.0533, abs=1e-4)
+    assert slow.share_uncertainty(32) == 0.0
+    assert fast.share_uncertainty(0) == pytest.approx(0.379, abs=0.001)
+    assert fast.share_uncertainty(64) == fast.share_uncertainty(0), "all is as uncertain as none"
+    assert SampleBlock(0, 5.0).share_uncertainty(0) == 0.0
+    assert SampleBlock(8, 0.0).share_uncertainty(4) == 0.0
+    traffic = SampledTraffic([slow, fast])
+    assert traffic.bytes_uncertainty([(0b1, 3)]) == pytest.approx(3 * 0.379 * 1200 * 100, rel=0.01)
+    assert traffic.bytes_uncertainty([(0b1, 3)], 100.0) == pytest.approx(6 * 0.379 * 1200 * 100, rel=0.01)
+    assert SampledTraffic([slow]).bytes_uncertainty([(0b1, 3)]) == 0.0
+    assert traffic.bytes_uncertainty([]) == 0.0
+
+
+def test_blocks_are_wrong_each_by_itself():
+    fast = SampleBlock(64, 1200 / 64, 100.0)
+    one, two = (SampledTraffic([fast] * count).bytes_uncertainty([((1 << 64 * count) - 1, 1)]) for count in (1, 2))
+    assert two == pytest.approx(one * 2**0.5)

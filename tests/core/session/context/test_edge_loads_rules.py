@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.core.session.balanced import POLICY
 
-from plimsoll.core.policies.model.match_delay import FittedMatchDelay
+from plimsoll.core.policies.model.delay_choice import CarefulMatchDelay
+from plimsoll.core.policies.model.match_delay import FittedMatchDelay, MatchDelayModel, SubscriptionMatchDelay
 from plimsoll.core.session import EdgeView, EngineSettings, FleetView, Session
 from plimsoll.core.session.context.edge_loads import load_figures_of
 from plimsoll.core.session.context.engine_context import EngineContext
@@ -19,6 +20,9 @@ from plimsoll.core.spec.parser import parse_block
 LINE = {
     "match_base_seconds": 0.25, "match_seconds_per_match": 0.5, "input_rate": 10.0, "output_rate": 40.0,
 }  # fmt: skip
+
+
+BY_SUBSCRIPTIONS = {"match_subscription_base_seconds": 0.1, "match_seconds_per_subscription": 0.01, "subscriptions": 30}
 
 
 def context_with(
@@ -127,9 +131,25 @@ def test_the_line_that_a_broker_has_fitted(given: dict[str, Any], expected: Fitt
 
 @pytest.mark.parametrize("estimation", [None, {"matchDelay": "Linear"}])
 def test_a_line_is_asked_for_by_the_policy(estimation: dict[str, Any] | None):
-    found = context_with(report(**LINE), estimation=estimation).loads.current("a")
+    found = context_with(report(**LINE, **BY_SUBSCRIPTIONS), estimation=estimation).loads.current("a")
     assert found is not None
     assert found.delay is None
+
+
+@pytest.mark.parametrize(
+    ("grows_with", "expected"),
+    [
+        ("Subscriptions", SubscriptionMatchDelay(0.1, 0.01, 30)),
+        ("Matches", FittedMatchDelay(0.25, 0.5, 4.0)),
+        ("", CarefulMatchDelay((SubscriptionMatchDelay(0.1, 0.01, 30), FittedMatchDelay(0.25, 0.5, 4.0)))),
+    ],
+)
+def test_what_was_measured_is_believed_by_default(grows_with: str, expected: MatchDelayModel):
+    said = report(**LINE, **BY_SUBSCRIPTIONS, match_delay_grows_with=grows_with)
+    for estimation in ({}, {"matchDelay": "Measured"}):
+        found = context_with(said, estimation=estimation).loads.current("a")
+        assert found is not None
+        assert found.delay == expected
 
 
 def session(**fields: Any) -> Session:

@@ -45,6 +45,16 @@ def test_what_one_cluster_has_too_much_goes_to_its_neighbour(world: Joined):
     assert object_of(world, session).request.spec.trigger is not None
 
 
+def test_a_full_cluster_asks_an_idle_neighbour_though_its_average_is_no_overload():
+    """Three edges at 0.92 take nothing more from one another, and the west is empty."""
+    world = Joined(seed=1)
+    for edge in "abc":
+        world.fill(edge, 46)
+    world.run(150.0)
+    east, west = world.averages()
+    assert abs(east - west) <= 7, world.serves
+
+
 def test_a_cluster_behind_a_head_without_edges_is_near():
     world = Joined(seed=1, middle=True)
     for edge in "abc":

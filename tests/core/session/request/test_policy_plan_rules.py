@@ -12,7 +12,9 @@ from tests.core.session.balanced import POLICY, Balanced
 from tests.core.session.model import spec_of
 
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
+from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan, PlanMove, PlanStep
+from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
+from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.profiling.profile_codec import encode_profile, split_reply
 from plimsoll.core.protocol import messages as msg
@@ -27,6 +29,7 @@ from plimsoll.core.session.request.policy_plan import (
     make_policy_plan,
     sample_seconds,
     shorten_key,
+    with_uncertainty,
 )
 from plimsoll.core.session.request.session_kind import is_by_policy
 from plimsoll.core.spec.parser import parse_block
@@ -181,6 +184,61 @@ def test_a_policy_is_told_the_loads_of_the_cluster_that_are_known(
     give_profile(context, world)
     assert plan(context, session) is not None
     assert [load.name for load in told] == ["a", "b", "c"]
+
+
+def test_across_clusters_a_policy_is_told_the_loads_of_both(
+    world: Balanced, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    """b and c are of the cluster west for once: what moves from a to b counts for c too."""
+    told: list[BrokerLoad] = []
+
+    def look(self: Padres, *arguments: Any) -> OffloadPlan:
+        told.extend(arguments[6])
+        return original(self, *arguments)
+
+    original = Padres.plan
+    monkeypatch.setattr(Padres, "plan", look)
+    context = context_of(world)
+    edges = {name: edge if name == "a" else replace(edge, cluster="west") for name, edge in context.fleet.edges.items()}
+    context.fleet = replace(context.fleet, edges=edges)
+    answer(context, world, session)
+    plan(context, session)
+    give_profile(context, world)
+    assert plan(context, session) is not None
+    assert [load.name for load in told] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("rate", "uncertain"), [(1 / 6, 0.0), (150.0, 0.1)])
+def test_no_more_output_is_promised_than_samples_can_show(world: Balanced, rate: float, uncertain: float):
+    """Eight samples of 1.33/s span six seconds; of 1,200/s they span 7 ms, and four subscribers may take 0.1 more."""
+    traffic = SampledTraffic([SampleBlock(8, rate, 10.0)])
+    profile = SubscriptionProfile(traffic, (ProfileRow("k", 1, ("x1", "x2", "x3", "x4")),))
+    source, target = (
+        BrokerLoad(name=name, bandwidth=221_000.0, output_utilization=used) for name, used in (("a", 0.5), ("b", 0.01))
+    )
+    moves = (PlanStep((PlanMove("k", ("x1", "x2", "x3", "x4"), "a", "b", "why"),)),)
+    after = replace(source, output_utilization=0.3), replace(target, output_utilization=0.05)
+    made = OffloadPlan(BrokerAction("b", "output", 0.4), source, target, *after, steps=moves, stopped="as it is")
+    edges = world.view().edges
+    plain = _session_plan(made, edges["a"], edges["b"], {}, NOW, "Padres")
+    found = with_uncertainty(plain, made, profile)
+    told = [forecast.after.output for forecast in found.forecasts if forecast.after is not None]
+    assert told == pytest.approx([0.3 + uncertain, 0.05 + uncertain], abs=0.006)
+    assert ("output is uncertain" in found.stop) == bool(uncertain)
+    assert (found == plain) == (not uncertain)
+
+
+def test_a_source_is_promised_no_more_output_than_it_has(world: Balanced):
+    profile = SubscriptionProfile(SampledTraffic([SampleBlock(8, 150.0, 10.0)]), (ProfileRow("k", 1, ("x",)),))
+    source, target = (BrokerLoad(name=name, bandwidth=1000.0, output_utilization=0.3) for name in "ab")
+    made = OffloadPlan(
+        BrokerAction("b", "output", 0.4), source, target, replace(source, output_utilization=0.2), target,
+        steps=(PlanStep((PlanMove("k", ("x",), "a", "b", "why"),)),),
+    )  # fmt: skip
+    edges = world.view().edges
+    found = with_uncertainty(_session_plan(made, edges["a"], edges["b"], {}, NOW, "Padres"), made, profile)
+    assert found.forecasts[0].after is not None
+    assert found.forecasts[0].after.output == 0.3
 
 
 def test_forecasts_are_told_to_four_places(world: Balanced):

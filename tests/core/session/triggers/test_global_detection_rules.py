@@ -17,8 +17,10 @@ from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.watched_clusters import WatchedCluster
 from plimsoll.core.session.state import SessionVerdict
 from plimsoll.core.session.triggers import global_detection
+from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.quantities import Duration
 from plimsoll.core.spec.types.cluster import MaintenanceWindow
+from plimsoll.core.spec.types.policy import PolicySpec
 
 SECONDS = 10.0
 """How often clusters are looked at."""
@@ -226,6 +228,21 @@ def test_a_cluster_helps_itself_first_unless_it_is_overloaded(state: str, wants:
     assert bool(looked(context_of(view=with_report(view_of(), "b", state=state)), 100.0, 110.0)) == wants
     full = with_report(view_of(east=0.99), "b", state=state)
     assert looked(context_of(view=full), 100.0, 110.0)
+
+
+@pytest.mark.parametrize(
+    ("third", "rules", "wants"), [(0.84, {}, False), (0.86, {}, True), (0.86, {"rules": "Paper"}, False)]
+)
+def test_a_cluster_that_is_n_a_asks_others_if_none_of_its_edges_has_room(
+    third: float, rules: dict[str, str], wants: bool
+):
+    """Two edges at 0.93, of which one is N/A; by the letter of the paper it asks only above 0.95 on average."""
+    view = with_report(with_report(view_of(east=0.93), "b", state="N/A"), "c", output_utilization=third)
+    policy = parse_block(PolicySpec, {"type": "Padres", "padres": rules})
+    view = replaced(view, policies=dict.fromkeys(view.policies, policy))
+    context = context_of(view=view)
+    context.watched_clusters["east"] = WatchedCluster(memory=DetectorState(inert_since=-1e3))
+    assert bool(looked(context, 100.0, 110.0)) == wants
 
 
 def test_a_session_makes_its_clusters_busy_and_one_that_moved_lets_them_rest():

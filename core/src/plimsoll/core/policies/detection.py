@@ -4,8 +4,8 @@ PADRES 2006, 3.2. A pure function: `run` takes the broker's own load, the report
 state, and returns the new state and the result. A cluster uses the same function with the averaged loads of its
 neighbours and the global triggers.
 
-`session_began` and `session_ended` report sessions. An action that moved nothing is not proposed again until the load
-of either broker changes, so a steady load never repeats the same futile session.
+`session_began` and `session_ended` report sessions. An action that moved nothing is not proposed again until something
+changes on which its plan depended: a steady load never repeats a futile session, however long it lasts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from plimsoll.core.policies.model.parameters import BalancingParameters, Imbalan
 from plimsoll.core.policies.model.plan import BrokerAction
 
 MetricLevels = tuple[float, ...]
+
+SLIGHT_CHANGE = 0.5
+"""The part of `stabilize_change` that counts as a change for an action that came to nothing a while ago: its plan was
+made from samples, and others are there by then."""
 
 # PADRES 2006, Table 2: which offload algorithm relieves which resource, in order of preference. Input utilisation is
 # arrival rate x delay; 5.2 lowers the delay, which leaves the broker its traffic and helps even while newcomers
@@ -32,13 +36,20 @@ RELIEVING_METRICS: dict[Resource, tuple[Metric, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FutileAction:
-    """An action that moved nothing, and the metrics of both brokers at that time."""
+    """An action that moved nothing, and what the plan depended on at that time.
+
+    The metrics and the subscriptions of both brokers; `rest`: the metrics of all others, by name, None until the next
+    run, which sees them. `since`: when.
+    """
 
     target: str
     metric: Metric
     own: MetricLevels
     other: MetricLevels
-    until: float
+    own_subscriptions: int = 0
+    other_subscriptions: int = 0
+    rest: tuple[tuple[str, MetricLevels], ...] | None = None
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +122,13 @@ class Detector:
 
         `tried`: the actions that moved nothing, each with the loads of this broker and of the target at that time.
         """
-        until = now + self._patience_seconds
         new = tuple(
-            FutileAction(action.target, action.metric, self._levels(own), self._levels(other), until)
+            FutileAction(
+                action.target, action.metric, self._levels(own), self._levels(other), own.subscriptions,
+                other.subscriptions, since=now,
+            )
             for action, own, other in tried
-        )
+        )  # fmt: skip
         kept = tuple(each for each in memory.futile if not any(_is_same(each, other) for other in new))
         return replace(memory, is_busy=False, since=now if moved else memory.since, last=None, futile=(*kept, *new))
 
@@ -123,13 +136,9 @@ class Detector:
 
     def _aged(self, own: BrokerLoad, fresh: Sequence[BrokerLoad], memory: DetectorState, now: float) -> DetectorState:
         levels, limits = self._levels(own), self.parameters
-        known = {other.name: self._levels(other) for other in fresh}
+        futile = tuple(each for each in memory.futile if self._is_still_futile(each, own, fresh, now))
         futile = tuple(
-            each
-            for each in memory.futile
-            if now < each.until
-            and self._is_steady(each.own, levels)
-            and self._is_steady(each.other, known.get(each.target, each.other))
+            each if each.rest is not None else replace(each, rest=self._rest(each.target, fresh)) for each in futile
         )
         since = memory.since
         if since is not None and now - since >= limits.stabilize_seconds:
@@ -141,11 +150,32 @@ class Detector:
         inert_since = (now if memory.inert_since is None else memory.inert_since) if is_inert else None
         return replace(memory, since=since, inert_since=inert_since, last=levels, futile=futile)
 
+    def _is_still_futile(self, futile: FutileAction, own: BrokerLoad, fresh: Sequence[BrokerLoad], now: float) -> bool:
+        """Whether nothing has changed on which the plan depended: then another session would move nothing either."""
+        is_old = now - futile.since >= self._patience_seconds
+        limit = self.parameters.stabilize_change * (SLIGHT_CHANGE if is_old else 1.0)
+
+        def is_same(load: BrokerLoad, levels: MetricLevels, subscriptions: int) -> bool:
+            is_alike = abs(load.subscriptions - subscriptions) <= self.parameters.stabilize_change * subscriptions
+            return is_alike and self._is_steady(levels, self._levels(load), limit)
+
+        target = next((other for other in fresh if other.name == futile.target), None)
+        if not is_same(own, futile.own, futile.own_subscriptions):
+            return False
+        if target is not None and not is_same(target, futile.other, futile.other_subscriptions):
+            return False
+        rest, before = dict(self._rest(futile.target, fresh)), dict(futile.rest or ())
+        return all(self._is_steady(before[name], rest[name]) for name in before.keys() & rest.keys())
+
+    def _rest(self, target: str, fresh: Sequence[BrokerLoad]) -> tuple[tuple[str, MetricLevels], ...]:
+        return tuple((other.name, self._levels(other)) for other in fresh if other.name != target)
+
     def _levels(self, load: BrokerLoad) -> MetricLevels:
         return tuple(load.measures.of_metric(metric, self.parameters.normalization_seconds) for metric in METRICS)
 
-    def _is_steady(self, before: MetricLevels, after: MetricLevels) -> bool:
-        return all(abs(a - b) <= self.parameters.stabilize_change for a, b in zip(before, after, strict=True))
+    def _is_steady(self, before: MetricLevels, after: MetricLevels, limit: float | None = None) -> bool:
+        most = self.parameters.stabilize_change if limit is None else limit
+        return all(abs(a - b) <= most for a, b in zip(before, after, strict=True))
 
     def _fresh(
         self, own: BrokerLoad, others: Iterable[BrokerLoad], now: float
@@ -222,7 +252,7 @@ class Detector:
             if states[action.target] != "OK":
                 passed[action.target] = f"it is {states[action.target]}"
             elif any((each.target, each.metric) == (action.target, action.metric) for each in memory.futile):
-                passed[f"{action.target} {action.metric}"] = "came to nothing, and no load has changed since"
+                passed[f"{action.target} {action.metric}"] = "came to nothing, and nothing has changed since"
             else:
                 asked.append(action)
         return replace(finding, actions=tuple(asked), passed_over=tuple(passed.items()))

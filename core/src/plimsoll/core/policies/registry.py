@@ -14,7 +14,7 @@ from plimsoll.core.policies.model.parameters import BalancingParameters, Imbalan
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.policies.random import Random
 from plimsoll.core.spec.quantities import Quantity
-from plimsoll.core.spec.types.policy import PolicySpec, PolicyType, RandomParameters
+from plimsoll.core.spec.types.policy import PadresParameters, PolicySpec, PolicyType, RandomParameters
 
 POLICIES: dict[PolicyType, type[BalancingPolicy]] = {
     policy.name: policy for policy in (Padres, Random, LeastLoaded, Greedy)
@@ -33,7 +33,7 @@ def parameters_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> BalancingP
     """The parameters of detection and balance in a specification, scaled to the fleet's clock."""
     detection = spec.detection
     local, wide = detection.local_trigger, detection.global_trigger
-    balance = {} if spec.padres is None else {"balance_threshold": _ratio(spec.padres.balance_threshold)}
+    padres = spec.padres or PadresParameters()
     return BalancingParameters(
         thresholds=_thresholds(spec),
         local_trigger=ImbalanceTrigger(_ratio(local.ratio), _ratio(local.delay)),
@@ -43,7 +43,8 @@ def parameters_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> BalancingP
         stabilize_change=_ratio(detection.stabilize_change),
         detection_seconds=detection.interval.seconds,
         fresh_seconds=detection.reports_valid_for.seconds,
-        **balance,
+        balance_threshold=_ratio(padres.balance_threshold),
+        rules=padres.rules,
     ).scaled(time_factor)
 
 

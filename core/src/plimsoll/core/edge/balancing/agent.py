@@ -8,7 +8,7 @@ from typing import Any, Protocol, assert_never
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.balancing import estimation, load_monitor, profiler
 from plimsoll.core.metering.meter import LoadMeter
-from plimsoll.core.policies.model.match_delay import MatchDelayFitter
+from plimsoll.core.policies.model.delay_choice import MatchDelayFits
 from plimsoll.core.policies.registry import parameters_of_spec
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.profiling.press import PressEstimator
@@ -24,7 +24,7 @@ class BalancingContext(load_monitor.LoadMonitorContext, profiler.ProfilerContext
 
 
 class BalancingAgent:
-    """`fit` learns the cost of matching a publication. `begin` is called once the edge knows the time."""
+    """`fits` learns the cost of matching a publication. `begin` is called once the edge knows the time."""
 
     def __init__(self, host: BalancingContext, config: BrokerConfig, policy: PolicySpec) -> None:
         self.host, self.policy = host, policy
@@ -33,7 +33,8 @@ class BalancingAgent:
         self.load_monitor = load_monitor.LoadMonitor(host, parameters_of_spec(policy, config.time_factor))
         self.ring: RingEstimator | None = None
         self.profiler: profiler.Profiler | None = None
-        self.fit = MatchDelayFitter()
+        self.fits = MatchDelayFits()
+        self._last_subscriptions = 0
         self._widened = 0
 
     def begin(self) -> TrafficRecorder:
@@ -67,13 +68,10 @@ class BalancingAgent:
 
     def measured(self, meter: LoadMeter) -> dict[str, Any]:
         """Fields that balancing adds to a load report, at the end of its interval."""
-        self.fit.note(meter.deliveries, meter.service_seconds, meter.served)
-        line = self.fit.model()
-        found: dict[str, Any] = {
-            "balanced_set": self.load_monitor.balanced,
-            "match_base_seconds": line.base_seconds,
-            "match_seconds_per_match": line.seconds_per_match,
-        }
+        count = len(self.host.subscription_table.index)
+        served_at, self._last_subscriptions = (count + self._last_subscriptions) / 2.0, count
+        self.fits.note(served_at, meter.deliveries, meter.service_seconds, meter.served)
+        found: dict[str, Any] = {"balanced_set": self.load_monitor.balanced, **self.fits.report(count)}
         return found if self.bandwidth is None else {**found, "bandwidth_bytes_per_second": self.bandwidth}
 
     def tick(self) -> None:

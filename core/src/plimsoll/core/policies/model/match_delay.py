@@ -1,8 +1,9 @@
 """How long a broker will take per publication once its subscriptions have changed.
 
-`LinearMatchDelay` is the paper's: time is proportional to the number of subscriptions, as if each were checked. An
-index checks few of them and spends its time on the matches that it finds: `FittedMatchDelay` is linear in the matches
-of a publication, fitted to measurements. Both are values; a broker keeps a `MatchDelayFitter` to make the second.
+`LinearMatchDelay` is the paper's: time is proportional to the number of subscriptions, as if each were checked and a
+publication cost nothing besides. `SubscriptionMatchDelay` has a base as well. An index checks few subscriptions and
+spends its time on the matches that it finds: `FittedMatchDelay` is linear in the matches of a publication. These two
+are fitted to measurements; a broker keeps a `SubscriptionDelayFitter` and a `MatchDelayFitter` to make them.
 """
 
 from __future__ import annotations
@@ -53,6 +54,25 @@ class LinearMatchDelay:
         if self.subscriptions <= 0:
             return self.delay_seconds
         return max(0, self.subscriptions + change.subscriptions) / self.subscriptions * self.delay_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionMatchDelay:
+    """d = a + b x subscriptions. `subscriptions`: the current number."""
+
+    base_seconds: float
+    seconds_per_subscription: float
+    subscriptions: int
+
+    @property
+    def delay_seconds(self) -> float:
+        """The delay on the line, without a change."""
+        return self.after(MatchLoadChange())
+
+    def after(self, change: MatchLoadChange) -> float:
+        """The delay on the line, at the new number of subscriptions."""
+        count = max(0, self.subscriptions + change.subscriptions)
+        return self.base_seconds + self.seconds_per_subscription * count
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ from plimsoll.core.policies.model.load import ResourceThresholds
 
 Scope = Literal["Local", "Global"]
 
+DecisionRules = Literal["Plimsoll", "Paper"]
+"""Whose rules decide what may move, where ours differ from the letter of the paper: docs/padres.md has the list."""
+
 
 @dataclass(frozen=True, slots=True)
 class ImbalanceTrigger:
@@ -26,8 +29,8 @@ class BalancingParameters:
     """PADRES 2006, 3.2 and 5.1.
 
     `fresh_seconds`: older load reports are ignored. `patience` is a multiple of `stabilize_seconds`: after that time
-    stabilising ends even if the load still changes, a futile action may be tried again, and a broker that has stayed
-    between its overload thresholds gives load away like any other.
+    stabilising ends even if the load still changes, a slight change is reason enough to try a futile action again, and
+    a broker that has stayed between its overload thresholds gives load away like any other.
     """
 
     thresholds: ResourceThresholds = ResourceThresholds()  # noqa: RUF009  # a frozen value
@@ -40,6 +43,7 @@ class BalancingParameters:
     detection_seconds: float = 5.0
     fresh_seconds: float = 15.0
     patience: float = 4.0
+    rules: DecisionRules = "Plimsoll"
 
     def trigger(self, scope: Scope) -> ImbalanceTrigger:
         """How far brokers may differ, within a cluster or between clusters."""

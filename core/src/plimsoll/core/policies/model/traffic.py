@@ -7,9 +7,13 @@ input that two subscriptions share counts once, so the bits of a set are the OR 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+ALIKE_SECONDS = 0.1
+"""Publications of one publisher within this time may be alike, so that together they show as much as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,22 @@ class SampleBlock:
     width: int
     rate: float
     size_bytes: float = 0.0
+
+    @property
+    def span_seconds(self) -> float:
+        """The time in which this number of publications comes."""
+        return 1.0 / self.rate if self.rate else math.inf
+
+    def share_uncertainty(self, matched: int) -> float:
+        """The standard deviation of the share that matches, if samples span too little time; 0 if they do not.
+
+        They count as one for each `ALIKE_SECONDS`, beside half a match and half a miss that are always assumed.
+        """
+        count = self.span_seconds / ALIKE_SECONDS
+        if not self.width or count >= self.width:
+            return 0.0
+        share = (count * matched / self.width + 0.5) / (count + 1.0)
+        return math.sqrt(share * (1.0 - share) / (count + 1.0))
 
 
 class SampledTraffic:
@@ -45,6 +65,20 @@ class SampledTraffic:
     def bytes_per_second(self, bits: int) -> float:
         """Bytes per second of the publications that these samples stand for, each delivered once."""
         return sum(size * ((bits >> shift) & mask).bit_count() for shift, mask, _, size in self._touched(bits))
+
+    def bytes_uncertainty(self, sets: Iterable[tuple[int, int]], overhead_bytes: float = 0.0) -> float:
+        """The standard deviation of bytes per second delivered to sets: each its bits, and how many ask for it.
+
+        Only of what is not known as samples span too little time. Sets are taken to be wrong alike, blocks each by
+        itself.
+        """
+        some, start, total = list(sets), 0, 0.0
+        for block in self.blocks:
+            mask = (1 << block.width) - 1
+            each = sum(count * block.share_uncertainty((bits >> start & mask).bit_count()) for bits, count in some)
+            total += (each * block.rate * block.width * (block.size_bytes + overhead_bytes)) ** 2
+            start += block.width
+        return math.sqrt(total)
 
     def _touched(self, bits: int) -> tuple[tuple[int, int, float, float], ...]:
         """Only the blocks between the lowest and the highest bit: few subscriptions match every publisher's samples."""

@@ -69,7 +69,7 @@ def _card(draft: PlanBuilder, row: ProfileRow, goal: OffloadGoal) -> ReportCard 
     found = best_report_card(draft.pair, row, goal)
     if isinstance(found, ReportCard):
         return found
-    draft.reject(found)
+    draft.reject(found, for_good=not goal.exempt)
     return None
 
 
@@ -79,16 +79,29 @@ def _phase_two(draft: PlanBuilder, goal: OffloadGoal, ranked: RowRanking[ReportC
     difference = pair.difference("input")
     if difference <= pair.parameters.balance_threshold:
         above = f"input utilisation of {pair.source.name} is {difference:+.4f} above that of {pair.target.name}"
-        if not goal.exempt:
-            return PlanEnd("Stability", f"{STABILITY}: {above}")
-        goal = OffloadGoal("output", relieves=("output",), exempt=True)
-        if (end := goal_end(draft, goal)) is not None:
-            return end
-        ranked = report_card_ranking(draft, goal)
+        return _relief(draft) if goal.exempt else PlanEnd("Stability", f"{STABILITY}: {above}")
     found = ranked.best(draft.left)
     if found is not None:
         choose_card(draft, found, goal, "Phase-II: ")
         return None
+    if goal.exempt and pair.parameters.rules != "Paper":
+        return _relief(draft)
     if draft.is_rejected("Unstable"):
         return PlanEnd("Stability", f"{STABILITY}: what is left would bring input or matching delay further apart")
     return PlanEnd("NoBetter", "no set brings the two closer")
+
+
+def _relief(draft: PlanBuilder) -> PlanEnd | None:
+    """Choose the set that brings an overloaded source closest to its lower threshold; or return an end.
+
+    By our rules also where no set brings the two closer: a source above its threshold is worse than a target that has
+    more and is not.
+    """
+    goal = OffloadGoal("output", relieves=("output",), exempt=True)
+    if (end := goal_end(draft, goal)) is not None:
+        return end
+    found = report_card_ranking(draft, goal).best(draft.left)
+    if found is None:
+        return PlanEnd("NoBetter", "no set lessens the overload")
+    choose_card(draft, found, goal, "Phase-II: ")
+    return None

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
+from plimsoll.core.policies.model.delay_choice import fitted_line, reported_model
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.model.match_delay import FittedMatchDelay
+from plimsoll.core.policies.model.match_delay import MatchDelayModel
 from plimsoll.core.policies.registry import policy_of_spec
 from plimsoll.core.session.context.reservations import AnsweredReservation
 from plimsoll.core.session.inputs import EngineSettings, FleetView
 from plimsoll.core.session.session_plan import LoadFigures
 from plimsoll.core.session.state import Session
+from plimsoll.core.spec.types.policy import PolicySpec
 
 LEAST_ANSWER_SECONDS = 1.0
 """Machines do not answer faster where the clock of a fleet runs faster."""
@@ -67,7 +69,7 @@ class EdgeLoads:
         if not report:
             return None
         known, spec = self.fleet.edges.get(edge), self.fleet.policy_of(edge)
-        model = _fitted_delay(report) if spec is not None and spec.estimation.match_delay == "Fitted" else None
+        model = _match_delay_of(report, spec) if spec is not None else None
         bandwidth = known.output_bytes_per_second if known is not None else None
         try:
             return BrokerLoad.from_report(report, bandwidth=bandwidth, delay=model)
@@ -75,13 +77,11 @@ class EdgeLoads:
             return None
 
 
-def _fitted_delay(report: Mapping[str, Any]) -> FittedMatchDelay | None:
-    """The line that a broker has fitted, at its present rate of matching."""
-    names = ("match_base_seconds", "match_seconds_per_match", "input_rate", "output_rate")
-    base, slope, arrivals, deliveries = (report.get(name) for name in names)
-    if not all(isinstance(each, int | float) for each in (base, slope, arrivals, deliveries)) or not arrivals:
+def _match_delay_of(report: Mapping[str, Any], spec: PolicySpec) -> MatchDelayModel | None:
+    """The model that the policy asks for; None is eq. 4 of the paper."""
+    if spec.estimation.match_delay == "Linear":
         return None
-    return FittedMatchDelay(float(base or 0.0), float(slope or 0.0), float(deliveries or 0.0) / float(arrivals))
+    return fitted_line(report) if spec.estimation.match_delay == "Fitted" else reported_model(report)
 
 
 def load_figures_of(load: BrokerLoad) -> LoadFigures:

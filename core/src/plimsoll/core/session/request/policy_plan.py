@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
@@ -25,6 +26,9 @@ REASONS_AT_MOST = 100
 
 KEY_CHARACTERS_AT_MOST = 200
 FAULTS_AT_MOST = 10
+LEAST_UNCERTAINTY = 0.005
+"""Of the output utilisation; less is not worth a word."""
+
 LEAST_SAMPLE_SECONDS = 5.0
 """Machines do not sample faster where the clock of a fleet runs faster."""
 
@@ -64,11 +68,34 @@ def make_policy_plan(
     kept = stay_reasons(request, profile, set(served[source]), resting, busy)
     words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
     action = steps.BrokerAction(offer.edge, offer.metric, offer.difference, tuple(offer.overloaded))
-    cluster = [edge.name for edge in fleet.edges.values() if edge.cluster == fleet.edges[source].cluster]
-    others = [load for name in cluster if (load := context.loads.current(name)) is not None]
+    clusters = {fleet.edges[source].cluster, fleet.edges[offer.edge].cluster}
+    near = [edge.name for edge in fleet.edges.values() if edge.cluster in clusters]
+    others = [load for name in near if (load := context.loads.current(name)) is not None]
     made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves, others)
     plan = _session_plan(made, fleet.edges[source], fleet.edges[offer.edge], kept, context.now, policy.name)
-    return replace(plan, faults=_faults(made, profile, policy))
+    return replace(with_uncertainty(plan, made, profile), faults=_faults(made, profile, policy))
+
+
+def with_uncertainty(plan: SessionPlan, made: steps.OffloadPlan, profile: SubscriptionProfile) -> SessionPlan:
+    """The plan with forecasts of output that it is sure to keep, where samples of fast publishers span too little time.
+
+    The predicted relief is less by what is uncertain, and the target's load is more; `stop` says by how much.
+    """
+    bits = {row.key: row.bits for row in profile.rows}
+    moved = [(bits[move.key], len(move.subscribers)) for move in made.moves]
+    uncertain = profile.traffic.bytes_uncertainty(moved, profile.overhead_bytes)
+    loads = [made.predicted_source, made.predicted_target]
+    ratios = [uncertain / load.bandwidth if load.bandwidth else 0.0 for load in loads]
+    if max(ratios) < LEAST_UNCERTAINTY:
+        return plan
+    loads = [replaced(load, output_utilization=load.output_utilization + ratio)
+             for load, ratio in zip(loads, ratios, strict=True)]  # fmt: skip
+    highest = made.source.output_utilization  # a source that gives has no more than before
+    loads[0] = replaced(loads[0], output_utilization=min(loads[0].output_utilization, highest))
+    told = ", ".join(f"{load.name} by {ratio:.3f}" for load, ratio in zip(loads, ratios, strict=True))
+    why = f"output is uncertain, as samples of fast publishers span too little time: {told}, which forecasts allow for"
+    forecasts = [edge_forecast(one, other) for one, other in zip((made.source, made.target), loads, strict=True)]
+    return replace(plan, forecasts=forecasts, stop=f"{plan.stop}; {why}")
 
 
 def _faults(made: steps.OffloadPlan, profile: SubscriptionProfile, policy: BalancingPolicy) -> list[str]:

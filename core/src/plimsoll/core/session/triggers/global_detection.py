@@ -1,8 +1,8 @@
 """Detection between clusters: which of them should balance with which. PADRES 2006, 3.2 and 3.3.
 
 A cluster is compared with those one hop away; a head without edges is no hop, so clusters behind it count as near. A
-cluster is N/A while one of its edges is: that edge turns to its own cluster first. Detector states last for one life of
-the mediator; a new one runs detection again before it creates a session.
+cluster is N/A while one of its edges is: that edge turns to its own cluster first, while another edge of it has room.
+Detector states last for one life of the mediator; a new one runs detection again before it creates a session.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll.core.policies.detection import DetectionResult, Detector
-from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
 from plimsoll.core.policies.registry import parameters_of_spec
 from plimsoll.core.session import maintenance_windows
 from plimsoll.core.session.context.cluster_loads import cluster_load
@@ -68,7 +68,7 @@ def _run_detector(context: EngineContext, cluster: str, own: BrokerLoad, others:
         has_moved = ended is not None and ended.counts()["moved"] > 0
         watched.session, watched.memory = "", detector.session_ended(watched.memory, context.now, moved=has_moved)
     watched.memory, watched.finding = detector.run(own, others, watched.memory, context.now)
-    if (why := _own_balancing_reason(context.fleet, cluster, own)) and not detector.parameters.thresholds.above_higher(
+    if (why := _own_balancing_reason(context, cluster, own)) and not detector.parameters.thresholds.above_higher(
         own.measures
     ):
         watched.finding = replace(watched.finding, state=own.state, actions=(), reason=why)
@@ -76,12 +76,27 @@ def _run_detector(context: EngineContext, cluster: str, own: BrokerLoad, others:
     return watched.finding
 
 
-def _own_balancing_reason(fleet: FleetView, cluster: str, own: BrokerLoad) -> str:
+def _own_balancing_reason(context: EngineContext, cluster: str, own: BrokerLoad) -> str:
     """Why a cluster balances itself before it turns to others, which keeps subscribers in it."""
+    members = [edge for edge in context.fleet.edges.values() if edge.cluster == cluster]
     if own.state == "N/A":
-        return "one of its edges is N/A"
-    states = (edge.report.get("state") for edge in fleet.edges.values() if edge.cluster == cluster)
-    return "its edges balance with one another" if {"BUSY", "STABILIZING"} & set(states) else ""
+        takers = [edge.name for edge in members if _could_take(context, edge.name)]
+        return f"one of its edges is N/A, and {takers[0]} may take from it" if takers else ""
+    states = {edge.report.get("state") for edge in members}
+    return "its edges balance with one another" if {"BUSY", "STABILIZING"} & states else ""
+
+
+def _could_take(context: EngineContext, edge: str) -> bool:
+    """Whether an edge has room for what another of its cluster should give: by the paper, always.
+
+    An edge above the point where relief ends is next to its threshold. If all are, the cluster is full: its average
+    need not be above the higher threshold for that.
+    """
+    policy, load = context.loads.policy_of(edge), context.loads.current(edge)
+    if policy is None or load is None or policy.parameters.rules == "Paper":
+        return True
+    limits = policy.parameters.thresholds
+    return all(load.measures.of_resource(each) <= limits.of(each).relieved for each in RESOURCES)
 
 
 def _is_known_or_fruitless(context: EngineContext, *clusters: str) -> bool:

@@ -27,7 +27,7 @@ ENDS = ReasonSection(
             "Succeeded",
             "all subscribers are excluded, recently moved or in other sessions, and the message counts them by reason;"
             " or the policy found no move that helps, and the message says why. The edge does not ask for the"
-            " same again while loads are unchanged",
+            " same again while loads and subscriptions are unchanged",
         ),
         StatusReason(
             "Partial",

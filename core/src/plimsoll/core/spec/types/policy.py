@@ -123,10 +123,11 @@ class EstimationSpec:
     ring: Annotated[RingParameters | None, FieldInfo("Parameters of Ring.")] = None
     press: Annotated[PressParameters | None, FieldInfo("Parameters of Press.")] = None
     match_delay: Annotated[
-        Literal["Linear", "Fitted"],
-        FieldInfo("How matching delay grows: Linear, with the number of subscriptions, as in the paper and on emulated"
-              " hardware; Fitted, with the matches of a publication, by the measurements of the broker's index."),
-    ] = "Linear"  # fmt: skip
+        Literal["Measured", "Linear", "Fitted"],
+        FieldInfo("How matching delay grows: Measured, with the subscriptions or with the matches of a publication, as"
+              " each broker's measurements say; Linear, with the number of subscriptions and without a base, as in the"
+              " paper; Fitted, with the matches of a publication."),
+    ] = "Measured"  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +137,11 @@ class PadresParameters:
     balance_threshold: Annotated[Quantity, _ratio("A session ends when the metric differs by no more than this.")] = (
         Quantity.parse("5m")
     )
+    rules: Annotated[
+        Literal["Plimsoll", "Paper"],
+        FieldInfo("Whose rules decide where they differ: Plimsoll's, which keep what it promises of balancing, or the"
+              " letter of the paper."),
+    ] = "Plimsoll"  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
