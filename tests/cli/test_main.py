@@ -39,6 +39,16 @@ def test_ctrl_c_while_modules_are_loaded(program, monkeypatch):
     assert "KeyboardInterrupt" not in err
 
 
+def test_ctrl_c_ends_the_process_at_once_while_modules_are_loaded():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with main._ended_by_interrupt():
+            assert signal.getsignal(signal.SIGINT) is main._end
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_raises_again_once_modules_are_loaded(run):
     before = signal.getsignal(signal.SIGINT)
     assert run("version")[0] == 0
