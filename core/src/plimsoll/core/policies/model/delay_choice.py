@@ -51,7 +51,7 @@ class CarefulMatchDelay:
 
 
 class MatchDelayFits:
-    """Both lines of a broker, and how well each has predicted. `known`: the one that holds by definition, if one does."""
+    """Both lines of a broker, and how well each has predicted. `known`: the one that holds by definition, if any."""
 
     __slots__ = ("_errors", "_predictions", "by_matches", "by_subscriptions", "known")
 
