@@ -54,6 +54,7 @@ def test_neither_is_believed_before_there_is_something_to_tell_them_apart():
         fits.note(100, 40.0 * PUBLICATIONS, 1e-3 * PUBLICATIONS, PUBLICATIONS)
     assert fits.believed == ""
     assert MatchDelayFits().believed == ""
+    assert MatchDelayFits("Subscriptions").believed == "Subscriptions", "emulated hardware is known to be so"
     report = {**fits.report(100), "subscriptions": 100, "input_rate": 10.0, "output_rate": 400.0}
     careful = reported_model(report)
     assert isinstance(careful, CarefulMatchDelay)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, assert_never
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.balancing import estimation, load_monitor, profiler
 from plimsoll.core.metering.meter import LoadMeter
-from plimsoll.core.policies.model.delay_choice import MatchDelayFits
+from plimsoll.core.policies.model.delay_choice import BY_SUBSCRIPTIONS, MatchDelayFits
 from plimsoll.core.policies.registry import parameters_of_spec
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.profiling.press import PressEstimator
@@ -33,7 +33,7 @@ class BalancingAgent:
         self.load_monitor = load_monitor.LoadMonitor(host, parameters_of_spec(policy, config.time_factor))
         self.ring: RingEstimator | None = None
         self.profiler: profiler.Profiler | None = None
-        self.fits = MatchDelayFits()
+        self.fits = MatchDelayFits("" if config.hardware.emulation is None else BY_SUBSCRIPTIONS)
         self._last_subscriptions = 0
         self._widened = 0
 

@@ -1,7 +1,8 @@
 """Which line describes a broker's matching delay: the one over subscriptions, or the one over matches.
 
 Both are fitted to the same measurements, and each predicts the next one before it learns it. The line whose predictions
-have been much better is believed. While neither is, a change is predicted by the one that promises less.
+have been much better is believed. While neither is, a change is predicted by the one that promises less. Emulated
+hardware takes a time for each subscription by definition, so there is nothing to wait for.
 """
 
 from __future__ import annotations
@@ -50,11 +51,12 @@ class CarefulMatchDelay:
 
 
 class MatchDelayFits:
-    """Both lines of a broker, and how well each has predicted."""
+    """Both lines of a broker, and how well each has predicted. `known`: the one that holds by definition, if any."""
 
-    __slots__ = ("_errors", "_predictions", "by_matches", "by_subscriptions")
+    __slots__ = ("_errors", "_predictions", "by_matches", "by_subscriptions", "known")
 
-    def __init__(self) -> None:
+    def __init__(self, known: str = "") -> None:
+        self.known = known
         self.by_matches, self.by_subscriptions = MatchDelayFitter(), SubscriptionDelayFitter()
         self._errors = (0.0, 0.0)
         self._predictions = 0
@@ -80,6 +82,8 @@ class MatchDelayFits:
     def believed(self) -> str:
         """The line that has predicted much better; empty while neither has."""
         one, other = self._errors
+        if self.known:
+            return self.known
         if self._predictions < LEAST_PREDICTIONS or one == other:
             return ""
         if one <= MUCH_BETTER * other:
