@@ -1,4 +1,4 @@
-"""`python -m plimsoll.sparkjobs prepare`: archives Spark's classes, so that later local jobs start in half of the time.
+"""`python -m plimsoll.sparkjobs prepare`: archives Spark's classes, so that later local jobs start faster.
 
 It runs the live job and the means of `history` over an empty table, and has Java archive the classes that they have
 loaded: about 180 MB in `~/.cache/plimsoll`. If the archive is there already, it does nothing.
