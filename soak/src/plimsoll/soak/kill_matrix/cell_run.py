@@ -158,8 +158,14 @@ class KillMatrixCellRun:
 
     @property
     def _may_miss_outcome(self) -> bool:
-        """By replay a member has moved when the head has its RESUME. The member or the target may be killed or given up
-        before the member learns of it."""
+        """Whether applications may see an attachment in another order than the mediator sees the outcomes.
+
+        By replay a member has moved when the head has its RESUME. The member or the target may be killed or given up
+        before the member learns of it. A head that hangs is given up by its edges, which close all links of clients:
+        once it wakes, a client may attach anywhere before the mediator has the outcome.
+        """
+        if self._cell.victim == "head":
+            return self._cell.signal == "HANG"
         return self._is_replay and self._cell.signal != "STOP" and self._cell.victim in ("target", "subscribers")
 
     def _begin(self, until: str) -> None:
