@@ -32,8 +32,9 @@ helm test plimsoll --namespace plimsoll
   `kind load docker-image` is enough. `kubectl get pods` shows `ImagePullBackOff` while a node cannot find one, and so
   do `Ready` and an event of the broker.
 - **Upgrades**: `helm upgrade` replaces the operator, its rights and the definitions. Sessions of that moment are
-  resumed by the new operator. Brokers keep running, unless the image of brokers is another one: then edges are replaced one by
-  one, each after its subscribers have moved, and then the heads, one at a time. To upgrade the operator alone, keep
+  resumed by the new operator. Brokers keep running, unless the image of brokers is another one: then edges are
+  replaced one by one, each after its subscribers have moved, and then the heads, one at a time. To upgrade the operator
+  alone, keep
   `brokerImage.tag`, or name an image in `spec.pods.image` of the fleet.
 - **Under an umbrella chart** set values below `plimsoll:`. `global.imagePullSecrets` is used, too; `nameOverride` and
   `fullnameOverride` change the names of objects.
