@@ -123,11 +123,11 @@ class EstimationSpec:
     ring: Annotated[RingParameters | None, FieldInfo("Parameters of Ring.")] = None
     press: Annotated[PressParameters | None, FieldInfo("Parameters of Press.")] = None
     match_delay: Annotated[
-        Literal["Measured", "Linear", "Fitted"],
-        FieldInfo("How matching delay grows: Measured, with the subscriptions or with the matches of a publication, as"
-              " each broker's measurements say; Linear, with the number of subscriptions and without a base, as in the"
-              " paper; Fitted, with the matches of a publication."),
-    ] = "Measured"  # fmt: skip
+        Literal["Linear", "Measured", "Fitted"],
+        FieldInfo("How matching delay grows: Linear, with the number of subscriptions and without a base, as in the"
+              " paper; Measured, with the subscriptions or with the matches of a publication, as each broker's"
+              " measurements say; Fitted, with the matches of a publication."),
+    ] = "Linear"  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
