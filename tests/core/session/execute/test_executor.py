@@ -63,12 +63,12 @@ def test_no_more_move_than_is_said():
     assert session.plan.rejected == {"OverLimit": ["a003", "a004", "a005", "a006", "a007"]}
 
 
-def test_stragglers_stay_and_are_told():
+def test_members_whose_clients_have_gone_are_told():
     world = world_of(60, faults=Faults(leaves=0.2))
     session = ended(world, ask(world, 60))
     counts = session.counts()
     assert (session.phase, session.reason) == ("Succeeded", "Partial")
-    assert counts["stayed"] > 0
+    assert counts["away"] > 0
     assert sum(counts.values()) == 60
     assert session.message == ", ".join(f"{number} {state}" for state, number in counts.items() if number)
 
