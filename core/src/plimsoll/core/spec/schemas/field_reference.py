@@ -30,7 +30,7 @@ class FieldReference:
 
 
 def field_references(kind: ResourceKind) -> Iterator[FieldReference]:
-    """Every field of a kind's specification, in order, blocks before their parts."""
+    """Every field of a kind's specification, in order, blocks before their parts; not the parts of Kubernetes' own."""
     yield from _lines(kind.spec, "spec")
 
 
@@ -56,7 +56,7 @@ def _lines(block: type, path: str) -> Iterator[FieldReference]:
             item.about.text,
             item.required,
         )
-        if is_block and described_fields(hint):
+        if is_block and described_fields(hint) and not item.about.is_of_kubernetes:
             yield from _lines(hint, own)
 
 

@@ -68,7 +68,7 @@ def _default(item: DescribedField) -> Any:
 
     An API server evaluates rules on a default before it fills in nested defaults.
     """
-    if item.required or item.default is None or item.default == ():
+    if item.required or item.default is None or item.default in ((), {}):
         return None
     if dataclasses.is_dataclass(item.default) and not isinstance(item.default, Quantity | Duration):
         return to_mapping(item.default, defaults=True) if type(item.default) in BLOCK_RULES else {}
@@ -85,7 +85,8 @@ def value_schema(hint: object, about: FieldInfo, *, in_list: bool = False, statu
     if origin is tuple:
         return _list(typing.get_args(hint)[0], about, status=status)
     if origin is dict:
-        return {"type": "object", "additionalProperties": value_schema(typing.get_args(hint)[1], about, status=status)}
+        each = value_schema(typing.get_args(hint)[1], about, status=status)
+        return {"type": "object", "additionalProperties": each, **_given({"maxProperties": about.max_items})}
     if hint is Any:
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if hint is Quantity:
