@@ -88,7 +88,7 @@ def value_schema(hint: object, about: FieldInfo, *, in_list: bool = False, statu
         each = value_schema(typing.get_args(hint)[1], about, status=status)
         return {"type": "object", "additionalProperties": each, **_given({"maxProperties": about.max_items})}
     if hint is Any:
-        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        return {"x-kubernetes-preserve-unknown-fields": True}
     if hint is Quantity:
         return _quantity(about, in_list=in_list)
     if hint is Duration:
