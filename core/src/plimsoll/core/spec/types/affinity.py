@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
-from plimsoll.core.spec.field_info import LABEL, FieldInfo, name_field
+from plimsoll.core.spec.field_info import FieldInfo, name_field
+
+KEY: Final = r"([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9][-A-Za-z0-9_.]*"
+"""Short, as an API server shows it to users: a rule with a message would cost too much in lists within lists."""
 
 LABEL_VALUE: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 LABEL_MAX_LENGTH: Final = 317
@@ -18,7 +21,7 @@ NodeOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 
 def _key_field(text: str) -> FieldInfo:
     form = "a label's key, as topology.kubernetes.io/zone"
-    return FieldInfo(text, pattern=LABEL, form=form, max_length=LABEL_MAX_LENGTH)
+    return FieldInfo(text, pattern=KEY, form=form, max_length=LABEL_MAX_LENGTH)
 
 
 def _list_field(text: str) -> FieldInfo:
