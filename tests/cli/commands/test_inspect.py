@@ -11,6 +11,7 @@ import pytest
 import yaml
 from tests.core.session.model import World
 
+from plimsoll.cli import backend
 from plimsoll.cli.commands import inspect
 from plimsoll.cli.describe.object import describe_object
 from plimsoll.core.spec import SourceDocument, parse
@@ -253,7 +254,7 @@ def test_the_children_of_a_session_are_read_with_their_plans(monkeypatch, capsys
     world.fill("a", 4)
     uid = world.ask("d", source="a", action="Drain")
     world.until_over(uid, seconds=900)
-    monkeypatch.setattr(inspect.backend, "choose_backend", lambda _: ApartReader(world))
+    monkeypatch.setattr(backend, "choose_backend", lambda _: ApartReader(world))
     assert inspect.explain(argparse.Namespace(path="lbs/d")) == 0
     out = capsys.readouterr().out
     rows = [line.split()[:4] for line in out.splitlines() if line.startswith("a00")]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from plimsoll.operator.names import Object
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
-_TESTS: Final[Mapping[str, Callable[[str | None, list[str]], bool]]] = {
+_TESTS: Final[Mapping[str, Callable[[str | None, Sequence[str]], bool]]] = {
     "In": lambda found, values: found in values,
     "NotIn": lambda found, values: found not in values,
     "Exists": lambda found, _: found is not None,
     "DoesNotExist": lambda found, _: found is None,
-    "Gt": lambda found, values: _is_above(found, *values[:1]),
-    "Lt": lambda found, values: _is_above(*values[:1], found),
+    "Gt": lambda found, values: _is_above(found, _first(values)),
+    "Lt": lambda found, values: _is_above(_first(values), found),
 }
 
 
@@ -31,14 +31,20 @@ def meets_node_affinity(node: Object, affinity: Mapping[str, Any]) -> bool:
 
 def _holds(term: Mapping[str, Any], labels: Mapping[str, str], fields: Mapping[str, str | None]) -> bool:
     """Whether all tests of a term hold; an empty term holds for no node."""
-    tests = [(labels, each) for each in term.get("matchExpressions", [])]
+    tests: list[tuple[Mapping[str, str | None], Any]] = [
+        ({**labels}, each) for each in term.get("matchExpressions", [])
+    ]
     tests += [(fields, each) for each in term.get("matchFields", [])]
     return bool(tests) and all(
         _TESTS[each["operator"]](found.get(each["key"]), each.get("values", [])) for found, each in tests
     )
 
 
-def _is_above(larger: str | None = None, smaller: str | None = None) -> bool:
+def _first(values: Sequence[str]) -> str | None:
+    return values[0] if values else None
+
+
+def _is_above(larger: str | None, smaller: str | None) -> bool:
     """Whether both are whole numbers, and the first is larger."""
     try:
         return int(larger or "") > int(smaller or "")
