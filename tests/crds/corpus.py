@@ -39,6 +39,20 @@ FLEET: dict[str, Object] = {
     "LoadBalancingSession": make("LoadBalancingSession", "s", scope="Local"),
 }  # fmt: skip
 
+ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}
+PODS = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "cache"}}}
+AFFINITY: Object = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]},
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 5, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
+        ],
+    },
+    "podAntiAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": PODS}],
+    },
+}
+
 FULL: dict[str, Object] = {
     "BrokerFleet": make(
         "BrokerFleet", "quotes",
@@ -48,7 +62,7 @@ FULL: dict[str, Object] = {
     ),
     "HardwareProfile": make(
         "HardwareProfile", "p", cpu="1", memory="512Mi", bandwidth={"outputBytesPerSecond": "600k"}, emulation={},
-        nodeSelector=[{"name": "disk", "value": "ssd"}],
+        nodeSelector=[{"name": "disk", "value": "ssd"}], affinity=AFFINITY,
     ),
     "BrokerCluster": make(
         "BrokerCluster", "east", head={"profile": "p", "logSize": "64Mi"},

@@ -13,6 +13,7 @@ from tests.crds.structural import nodes, schema_of
 
 from plimsoll.core.spec import KINDS
 from plimsoll.core.spec.schemas.cel_rules import BLOCK_RULES, IMMUTABLE_FIELDS, ROOT_RULES, CelRule
+from plimsoll.core.spec.schemas.openapi import LONGEST_PATTERN
 
 Object = dict[str, Any]
 CLUSTER, FLEET, SESSION = FULL["BrokerCluster"], FULL["BrokerFleet"], FULL["LoadBalancingSession"]
@@ -112,6 +113,43 @@ def test_bounds_say_what_they_are(server: Server):
     reply = server.create(with_spec(SESSION, deadline="0s"), dry=True)
     assert "spec.deadline: Invalid value" in reply.message
     assert "must be more than 0 s" in reply.message
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (with_spec(SESSION, deadline="5 minutes"), "spec.deadline: Invalid value: \"5 minutes\": must be a duration"),
+        (with_spec(SESSION, deadline="1d"), "must be a duration such as 500us, 250ms or 1m30s"),
+        (with_spec(SESSION, deadline=""), "must be a duration such as 500us, 250ms or 1m30s"),
+        (timing(heartbeat="soon", deadAfter="1m"), "timing.heartbeat: Invalid value: \"soon\": must be a duration"),
+        (with_spec(FULL["HardwareProfile"], memory="64MB"), "must be a number with an optional suffix, such as 250m"),
+        (with_spec(FULL["HardwareProfile"], memory="64 Mi"), "must be a number with an optional suffix, such as 250m"),
+        (with_spec(FULL["HardwareProfile"], cpu="-1"), "and not negative"),
+        (with_spec(CLUSTER, maintenanceWindows=[{"name": "n", "schedule": "nightly", "duration": "2h"}]),
+         "must be five cron fields"),
+        (with_spec(FULL["HardwareProfile"], nodeSelector=[{"name": "a b", "value": "c"}]), "must be a label's key"),
+    ],
+)  # fmt: skip
+def test_wrong_forms_are_refused_in_plain_words(server: Server, content: Object, words: str):
+    reply = server.create(content, dry=True)
+    assert reply.code == 422
+    assert words in reply.message
+    assert "should match" not in reply.message
+    assert "no such" not in reply.message, "no rule fails on the wrong form itself"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_patterns_that_users_are_shown_are_short(kind: str):
+    """A message of an API server quotes the whole pattern. In lists a rule per item may cost too much."""
+    long = {
+        path
+        for path, node in nodes(schema_of(kind))
+        if path.startswith("spec.") and len(node.get("pattern", "")) > LONGEST_PATTERN
+    }
+    clients = "spec.security.clients[]"
+    allowed = {f"{clients}.publicationsPerSecond", f"{clients}.bytesPerSecond"} if kind == "BrokerFleet" else set()
+    assert long == allowed
 
 
 @pytest.mark.cluster

@@ -8,12 +8,14 @@ import subprocess
 from typing import Any
 
 import pytest
+from tests.core.session.model import World
 from tests.crds.corpus import FULL, changed, make
 from tests.crds.server import Server
 from tests.crds.structural import defaulted, definitions, schema_of
 from tests.crds.test_schema import LEAST
 from tests.crds.test_statuses import NOW, SEEN, item
 
+from plimsoll.core.session import status as session_status
 from plimsoll.core.spec import KINDS, SourceDocument
 from plimsoll.core.spec.parser import parse_each
 from plimsoll.mediator import resource_status
@@ -94,9 +96,25 @@ def test_columns_tell_the_story_of_a_session(server: Server):
     assert told == {
         "Name": "columns", "Source": "w-0", "Target": "w-1", "Mode": "DryRun", "Phase": "Draining", "Reason": "",
         "Moved": 4, "Planned": 9, "Lost": 0, "ETA": 12, "Err%": 3, "Audited": 3, "Duplicated": 0, "Reordered": 0,
-        "Succeeded": "Unknown", "Action": "Rebalance",
+        "Succeeded": "Unknown", "Delivered": None, "Ended": None, "Action": "Rebalance",
         "Trigger": "w-0", "Plan": "3f2a9c", "Message": "",
     }  # fmt: skip
+
+
+def test_columns_say_of_a_dry_run_that_it_is_over_and_has_only_planned(server: Server):
+    world = World(seed=1)
+    world.fill("a", 4)
+    uid = world.ask("s", source="a", target="b", select={"count": 2}, mode="DryRun")
+    world.until_over(uid)
+    assert server.create(changed(FULL["LoadBalancingSession"], ("metadata", "name"), "dry")).accepted
+    told = session_status(world.session(uid), world.now)
+    assert server.patch("LoadBalancingSession", "dry", {"status": told}, sub="status").accepted
+    shown = table(server, "LoadBalancingSession", "dry")
+    assert {key: shown[key] for key in ("Mode", "Phase", "Reason", "Succeeded", "Moved", "Planned")} == {
+        "Mode": "DryRun", "Phase": "Planned", "Reason": "DryRun", "Succeeded": "True", "Moved": 0, "Planned": 2,
+    }  # fmt: skip
+    assert shown["Ended"], "a plan that waits for its approval has none"
+    assert "carries it out" in shown["Message"]
 
 
 # ---------------------------------------------------------------- scale

@@ -101,7 +101,7 @@ def test_what_the_operator_says_is_kept():
 
 def check_session(session: Session, now: float) -> None:
     record, _ = split_session(session)
-    stored = {"record": json.dumps(record), "planObjects": ["s-plan-0"], "planKey": "plan", "mediatorEpoch": 3}
+    stored = {"record": record, "planObjects": ["s-plan-0"], "planKey": "plan", "mediatorEpoch": 3}
     check("LoadBalancingSession", {**status(session, now), **stored})
 
 

@@ -124,15 +124,28 @@ def test_what_is_no_text_of_a_plan_is_refused(text):
 # ---------------------------------------------------------------- objects
 
 
-def stored(told: Session, last: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The item of a session as it is stored on Kubernetes, and its ConfigMaps."""
+def stored(told: Session, last: str = "", *, as_text: bool = False) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The item of a session as it is stored on Kubernetes, and its ConfigMaps; `as_text`: by an earlier operator."""
     record, text = plan_storage.split_session(told)
     status = {
-        "record": msgspec.json.encode(record).decode(),
+        "record": msgspec.json.encode(record).decode() if as_text else record,
         "planKey": plan_storage.plan_key(text),
         "planObjects": plan_storage.plan_object_names(told.name, text),
     }
     return {"metadata": {"name": told.name}, "status": status}, plan_storage.plan_objects(told, "n", text, last)
+
+
+def test_the_record_is_as_an_api_server_gives_it_back():
+    """So that a record that was read can be compared with the one that was written."""
+    record, _ = plan_storage.split_session(session(plan=plan("x", "y")))
+    assert record == msgspec.json.decode(msgspec.json.encode(record))
+
+
+def test_records_of_earlier_operators_are_read():
+    told = session(plan=plan("x", "y"))
+    item, maps = stored(told, as_text=True)
+    assert isinstance(item["status"]["record"], str)
+    assert session_objects.stored_session(plan_storage.with_full_record(item, maps)) == told
 
 
 def test_a_small_plan_has_one_object_owned_by_its_session():

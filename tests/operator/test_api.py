@@ -140,6 +140,33 @@ def test_lists_are_read_page_by_page_and_each_item_says_what_it_is():
     ]  # fmt: skip
 
 
+def test_a_page_is_no_more_than_was_asked_for():
+    """However many there are, one request is made."""
+    more = (200, {"metadata": {"continue": "next"}, "items": [{"note": "x"}]})
+    found, api, _ = asked([more], lambda api: api.page("Event", "n", "reason=FailedCreate", 5))
+    assert found == [{"note": "x"}]
+    assert api.requests == {("list", "events", 200): 1}
+    error, _, _ = asked([(403, {})], lambda api: api.page("Event", "n", "reason=FailedCreate", 5))
+    assert isinstance(error, ApiError)
+
+
+@pytest.mark.cluster
+def test_pages_are_of_the_fields_that_were_asked_for():
+    async def run() -> None:
+        async with await Api.connect(kube.kubeconfig()) as api, kube.namespace(api) as namespace:
+            about = await api.create(config("c", namespace))
+            for number in range(3):
+                await api.event(about, "Warning", "FailedCreate", f"{number}")
+            await api.event(about, "Warning", "Other", "not asked for")
+            fields = "reason=FailedCreate,regarding.kind=ConfigMap"
+            found = await api.page("Event", namespace, fields, 2)
+            assert len(found) == 2
+            assert {event["reason"] for event in await api.page("Event", namespace, fields, 10)} == {"FailedCreate"}
+            assert await api.page("Event", namespace, "regarding.kind=StatefulSet", 10) == []
+
+    asyncio.run(run())
+
+
 def test_a_list_that_has_expired_between_pages_begins_again():
     pages = [
         (200, {"metadata": {"continue": "more"}, "items": [{"a": 1}]}),

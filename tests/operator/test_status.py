@@ -61,6 +61,18 @@ def test_a_pod_that_cannot_run_says_why():
     assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "ImagePullBackOff")
 
 
+def test_a_pod_that_is_refused_says_why():
+    world = settled()
+    del world.objects["Pod", "edge-1-0"]
+    said = 'pods "edge-1-0" is forbidden: no PriorityClass with name high was found'
+    found = told(world, refusals={"edge-1": said, "edge-0": "an old one, as its pod runs"})
+    assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("False", "PodRefused")
+    [ready] = [each for each in found["EdgeBroker", "edge-1"]["conditions"] if each["type"] == "Ready"]
+    assert ready["message"] == said
+    assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "PodRefused")
+    assert condition(found["EdgeBroker", "edge-0"], "Ready") == ("True", "Answering")
+
+
 @pytest.mark.parametrize(
     "ref",
     [

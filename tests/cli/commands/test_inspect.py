@@ -1,18 +1,25 @@
 """get, describe, events and watch: tables for people, documents for programs, codes for scripts."""
 
+import argparse
 import json
 import signal
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 import yaml
+from tests.core.session.model import World
 
+from plimsoll.cli import backend
+from plimsoll.cli.commands import inspect
 from plimsoll.cli.describe.object import describe_object
 from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.local.runtime import prepare_store
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.mediator import plan_storage
+from plimsoll.mediator.session_objects import SESSION_KIND
 
 TEXT = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -150,6 +157,9 @@ def test_fields_are_explained(run):
         "spec.edges[]", "spec.edges[].name", "spec.edges[].profile", "spec.edges[].replicas",
     ]  # fmt: skip
     assert run("explain", "bc.spec.edges")[1] == out
+    assert "spec.affinity " in run("explain", "hwp")[1]
+    assert "spec.affinity.podAffinity" not in run("explain", "hwp")[1]
+    assert "spec.affinity.podAffinity" in run("explain", "hwp.affinity")[1]
     assert run("explain", "bc.none")[0] == 3
     assert run("explain", "none")[0] == 3
 
@@ -216,3 +226,38 @@ def test_a_reader_that_has_had_enough_is_no_failure(program):
     assert process.returncode == 0
     assert process.stderr is not None
     assert process.stderr.read() == ""
+
+
+class ApartReader:
+    """Sessions as on Kubernetes: the names of plans are in objects of their own."""
+
+    def __init__(self, world: World) -> None:
+        self._items, self._maps = [], []
+        for session in world.mediator.sessions.values():
+            record, text = plan_storage.split_session(session)
+            names = plan_storage.plan_object_names(session.name, text)
+            status = {"record": record, "planKey": plan_storage.plan_key(text), "planObjects": names}
+            owners = [{"uid": session.parent, "controller": True, "kind": SESSION_KIND, "name": "d"}]
+            metadata = {"name": session.name, "uid": session.uid, "ownerReferences": owners if session.parent else []}
+            self._items.append({"kind": SESSION_KIND, "metadata": metadata, "spec": {}, "status": status})
+            self._maps += plan_storage.plan_objects(session, "n", text)
+
+    def objects(self, *_kinds: str) -> list[dict[str, Any]]:
+        return self._items
+
+    def with_plan(self, item: dict[str, Any]) -> dict[str, Any]:
+        return plan_storage.with_full_record(item, self._maps)
+
+
+def test_the_children_of_a_session_are_read_with_their_plans(monkeypatch, capsys):
+    world = World(seed=1)
+    world.fill("a", 4)
+    uid = world.ask("d", source="a", action="Drain")
+    world.until_over(uid, seconds=900)
+    monkeypatch.setattr(backend, "choose_backend", lambda _: ApartReader(world))
+    assert inspect.explain(argparse.Namespace(path="lbs/d")) == 0
+    out = capsys.readouterr().out
+    rows = [line.split()[:4] for line in out.splitlines() if line.startswith("a00")]
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        (name, "a", "moved") for name in ("a000", "a002", "a001", "a003")
+    ]

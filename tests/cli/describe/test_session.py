@@ -39,6 +39,13 @@ def block(lines: list[str], title: str) -> list[list[str]]:
     return rows
 
 
+def members(lines: list[str]) -> dict[str, list[str]]:
+    """The rows of an explanation by subscriber, in words."""
+    start = next(at for at, one in enumerate(lines) if one.startswith("SUBSCRIBER")) + 1
+    end = lines.index("", start) if "" in lines[start:] else len(lines)
+    return {row[0]: row[1:] for row in (one.split() for one in lines[start:end])}
+
+
 @pytest.fixture
 def world() -> World:
     world = World(seed=1, faults=Faults(speed=0.2))
@@ -148,8 +155,10 @@ def test_every_move_is_explained(world: World):
     assert lines[0] == f"s: {session.phase}, {session.reason}: {session.message}"
     assert lines[1].startswith(f"plan {session.plan.hash}: 20 subscribers by drain, because ")
     moved = session.counts()["moved"]
-    assert lines[2] == f"Deliveries:  not known: none of the {moved} moved subscribers has reported a count"
-    rows = {row[0]: row[1:] for row in (one.split() for one in lines[5:])}
+    assert lines[2:4] == ["From:        a", "To:          b"]
+    assert lines[4].startswith("Progress:    100 % of 20: ")
+    assert lines[5] == f"Deliveries:  not known: none of the {moved} moved subscribers has reported a count"
+    rows = members(lines)
     outcomes = session.outcomes()
     assert len(set(outcomes.values())) > 1
     assert {name: (row[0], row[1], row[2]) for name, row in rows.items()} == {
@@ -180,8 +189,9 @@ def test_a_plan_that_nothing_came_of_yet(world: World):
     uid = moving(world, mode="DryRun")
     world.until_over(uid)
     lines = list(session_explanation(item(world, uid), []))
-    assert len(lines) == 4 + 20
-    assert {tuple(one.split()[3:]) for one in lines[4:]} == {("-", "has", "not", "been", "moved", "yet")}
+    rows = members(lines)
+    assert len(rows) == 20
+    assert {tuple(row) for row in rows.values()} == {("a", "b", "-", "has", "not", "been", "moved", "yet")}
 
 
 def test_a_session_without_a_plan_says_why(world: World):
@@ -189,7 +199,9 @@ def test_a_session_without_a_plan_says_why(world: World):
     world.until_over(uid)
     session = world.session(uid)
     assert list(session_explanation(item(world, uid), [])) == [
-        f"s has no plan; it is Rejected: {session.reason}: {session.message}"
+        f"s has no plan; it is Rejected: {session.reason}: {session.message}",
+        "From:        a",
+        "To:          nowhere",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -69,8 +70,26 @@ def test_a_large_session_comes_back_from_its_status_and_its_objects():
         session = planned(await made(api, namespace), [f"gateway-{number:05}/{'x' * 60}" for number in range(12_000)])
         item = await ApiSessionStore(api, namespace, 1).save(session, 5.0)
         assert item["status"]["planObjects"] == ["s-plan", "s-plan-2", "s-plan-3"]
-        assert len(item["status"]["record"]) < 10_000
+        assert len(json.dumps(item["status"]["record"])) < 10_000
         assert await read(api, namespace) == session
+
+    at_cluster(test)
+
+
+def test_a_record_that_an_earlier_operator_wrote_as_text_is_read_and_replaced():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        session = planned(await made(api, namespace), ["x"])
+        item = await ApiSessionStore(api, namespace, 1).save(session, 5.0)
+        item["status"]["record"] = json.dumps(item["status"]["record"])
+        item = await api.replace_status(item)
+        assert isinstance(item["status"]["record"], str)
+        store = ApiSessionStore(api, namespace, 2)
+        [session] = (await store.load()).sessions
+        await api.patch(session_objects.SESSION_KIND, namespace, "s", {"spec": {"stop": True}})
+        item = await store.save(replace(session, phase="Draining"), 6.0)
+        assert item["status"]["record"]["phase"] == "Draining"
+        assert item["status"]["record"]["plan"]["hash"] == "aa"
+        assert (await read(api, namespace)).phase == "Draining"
 
     at_cluster(test)
 

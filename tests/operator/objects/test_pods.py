@@ -109,3 +109,14 @@ def test_a_profile_gives_tolerations_and_a_priority_class():
         {"key": "spot", "operator": "Exists"},
     ]
     assert "priorityClassName" not in template()["spec"]
+
+
+def test_a_profile_gives_affinity_and_its_change_restarts_brokers():
+    own = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}"
+    found = template(text=FLEET.replace("spec: {cpu: 250m, memory: 64Mi}", f"spec: {{cpu: 250m, memory: 64Mi, {own}}}"))
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+    assert found["spec"]["affinity"] == {"podAntiAffinity": required}
+    before, after = (each["metadata"]["annotations"] for each in (template(), found))
+    assert before[names.RESTART_HASH] != after[names.RESTART_HASH]
+    assert "affinity" in pods.changed_fields(before[names.RESTART_FIELDS], after[names.RESTART_FIELDS])
+    assert "affinity" not in template()["spec"]

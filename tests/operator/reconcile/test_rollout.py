@@ -232,6 +232,18 @@ def test_an_edge_is_emptied_only_if_another_node_would_take_it(changed: dict[str
     assert any(isinstance(step, Evacuate) for step in world.look()) == is_taken
 
 
+@pytest.mark.parametrize("zone", ["a", "b"])
+def test_an_edge_is_emptied_only_if_another_node_meets_its_affinity(zone: str):
+    test = "{key: zone, operator: In, values: [b]}"
+    terms = f"{{nodeSelectorTerms: [{{matchExpressions: [{test}]}}]}}"
+    own = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {terms}}}}}"
+    text = FLEET.replace("spec: {cpu: 250m, memory: 64Mi}", f"spec: {{cpu: 250m, memory: 64Mi, {own}}}")
+    world = settled(text, OperatorSettings(read_nodes=True))
+    other = {**node("n2"), "metadata": {"name": "n2", "labels": {"zone": zone}}}
+    world.nodes = {"n1": node("n1", drained=True), "n2": other}
+    assert any(isinstance(step, Evacuate) for step in world.look()) == (zone == "b")
+
+
 def drained() -> World:
     """A fleet whose edges are all on a node that is drained, with another one to go to."""
     world = settled(settings=OperatorSettings(read_nodes=True))

@@ -36,8 +36,8 @@ class IncompletePlanError(ValueError):
 
 
 def split_session(session: Session) -> tuple[Object, str]:
-    """The record without names, and the text with them; the text is empty while there are no names."""
-    record = encode(session)
+    """The record without names, as JSON is read; and the text with them, which is empty while there are no names."""
+    record: Object = msgspec.json.decode(msgspec.json.encode(encode(session)))
     names: Object = {}
     if (plan := record.get("plan")) is not None:
         names["hash"] = plan["hash"]
@@ -164,7 +164,10 @@ def plan_text(status: Mapping[str, Any], maps: Mapping[str, Mapping[str, Any]]) 
 
 
 def with_full_record(item: Mapping[str, Any], maps: Iterable[Mapping[str, Any]]) -> Object:
-    """A session's object with its whole record, from the ConfigMaps that its status names; others are ignored."""
+    """A session's object with its whole record, from the ConfigMaps that its status names; others are ignored.
+
+    A record may also be the JSON text that earlier operators wrote.
+    """
     status = item.get("status", {})
     record = status.get("record")
     if record is None:

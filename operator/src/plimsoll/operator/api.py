@@ -149,6 +149,12 @@ class Api:
                 return found
             query["continue"] = after
 
+    async def page(self, kind: str, namespace: str, fields: str, at_most: int) -> Objects:
+        """The first objects of a kind with these fields, at most as many as are asked for; not repeated on errors."""
+        query = {"limit": str(at_most), "fieldSelector": fields}
+        found = await self._ask("list", kind, namespace, query=query, retry=False)
+        return list(found.get("items") or ())
+
     async def get(self, kind: str, namespace: str, name: str, *, retry: bool = False) -> Object:
         return await self._ask("get", kind, namespace, name, retry=retry)
 

@@ -47,7 +47,8 @@ LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated"
 class StatusInputs:
     """The inputs of a status.
 
-    `faults`: by object, what could not be done; `blocked`: what it waits for; `specs`: what its specification has.
+    `faults`: by object, what could not be done; `blocked`: what it waits for; `specs`: what its specification has;
+    `refusals`: by broker, why its pod is not created.
     """
 
     desired: DesiredFleet
@@ -55,6 +56,7 @@ class StatusInputs:
     readings: Mapping[str, BrokerReading] = field(default_factory=dict)
     faults: Mapping[Ref, Fault] = field(default_factory=dict)
     blocked: Mapping[Ref, str] = field(default_factory=dict)
+    refusals: Mapping[str, str] = field(default_factory=dict)
     specs: SpecFaults = field(default_factory=SpecFaults)
     mediator: Mapping[str, Any] = field(default_factory=dict)
     telemetry: Mapping[str, Any] = field(default_factory=dict)
@@ -165,7 +167,7 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         public_key=annotation(pod, names.KEY) if pod is not None else "",
         pod=names.pod_of(name) if running else "",
         node=str(pod.get("spec", {}).get("nodeName", "")) if pod is not None else "",
-        trouble=pod_trouble(pod) if pod is not None else ("", ""),
+        trouble=pod_trouble(pod) if pod is not None else _refusal(facts, name),
         restarts=int(broker_container(pod).get("restartCount", 0)) if pod is not None else 0,
         last_end=last_termination(pod) if pod is not None else "",
         answer_age=reading.answer_age if reading is not None and running else None,
@@ -176,6 +178,12 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         stopping=pod is not None and is_leaving(pod),
         waiting_seconds=None if running else 0.0,
     )
+
+
+def _refusal(facts: StatusInputs, broker: str) -> tuple[str, str]:
+    """Why a broker has no pod, as a reason and a message; both empty if none is known."""
+    found = facts.refusals.get(broker, "")
+    return ("PodRefused", found) if found else ("", "")
 
 
 # -- objects

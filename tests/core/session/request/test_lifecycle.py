@@ -40,6 +40,8 @@ def test_a_dry_run_ends_with_a_plan(mode: str):
     assert session.plan is not None
     assert session.plan.pairs[0].members == ["a000", "a001", "a002", "a003"]
     assert condition(world, uid, "Succeeded") == ("True", mode)
+    assert (session.phase, session.reason) == ("Planned", mode)
+    assert session.message == "it only plans, and it is over: move 4 from a to b; `plimsoll approve s` carries it out"
     world.run(30)
     assert not commands(world)
     assert [tell.message for tell in world.told if tell.reason == mode] == ["move 4 from a to b"]

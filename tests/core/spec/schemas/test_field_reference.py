@@ -24,6 +24,13 @@ def test_lines_tell_type_default_and_bounds():
     assert fleet["spec.security.clients[].roles[]"].default == "Publish, Subscribe"
 
 
+def test_pages_leave_the_fields_of_kubernetes_to_kubernetes():
+    kind = KINDS["HardwareProfile"]
+    parts = {line.path for line in field_references(kind)} - {line.path for line in field_references(kind, brief=True)}
+    assert "spec.affinity.podAffinity" in parts
+    assert {path.split(".")[1] for path in parts} == {"affinity"}
+
+
 def test_every_field_says_what_it_is():
     for kind in KINDS.values():
         for line in field_references(kind):

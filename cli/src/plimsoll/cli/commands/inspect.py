@@ -53,7 +53,11 @@ def explain(options: argparse.Namespace) -> int:
     word, _, path = options.path.partition(".")
     kind = selectors.resolve_kind(word)
     prefix = "spec." + path.removeprefix("spec.").removeprefix("spec")
-    lines = [line for line in field_references(kind) if line.path.replace("[]", "").startswith(prefix.rstrip("."))]
+    lines = [
+        line
+        for line in field_references(kind, brief=not path)
+        if line.path.replace("[]", "").startswith(prefix.rstrip("."))
+    ]
     if not lines:
         raise CommandError(NOT_FOUND, f'{kind.name} has no field "{path}"; `plimsoll explain {kind.short}` lists them')
     rows = [
@@ -79,7 +83,7 @@ def _explain_session(options: argparse.Namespace) -> int:
     place: FleetReader = backend.choose_backend(options)
     items = place.objects(SESSION)
     [item] = _with_name(items, kind, name, place)
-    children = [other for other in items if parent_uid(other) == item["metadata"]["uid"]]
+    children = [place.with_plan(other) for other in items if parent_uid(other) == item["metadata"]["uid"]]
     for line in session.session_explanation(place.with_plan(item), children):
         print_line(line)
     return OK

@@ -115,7 +115,7 @@ def _plan_lines(told: Object) -> Iterator[str]:
 def _forecast_lines(session: Session) -> Iterator[str]:
     """The forecast for each edge beside its later measurement."""
     plan = session.plan
-    if plan is None:
+    if plan is None or not plan.forecasts:
         return
     rows = []
     for one in plan.forecasts[:EDGES_SHOWN]:
@@ -189,31 +189,68 @@ def _aligned_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def session_explanation(item: Object, children: Sequence[Object]) -> Iterator[str]:
-    """Every move with its outcome, and every subscriber that was not moved, with the reason."""
+    """Why a session did what it did: edges, promise beside measurement, and each subscriber with its outcome."""
     session = stored_session(item)
-    name = item["metadata"]["name"]
-    if session is None or session.plan is None:
-        phase = session.phase if session is not None else "Requested"
-        why = f": {session.reason}: {session.message}" if session is not None and session.reason else ""
-        yield f"{name} has no plan; it is {phase}{why}"
+    if session is None:
+        yield f"{item['metadata']['name']} has no plan; it is Requested"
+        yield from _between_lines(item, {})
         yield from policy_plan.trigger_lines(item)
-        yield from policy_plan.offer_lines(session) if session is not None else ()
         return
-    plan = session.plan
-    yield f"{name}: {session.phase}, {session.reason}: {session.message}"
-    why = plan.why or "no subscriber moves"
-    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {why}"
-    yield from delivery_audit_lines(status(session, session.ended_at or session.phase_at))
+    told = status(session, session.ended_at or session.phase_at)
+    yield from _headlines(session)
+    yield from _between_lines(item, told)
+    yield from _attempt_lines(told)
+    yield from _progress_lines(told)
+    yield from delivery_audit_lines(told)
     yield from policy_plan.trigger_lines(item)
     yield from policy_plan.offer_lines(session)
     yield from policy_plan.policy_choice_lines(session)
+    yield from _forecast_lines(session)
+    yield from policy_plan.load_lines(session)
+    yield from _child_lines(told)
+    yield from _measured_elsewhere_lines(item, session)
+    if session.plan is not None:
+        yield from _member_lines(session, children)
+
+
+def _headlines(session: Session) -> Iterator[str]:
+    """State and reason; the plan's hash, the way of its hand-over, and why this way."""
+    plan = session.plan
+    if plan is None:
+        why = f": {session.reason}: {session.message}" if session.reason else ""
+        yield f"{session.name} has no plan{' of its own' if session.children else ''}; it is {session.phase}{why}"
+        return
+    yield f"{session.name}: {session.phase}, {session.reason}: {session.message}"
+    why = plan.why or "no subscriber moves"
+    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {why}"
+
+
+def _between_lines(item: Object, told: Object) -> Iterator[str]:
+    """From where to where: as it came about, else as it was requested."""
+    for title, role in (("From:", "source"), ("To:", "target")):
+        requested = item.get("spec", {}).get(role, {}).get("name", "")
+        if found := told.get(role) or requested:
+            yield f"{title:<12} {printable_cell(found)}"
+
+
+def _measured_elsewhere_lines(item: Object, session: Session) -> Iterator[str]:
+    """Where the loads of a session are that does not predict or measure them itself."""
+    if session.parent:
+        owners = [each["name"] for each in item["metadata"].get("ownerReferences", []) if each.get("controller")]
+        name = printable_cell(owners[0]) if owners else "its parent"
+        yield f"Part of:     {name}, which measures the loads once all its children are over"
+    elif session.between and session.children:
+        yield "Predictions: those of its children: `plimsoll explain lbs/CHILD`"
+
+
+def _member_lines(session: Session, children: Sequence[Object]) -> Iterator[str]:
     found = _member_outcomes(session, children)
     rows = [
         [move["subscriber"], move["source"], move["target"], found.get(move["subscriber"], move["outcome"]) or "-",
          _move_reason(move, found)]
         for move in moves(session) if move["outcome"] != "rejected"
     ]  # fmt: skip
-    if rows or not plan.policy:
+    if rows or session.plan is None or not session.plan.policy:
         yield ""
         yield from table(["SUBSCRIBER", "FROM", "TO", "OUTCOME", "WHY"], rows)
     rejected = [move for move in moves(session) if move["outcome"] == "rejected"]

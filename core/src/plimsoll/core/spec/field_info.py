@@ -15,6 +15,7 @@ from functools import cache
 from typing import Literal
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"  # an RFC 1123 label, which Kubernetes asks of names
+LABEL = r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"  # the key of a label
 
 SET_MAX_ITEMS = 1000
 
@@ -25,7 +26,8 @@ class FieldInfo:
 
     `key` makes a list one of named objects, unique by that field, with at most `max_items`. `refers` is the kind that a
     string names. `pattern` must match in full; `form` describes it in words, `format` is its OpenAPI name. `check`
-    raises ValueError for any other fault of a text.
+    raises ValueError for any other fault of a text. `is_of_kubernetes`: a block whose fields Kubernetes describes; the
+    tables of the pages do not repeat them.
     """
 
     text: str
@@ -41,6 +43,7 @@ class FieldInfo:
     key: str = ""
     check: Callable[[str], object] | None = None
     refers: str = ""
+    is_of_kubernetes: bool = False
 
     @property
     def is_set(self) -> bool:

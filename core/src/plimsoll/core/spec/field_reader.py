@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from plimsoll.core.spec.field_info import DescribedField, FieldInfo, camel_case, described_fields
+from plimsoll.core.spec.field_info import LABEL, DescribedField, FieldInfo, camel_case, described_fields
 from plimsoll.core.spec.problems import Path, ResourceProblem, SourceDocument, suggestion
 from plimsoll.core.spec.quantities import Duration, Quantity
 
@@ -70,6 +70,8 @@ class FieldReader:
             return self._choice(typing.get_args(hint), value, path)
         if origin is tuple:
             return self._list(typing.get_args(hint)[0], about, value, path)
+        if origin is dict:
+            return self._labels(about, value, path)
         if dataclasses.is_dataclass(hint) and hint not in (Quantity, Duration):
             return self.struct(typing.cast(type, hint), value, path)
         read = _SCALARS[hint](self, value, path)
@@ -98,6 +100,18 @@ class FieldReader:
         if about.is_set and not self._different(items, path):
             return UNREADABLE
         return tuple(items)
+
+    def _labels(self, about: FieldInfo, value: object, path: Path) -> Any:
+        """Read texts by key; the field's metadata is about each text."""
+        if not isinstance(value, Mapping):
+            return self.fault(path, f"{_shown(value)} where KEY: VALUE belongs", "Write lines of KEY: VALUE.")
+        if about.max_items is not None and len(value) > about.max_items:
+            return self.fault(path, f"has {len(value)} items", f"Write at most {about.max_items}.")
+        for key in value:
+            if not re.fullmatch(LABEL, str(key)):
+                return self.fault((*path, str(key)), "this is not a label's key", "Write one as topology/zone: value.")
+        items = {str(key): self.value(str, about, item, (*path, str(key))) for key, item in value.items()}
+        return UNREADABLE if any(item is UNREADABLE for item in items.values()) else items
 
     def _different(self, items: list[Any], path: Path) -> bool:
         """Whether no text is in the list twice; blocks may be."""

@@ -84,6 +84,8 @@ def to_mapping(value: object, *, defaults: bool = False) -> Any:  # of the kind 
         return str(value)
     if isinstance(value, tuple):
         return [to_mapping(item, defaults=defaults) for item in value]
+    if isinstance(value, dict):
+        return dict(value)
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     result = {}

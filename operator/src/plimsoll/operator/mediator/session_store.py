@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from plimsoll.core.session import Session, status
 from plimsoll.core.session.status import rfc3339 as status_time
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
@@ -110,7 +108,7 @@ class ApiSessionStore:
         wanted = {
             **status(session, now),
             "mediatorEpoch": self.epoch,
-            "record": msgspec.json.encode(record).decode(),
+            "record": record,
             **(
                 {
                     "planKey": plan_storage.plan_key(text),

@@ -17,6 +17,7 @@ from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig, PeerBroker
 from plimsoll.core.spec.brokers import GROUP_LABEL
 from plimsoll.core.spec.kinds import HardwareProfileSpec
+from plimsoll.core.spec.resources import to_mapping
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
@@ -26,6 +27,7 @@ LEAVE_SECONDS = 30
 GRACE_SECONDS = LEAVE_SECONDS + 5
 CPU_REQUEST_SHARE, MEMORY_REQUEST_SHARE = 10, 4
 """A pod requests this fraction of its CPU limit (1/n)."""
+PLACEMENT_FIELDS = ("affinity", "nodeSelector", "priorityClassName", "tolerations")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,7 @@ def restart_fields(wanted: BrokerPodSpec) -> str:
     config, key, pod = _start_parameters(wanted)
     container = pod["containers"][0]
     parts = {"key": key, "image": container["image"], "resources": container["resources"]}
-    parts |= {name: pod[name] for name in ("nodeSelector", "tolerations", "priorityClassName") if name in pod}
+    parts |= {name: pod[name] for name in PLACEMENT_FIELDS if name in pod}
     for name, value in config.items():
         nested = value if isinstance(value, dict) else {"": value}
         parts |= {f"{name}.{each}".rstrip("."): found for each, found in nested.items()}
@@ -156,6 +158,7 @@ def _pod_spec(wanted: BrokerPodSpec) -> Object:
             }
         ],
         **_node_selector(wanted.profile),
+        **({} if wanted.profile.affinity is None else {"affinity": to_mapping(wanted.profile.affinity)}),
         **({"priorityClassName": wanted.profile.priority_class_name} if wanted.profile.priority_class_name else {}),
         "containers": [_container(wanted)],
         "volumes": _volumes(wanted),

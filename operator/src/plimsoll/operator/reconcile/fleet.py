@@ -32,6 +32,7 @@ from plimsoll.operator.reconcile.fleet_client import FleetClient
 from plimsoll.operator.reconcile.mediator_supervisor import MediatorSupervisor
 from plimsoll.operator.reconcile.observed import ObservedObjects, is_departed, rfc3339, unix_seconds
 from plimsoll.operator.reconcile.plan import lost_pod_steps, plan_steps
+from plimsoll.operator.reconcile.pod_refusals import PodRefusals
 from plimsoll.operator.reconcile.retries import RETRY_SECONDS, Fault, StepRetries
 from plimsoll.operator.reconcile.status_writer import StatusWriter
 from plimsoll.operator.security.key_manager import KeyManager
@@ -77,7 +78,7 @@ class FleetReconciler:
         self._retries = StepRetries(namespace)
         self._executor = StepExecutor(client, metrics, self._retries, self._object_of_broker, self.wake)
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
-        self._broker_events = BrokerEvents()
+        self._broker_events, self._refusals = BrokerEvents(), PodRefusals(api, namespace)
         self._status = StatusWriter(client, settings.load_seconds)
         self._desired: DesiredFleet | None = None
         self._found = UsableFleet(None)
@@ -282,12 +283,14 @@ class FleetReconciler:
             return
         if self._desired is None:
             return
+        await self._refusals.look(observed, time())
         facts = status.StatusInputs(
             desired=self._desired,
             observed=observed,
             readings=self._mediator.readings,
             faults=self._executor.faults,
             blocked=self._executor.blocked,
+            refusals=self._refusals.messages,
             specs=self._specs(),
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
             telemetry=self._collectors.status,

@@ -24,6 +24,7 @@ from plimsoll.operator.objects.pods import changed_fields
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, drain_progress, restart_session_name, restart_sessions
 from plimsoll.operator.reconcile.edge_removal import with_cluster_owner, with_name
+from plimsoll.operator.reconcile.node_affinity import meets_node_affinity
 from plimsoll.operator.reconcile.observed import (
     STUCK_SECONDS,
     ObservedObjects,
@@ -225,8 +226,10 @@ class _ClusterRollout:
         return f"changed: {', '.join(found[:4])}{more}" if found else "its start parameters have changed"
 
     def _has_elsewhere(self, edge: DesiredBroker) -> bool:
-        selector = edge.objects[-1]["spec"]["template"]["spec"].get("nodeSelector", {})
-        return any(accepts_pods(node, selector) for node in (self.observed.nodes or {}).values())
+        pod = edge.objects[-1]["spec"]["template"]["spec"]
+        selector, affinity = pod.get("nodeSelector", {}), pod.get("affinity", {})
+        nodes = (self.observed.nodes or {}).values()
+        return any(accepts_pods(node, selector) and meets_node_affinity(node, affinity) for node in nodes)
 
     def _is_broken(self, head: DesiredBroker) -> bool:
         """Whether a head that has to be replaced is broken, so that its edges lose nothing."""

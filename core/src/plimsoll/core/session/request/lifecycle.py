@@ -281,7 +281,8 @@ def _accept_plan(
         return end_attempt(context, request, session, "Succeeded", SessionVerdict(reason=reason, message=why))
     if request.spec.mode != "Execute":
         context.outbox.emit(session, request.spec.mode, plan_summary(plan))
-        return replace(session.because(request.spec.mode, plan_summary(plan)), ended_at=context.now)
+        said = f"it only plans, and it is over: {plan_summary(plan)}; `plimsoll approve {session.name}` carries it out"
+        return replace(session.because(request.spec.mode, said), ended_at=context.now)
     if is_approved(request, plan):
         context.outbox.emit(session, "Planned", plan_summary(plan))
         return begin_execution(context, replace(session, approved=plan.hash))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.spec.field_info import camel_case
+from plimsoll.core.spec.quantities import DURATION
 from plimsoll.core.spec.types.cluster import BrokerClusterSpec
 from plimsoll.core.spec.types.fleet import TimingDefaults
 from plimsoll.core.spec.types.policy import EstimationSpec, OverloadThresholds, PolicySpec
@@ -28,6 +29,11 @@ class CelRule:
         """The rule as an entry of `x-kubernetes-validations`."""
         found = {"rule": self.cel, "message": self.message, "fieldPath": self.path}
         return {key: value for key, value in found.items() if value}
+
+
+def duration_test(value: str) -> str:
+    """An expression: whether a text is a duration as this project reads it, which not all readers' durations are."""
+    return f"{value}.size() > 0 && {value}.matches(r'^{DURATION}$')"
 
 
 def _block_of(type_name: str, block: str) -> CelRule:
@@ -65,7 +71,8 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
     ),
     TimingDefaults: (
         CelRule(
-            "!has(self.heartbeat) || !has(self.deadAfter) || self.heartbeat < self.deadAfter",
+            f"!has(self.heartbeat) || !has(self.deadAfter) || !({duration_test('self.heartbeat')}) ||"
+            f" !({duration_test('self.deadAfter')}) || duration(self.heartbeat) < duration(self.deadAfter)",
             "`heartbeat` is not below `deadAfter`, so idle peers would count as gone: lower it, or raise `deadAfter`",
             ".heartbeat",
         ),

@@ -165,6 +165,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
             "Reordered", ".status.audit.reordered", "Deliveries that audited subscribers got out of order.", "integer"
         ),
         _wide("Succeeded", _condition("Succeeded"), "Whether it succeeded; Unknown until its end."),
+        _wide("Ended", ".status.endedAt", "Time since its end; absent while it goes on.", "date"),
         _wide("Delivered", _condition("Delivered"), "Whether audited subscribers got all that was due to them."),
         _wide("Action", ".spec.action", "Rebalance, Drain or Shuffle."),
         _wide("Trigger", ".spec.trigger.broker", "The broker that asked for it."),

@@ -29,21 +29,21 @@ class FieldReference:
     required: bool
 
 
-def field_references(kind: ResourceKind) -> Iterator[FieldReference]:
-    """Every field of a kind's specification, in order, blocks before their parts."""
-    yield from _lines(kind.spec, "spec")
+def field_references(kind: ResourceKind, *, brief: bool = False) -> Iterator[FieldReference]:
+    """Every field of a kind's specification, in order, blocks before their parts; `brief`: not those of Kubernetes."""
+    yield from _lines(kind.spec, "spec", brief=brief)
 
 
 def field_table(kind: ResourceKind) -> str:
     """The fields of a kind as a Markdown table."""
     lines = ["| field | type | default | bounds | what it is |", "|---|---|---|---|---|"]
-    for line in field_references(kind):
+    for line in field_references(kind, brief=True):
         default = "required" if line.required else line.default
         lines.append(f"| `{line.path.removeprefix('spec.')}` | {line.type} | {default} | {line.bounds} | {line.text} |")
     return "\n".join(lines)
 
 
-def _lines(block: type, path: str) -> Iterator[FieldReference]:
+def _lines(block: type, path: str, *, brief: bool) -> Iterator[FieldReference]:
     for item in described_fields(block):
         hint, is_list = _element(item.hint)
         own = f"{path}.{item.key}{'[]' if is_list else ''}"
@@ -56,8 +56,8 @@ def _lines(block: type, path: str) -> Iterator[FieldReference]:
             item.about.text,
             item.required,
         )
-        if is_block and described_fields(hint):
-            yield from _lines(hint, own)
+        if is_block and described_fields(hint) and not (brief and item.about.is_of_kubernetes):
+            yield from _lines(hint, own, brief=brief)
 
 
 def _element(hint: Any) -> tuple[Any, bool]:

@@ -14,20 +14,30 @@ from typing import Any
 
 from plimsoll.core.spec.field_info import DescribedField, FieldInfo, described_fields
 from plimsoll.core.spec.field_reader import AMOUNT_MAX_LENGTH
-from plimsoll.core.spec.quantities import DURATION, Duration, Quantity
+from plimsoll.core.spec.quantities import Duration, Quantity
 from plimsoll.core.spec.resources import to_mapping
-from plimsoll.core.spec.schemas.cel_rules import BLOCK_RULES, CelRule
+from plimsoll.core.spec.schemas.cel_rules import BLOCK_RULES, CelRule, duration_test
 from plimsoll.core.spec.schemas.field_reference import bounds_text, default_text
 
 Schema = dict[str, Any]
 
-_DIGITS = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
-_SUFFIX = r"([numkMGTPE]|[KMGTPE]i|[eE][+-]?(0?[0-9]|1[0-8]))?"
-QUANTITY = rf"^[+]?{_DIGITS}{_SUFFIX}$"
-"""No quantity here is negative."""
+EXPONENT = r"^([^eE]*|[^eE]+[eE](i|[+-]?(0?[0-9]|1[0-8]))?)$"
+"""What a rule cannot refuse at a bounded cost: exponents beyond 18."""
 
-SOME_QUANTITY = rf"^[+]?(0*[1-9][0-9]*\.?[0-9]*|0*\.0*[1-9][0-9]*){_SUFFIX}$"
-"""Above zero, as a pattern: in lists a CEL rule per item would exceed the cost limit."""
+SOME_QUANTITY = r"^[+]?(0*[1-9][0-9]*\.?[0-9]*|0*\.0*[1-9][0-9]*)([numkMGTPE]|[KMGTPE]i|[eE][+-]?(0?[0-9]|1[0-8]))?$"
+"""A quantity above zero, as a pattern: in lists a CEL rule per item would exceed the cost limit."""
+
+IS_QUANTITY = CelRule(
+    "isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('0')) >= 0",
+    "must be a number with an optional suffix, such as 250m, 600k or 64Mi, and not negative",
+)
+IS_DURATION = CelRule(
+    duration_test("self"),
+    "must be a duration such as 500us, 250ms or 1m30s: numbers with the units h, m, s, ms, us and ns, in this order",
+)
+
+LONGEST_PATTERN = 60
+"""Characters of the longest pattern that an API server may show to users; longer ones are rules with a message."""
 
 
 def block_schema(kind: type, *, in_list: bool = False, status: bool = False) -> Schema:
@@ -68,7 +78,7 @@ def _default(item: DescribedField) -> Any:
 
     An API server evaluates rules on a default before it fills in nested defaults.
     """
-    if item.required or item.default is None or item.default == ():
+    if item.required or item.default is None or item.default in ((), {}):
         return None
     if dataclasses.is_dataclass(item.default) and not isinstance(item.default, Quantity | Duration):
         return to_mapping(item.default, defaults=True) if type(item.default) in BLOCK_RULES else {}
@@ -85,11 +95,12 @@ def value_schema(hint: object, about: FieldInfo, *, in_list: bool = False, statu
     if origin is tuple:
         return _list(typing.get_args(hint)[0], about, status=status)
     if origin is dict:
-        return {"type": "object", "additionalProperties": value_schema(typing.get_args(hint)[1], about, status=status)}
+        each = value_schema(typing.get_args(hint)[1], about, status=status)
+        return {"type": "object", "additionalProperties": each, **_given({"maxProperties": about.max_items})}
     if hint is Any:
-        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        return {"x-kubernetes-preserve-unknown-fields": True}
     if hint is Quantity:
-        return _quantity(about, in_list=in_list)
+        return _quantity(about, in_list=in_list, status=status)
     if hint is Duration:
         return _duration(about)
     if dataclasses.is_dataclass(hint):
@@ -119,27 +130,35 @@ def _scalar(hint: Any, about: FieldInfo) -> Schema:
     if about.format:
         return {"type": "string", "format": about.format}
     pattern = f"^({about.pattern})$" if about.pattern else None
-    return {"type": "string", **_given({"maxLength": about.max_length, "pattern": pattern})}
+    if pattern is None or len(pattern) <= LONGEST_PATTERN:
+        return {"type": "string", **_given({"maxLength": about.max_length, "pattern": pattern})}
+    schema = {"type": "string", **_given({"maxLength": about.max_length})}
+    return _with_rules(schema, (CelRule(f"self.matches(r'{pattern}')", f"must be {about.form}"),))
 
 
-def _quantity(about: FieldInfo, *, in_list: bool) -> Schema:
-    """A whole number or a text; its bounds are CEL rules, except the most common ones."""
+def _quantity(about: FieldInfo, *, in_list: bool, status: bool) -> Schema:
+    """A whole number or a text; its form and bounds are CEL rules, except in a status, which only operators write."""
     is_some = about.above == 0 and about.high is None
     schema: Schema = {
         "anyOf": [{"type": "integer"}, {"type": "string"}],
         "x-kubernetes-int-or-string": True,
         "maxLength": AMOUNT_MAX_LENGTH,
         "minimum": 1 if about.above == 0 else 0,
-        "pattern": SOME_QUANTITY if is_some and in_list else QUANTITY,
+        "pattern": SOME_QUANTITY if is_some and in_list else EXPONENT,
     }
-    tests = []
+    if status:
+        return schema
+    tests: list[str] = []
     if about.above is not None:
         tests.append(f"quantity(string(self)).isGreaterThan(quantity('{_number(about.above)}'))")
     if about.low:
         tests.append(f"quantity(string(self)).compareTo(quantity('{_number(about.low)}')) >= 0")
     if about.high is not None:
         tests.append(f"quantity(string(self)).compareTo(quantity('{_number(about.high)}')) <= 0")
-    return schema if in_list or not tests else _bounded(schema, tests, Quantity, about)
+    if in_list:
+        return schema if is_some else _with_rules(schema, (IS_QUANTITY,))
+    tests = [f"!isQuantity(string(self)) || {test}" for test in tests]
+    return _with_rules(schema, (IS_QUANTITY, *_bounds(tests, Quantity, about)))
 
 
 def _number(limit: int | Fraction) -> str:
@@ -149,21 +168,22 @@ def _number(limit: int | Fraction) -> str:
 
 
 def _duration(about: FieldInfo) -> Schema:
-    schema: Schema = {
-        "type": "string", "format": "duration", "maxLength": AMOUNT_MAX_LENGTH, "pattern": f"^{DURATION}$",
-    }  # fmt: skip
     tests = []
     if about.above is not None:
-        tests.append(f"self > duration('{_number(about.above)}s')")
+        tests.append(f"duration(self) > duration('{_number(about.above)}s')")
     if about.low:
-        tests.append(f"self >= duration('{_number(about.low)}s')")
+        tests.append(f"duration(self) >= duration('{_number(about.low)}s')")
     if about.high is not None:
-        tests.append(f"self <= duration('{_number(about.high)}s')")
-    return _bounded(schema, tests, Duration, about) if tests else schema
+        tests.append(f"duration(self) <= duration('{_number(about.high)}s')")
+    tests = [f"!({IS_DURATION.cel}) || {test}" for test in tests]
+    schema: Schema = {"type": "string", "maxLength": AMOUNT_MAX_LENGTH}
+    return _with_rules(schema, (IS_DURATION, *_bounds(tests, Duration, about)))
 
 
-def _bounded(schema: Schema, tests: list[str], hint: type, about: FieldInfo) -> Schema:
-    return _with_rules(schema, (CelRule(" && ".join(tests), f"must be {bounds_text(hint, about)}"),))
+def _bounds(tests: list[str], hint: type, about: FieldInfo) -> tuple[CelRule, ...]:
+    if not tests:
+        return ()
+    return (CelRule(" && ".join(f"({test})" for test in tests), f"must be {bounds_text(hint, about)}"),)
 
 
 def _given(limits: dict[str, Any]) -> dict[str, Any]:

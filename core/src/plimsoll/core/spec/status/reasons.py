@@ -78,7 +78,15 @@ BROKERS = ReasonSection(
             "Unschedulable",
             "Ready, Degraded",
             "no node fits the pod; the message says why",
-            "Add nodes, or reduce `cpu`, `memory` or `nodeSelector` of its profile.",
+            "Add nodes, or reduce `cpu`, `memory`, `nodeSelector` or `affinity` of its profile.",
+        ),
+        StatusReason(
+            "PodRefused",
+            "Ready, Degraded, event",
+            "the API server does not let the pod be created; the message says why: a PriorityClass that does not exist,"
+            " a quota, a policy of the namespace",
+            "Correct what it names: create the PriorityClass or change `priorityClassName` of its profile, or raise the"
+            " quota. Kubernetes tries again by itself, at first within seconds.",
         ),
         StatusReason(
             "Rolling",

@@ -1,12 +1,13 @@
 """The status of a LoadBalancingSession, field by field; its schema is generated from it.
 
-The writers bound all lists. `record` is the state from which a mediator resumes; no one else should read it.
+The writers bound all lists. `record` is the state from which a mediator resumes; earlier operators wrote it as a text,
+and objects with such a text remain valid.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from plimsoll.core.spec.field_info import FieldInfo
 from plimsoll.core.spec.quantities import Quantity
@@ -276,5 +277,7 @@ class SessionStatus:
     plan_key: Annotated[str, FieldInfo("Its key in the ConfigMaps; the values under it are parts of one text.")]
     mediator_epoch: Annotated[int, FieldInfo("The epoch of the mediator that wrote this; no lower epoch may write it.")]
     record: Annotated[
-        str, FieldInfo("State from which a mediator resumes, together with the plan; for no other reader.")
-    ]
+        Any,
+        FieldInfo("State from which a mediator resumes, together with the plan. Its fields may change with each"
+                  " version: read the other fields, or use `plimsoll explain`."),
+    ]  # fmt: skip

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from plimsoll.core.spec.cron import CRON, CronSchedule
-from plimsoll.core.spec.field_info import NAME, FieldInfo, NamedReference, name_field
+from plimsoll.core.spec.field_info import LABEL, NAME, FieldInfo, NamedReference, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.core.spec.types.affinity import LABEL_VALUE, AffinitySpec
 from plimsoll.core.spec.types.policy import PolicySpec
 
 PORT = FieldInfo("", low=0, high=65535)
 HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
-LABEL = r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 TaintEffect = Literal["Any", "NoSchedule", "PreferNoSchedule", "NoExecute"]
-LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +226,11 @@ class HardwareProfileSpec:
         tuple[NodeToleration, ...],
         FieldInfo("Taints that the nodes of its brokers may have. Kubernetes only.", key="name", max_items=64),
     ] = ()
+    affinity: Annotated[
+        AffinitySpec | None,
+        FieldInfo("Nodes and pods that its brokers' pods are near to or away from, with the fields of a pod's"
+                  " `affinity`. Kubernetes only.", is_of_kubernetes=True),
+    ] = None  # fmt: skip
     priority_class_name: Annotated[
         str, FieldInfo("Priority class of its brokers' pods; empty: the cluster's default. Kubernetes only.",
                        pattern=SUBDOMAIN + "|", form="the name of a PriorityClass", max_length=253)
