@@ -161,8 +161,8 @@ class Judged:
 
 
 PROGRAMS = [
-    pytest.param(160, 20_000, id="20,000 cases"),
-    pytest.param(800, 100_000, id="100,000 cases", marks=pytest.mark.sweep),
+    pytest.param(190, 20_000, id="20,000 cases"),
+    pytest.param(900, 100_000, id="100,000 cases", marks=pytest.mark.sweep),
 ]
 
 
