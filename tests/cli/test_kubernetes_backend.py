@@ -79,7 +79,8 @@ def test_objects_are_applied_server_side_and_said_to_be_new_changed_or_as_they_w
     subjects = ["HardwareProfile/tiny", "BrokerCluster/west"]
     for what in ("created", "unchanged"):
         code, out, err = kubectl("apply", "-f", str(file))
-        assert (code, out.splitlines(), err) == (0, [f"{one} {what}" for one in subjects], "")
+        assert (code, out.splitlines()) == (0, [f"{one} {what}" for one in subjects])
+        assert err.startswith("no operator watches namespace ")
     file.write_text(file.read_text().replace("replicas: 2", "replicas: 3"))
     assert kubectl("apply", "-f", str(file))[1].splitlines()[-1] == "BrokerCluster/west configured"
     assert kubectl("delete", "bc", "west") == (0, "BrokerCluster/west deleted\n", "")
