@@ -56,6 +56,12 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
+def freeze(pid: int) -> None:
+    """Stop a process, and wait until it has stopped: of two signals that wait for it, SIGTERM would be taken first."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+
+
 class Fleet:
     """A fleet run in a process of its own."""
 

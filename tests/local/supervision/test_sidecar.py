@@ -5,7 +5,7 @@ import signal
 import sys
 
 import pytest
-from tests.local.conftest import alive, wait_for
+from tests.local.conftest import alive, freeze, wait_for
 
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.supervision import sidecar
@@ -55,7 +55,7 @@ def test_a_frozen_process_is_killed_and_replaced(kept):
 
     kept.poll(0.0, record)
     first = kept.status()["pid"]
-    os.kill(first, signal.SIGSTOP)
+    freeze(first)
     kept.restart(10.0)
     kept.poll(10.0 + sidecar.RESTART_SECONDS - 0.1, record)
     assert alive(first)

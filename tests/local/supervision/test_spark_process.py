@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.local.conftest import alive, wait_for
+from tests.local.conftest import alive, freeze, wait_for
 
 from plimsoll.core.spec import parse
 from plimsoll.core.spec.types.fleet import BrokerFleetSpec
@@ -155,7 +155,7 @@ def test_a_frozen_job_is_killed_and_replaced(job: SparkProcess):
     told = Told()
     job.poll(1000.0, None, told)
     first = job.status()["pid"]
-    os.kill(first, signal.SIGSTOP)
+    freeze(first)
     job.poll(1201.0, known(500.0), told)
     assert told.reasons[-1] == "SparkRestarting"
     job.poll(1205.9, known(500.0), told)
