@@ -6,8 +6,8 @@ Two queries, each in a process of its own: `plain` is one aggregate, and `series
 reports that came twice only the first counts. DuckDB's answers must equal Spark's before anything is reported.
 Processor time is that of all processes of a run, the Java virtual machine and its start included. `job` leaves the
 start of the session out, and `again` is the same query a second time in the same session: what the rows cost, once
-classes are loaded and code is compiled. `--executors` runs `plain` in Spark's local-cluster mode as well: so many
-executors of one core each, as processes of this machine.
+classes are loaded and code is compiled. `--executors` also runs `plain` in Spark's local-cluster mode, with
+that number of executors of one core each, as processes of this machine.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def report(name: str, found: dict[str, Any], against: float) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry.hourly", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="load reports of the day")
-    parser.add_argument("--executors", type=int, nargs="*", default=[], help="also with so many executors")
+    parser.add_argument("--executors", type=int, nargs="*", default=[], help="numbers of executors to try as well")
     parser.add_argument("--folder", type=Path, help="keep the files here, and use those of an earlier run")
     parser.add_argument("--one", nargs=4, metavar=("ENGINE", "QUERY", "EXECUTORS", "FOLDER"), help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)

@@ -60,7 +60,7 @@ def test_a_task_arrives_as_it_was(pipes, tmp_path):
 
 def test_what_is_said_is_one_line_of_json(pipes):
     orders, _, heard = pipes
-    orders.say({"published": 3})
+    orders.report({"published": 3})
     assert os.read(heard, 100) == b'{"published":3}\n'
 
 
@@ -73,7 +73,7 @@ def test_a_worker_that_cannot_connect_ends_and_says_why(tmp_path):
     log = tmp_path / "publishing.log"
     worker = WorkerProcess(PUBLISHER_MODULE, client_task(DemoScenario(), NO_HEAD, tmp_path / "j"), log)
     try:
-        assert worker.hear() == {}
+        assert worker.read_report() == {}
         worker._stdin.close()
         with pytest.raises(WorkerError, match="publishing process exited with code 1: the demo has ended"):
             worker.await_end(25.0)

@@ -39,7 +39,10 @@ HTTP_NOT_FOUND, HTTP_CONFLICT, HTTP_GONE, HTTP_UNPROCESSABLE = 404, 409, 410, 42
 
 
 class KubernetesBackend:
-    """One namespace."""
+    """One namespace.
+
+    Above 25 methods since it is both sides of `FleetBackend`, reader and editor, over one client of the API server.
+    """
 
     def __init__(self, namespace: str, api: client.ApiClient) -> None:
         self.namespace = namespace

@@ -133,7 +133,7 @@ class DemoTraffic:
 
     def _connect(self) -> None:
         deadline = time.monotonic() + CONNECT_SECONDS
-        while not all(worker.hear().get("ready") for worker in self._workers):
+        while not all(worker.read_report().get("ready") for worker in self._workers):
             if time.monotonic() > deadline:
                 raise WorkerError(
                     f"publishers did not connect within {CONNECT_SECONDS:g} s; see {self._folder / 'logs'}"
@@ -187,7 +187,7 @@ class DemoTraffic:
         for report in self._fleet.reports(min(POLL_SECONDS, left) if left else POLL_SECONDS):
             self.series.take(report, time.monotonic())
         for worker in self._workers:
-            worker.hear()
+            worker.read_report()
         self._note_clients()
         self._note_machine()
         latest = self.series.latest

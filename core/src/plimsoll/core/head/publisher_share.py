@@ -188,7 +188,7 @@ class PublisherShares:
         self._waited_for[key] = link
 
     def renewed(self, share: PublisherShare, now: float) -> None:
-        """Begin to wait anew, for what the links have been offered by now."""
+        """Start the next wait: for what the links have been offered by now."""
         share.points.clear()
         for key in sorted(share.needed_by):
             if (backlog := self.backlogs.get(key)) is not None and backlog.acked < backlog.offered:

@@ -127,16 +127,16 @@ def run(orders: WorkerPipe) -> None:
     with DeliveryJournal(Path(task.journal)) as journal, connect(task, "publishing") as connection:
         orders.await_open(connection)
         publishing = QuotePublishers(plan, connection, journal)
-        orders.say(publishing.state())
+        orders.report(publishing.state())
         publishing.begin(float(orders.next()), task.scenario.seconds)
         while True:
             due = publishing.round()
-            if orders.is_time_to_say:
-                orders.say(publishing.state())
+            if orders.is_report_due:
+                orders.report(publishing.state())
             if orders.wait(min(max(due - time.monotonic(), 0.0005), LONGEST_WAIT_SECONDS)) == FINISH:
                 break
         counters = publishing.close()
-        orders.say({**publishing.state(), "counters": counters})
+        orders.report({**publishing.state(), "counters": counters})
 
 
 if __name__ == "__main__":

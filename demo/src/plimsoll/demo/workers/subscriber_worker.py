@@ -155,16 +155,16 @@ def run(orders: WorkerPipe) -> None:
     with DeliveryJournal(Path(task.journal)) as journal, connect(task, f"subscribing-{task.part}") as connection:
         orders.await_open(connection)
         subscribing = JournaledSubscribers(plan, connection, journal, task.scenario.prefer)
-        orders.say(subscribing.state())
+        orders.report(subscribing.state())
         start = float(orders.next())
         while True:
             subscribing.join(start)
-            if orders.is_time_to_say:
-                orders.say(subscribing.state())
+            if orders.is_report_due:
+                orders.report(subscribing.state())
             if orders.wait(ROUND_SECONDS) == FINISH:
                 break
         state = subscribing.state()
-        orders.say({**state, "counters": subscribing.close()})
+        orders.report({**state, "counters": subscribing.close()})
 
 
 if __name__ == "__main__":

@@ -97,14 +97,14 @@ class WorkerProcess:
         assert self._process.stdout is not None  # noqa: S101  # a pipe, as asked for above
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         os.set_blocking(self._stdout.fileno(), False)
-        self._say(msgspec.json.encode(given))
+        self._write_line(msgspec.json.encode(given))
 
     @property
     def pid(self) -> int:
         """The process id."""
         return self._process.pid
 
-    def hear(self) -> Mapping[str, Any]:
+    def read_report(self) -> Mapping[str, Any]:
         """Read its output so far; raises `WorkerError` if it has ended."""
         code = self._process.poll()
         self._take()
@@ -114,15 +114,15 @@ class WorkerProcess:
 
     def begin(self, start: float) -> None:
         """Send it the start of the traffic, by `time.monotonic()`."""
-        self._say(repr(start).encode())
+        self._write_line(repr(start).encode())
 
     def order(self, line: bytes) -> None:
         """Send it an order of its role."""
-        self._say(line)
+        self._write_line(line)
 
     def finish(self) -> None:
         """Send it the last order: it closes its publishers or subscribers, reports once more, and ends."""
-        self._say(b"finish")
+        self._write_line(b"finish")
 
     def await_end(self, seconds: float) -> None:
         """Wait for its end; raises `WorkerError` if it does not end, or ends with an error."""
@@ -145,7 +145,7 @@ class WorkerProcess:
             self._stdin.close()
         self._stdout.close()
 
-    def _say(self, line: bytes) -> None:
+    def _write_line(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # it has ended; `hear` and `await_end` say why
             self._stdin.write(line + b"\n")
             self._stdin.flush()

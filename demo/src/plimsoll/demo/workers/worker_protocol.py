@@ -71,14 +71,14 @@ class WorkerPipe:
         """The first order."""
         return msgspec.json.decode(self.next(), type=ClientTask)
 
-    def say(self, state: Mapping[str, Any]) -> None:
+    def report(self, state: Mapping[str, Any]) -> None:
         """Send one line to the demo."""
         line = msgspec.json.encode(state) + b"\n"
         while line:
             line = line[os.write(self._sink, line) :]
 
     @property
-    def is_time_to_say(self) -> bool:
+    def is_report_due(self) -> bool:
         """True once per interval."""
         now = time.monotonic()
         if now < self._say_at:

@@ -19,7 +19,7 @@ from plimsoll.mediator.session_objects import is_over
 
 @dataclass
 class _Evacuation:
-    """One session. Its time counts anew when the mediator takes it and when it begins to run: waiting is no delay."""
+    """One session. Its time limit restarts when the mediator takes it and when it begins to run."""
 
     session: str
     longest_seconds: float

@@ -95,7 +95,7 @@ class SoakClients:
     def joining(self) -> Iterator[None]:
         """Wait until every subscription is acknowledged and the publishers are connected."""
         deadline = time.monotonic() + JOIN_SECONDS
-        while not (self._is_served() and self._publishing is not None and self._publishing.hear().get("ready")):
+        while not (self._is_served() and self._publishing is not None and self._publishing.read_report().get("ready")):
             if time.monotonic() > deadline:
                 raise WorkerError(
                     f"only {self.total('subscribers')} of {self._scenario.subscribers} subscribers are served after "
@@ -142,7 +142,7 @@ class SoakClients:
         for worker in self._workers():
             if worker is self._publishing and "counters" in worker.latest:
                 continue
-            worker.hear()
+            worker.read_report()
 
     def report_homes(self, wanted: bool) -> None:
         """Turn reports of each subscriber's edge on or off."""

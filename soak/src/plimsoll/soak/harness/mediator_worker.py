@@ -97,7 +97,7 @@ class SoakMediatorWorker:
         line = msgspec.json.encode(one)
         if line != self._last_line:
             self._last_line = line
-            self._orders.say({"handover": msgspec.to_builtins(one)})
+            self._orders.report({"handover": msgspec.to_builtins(one)})
 
 
 class SoakMediatorProcess:
@@ -132,7 +132,7 @@ class SoakMediatorProcess:
         """The hand-over as last reported; None before a report, and while the process is down."""
         if self._worker is None:
             return None
-        report: Any = self._worker.hear().get("handover")
+        report: Any = self._worker.read_report().get("handover")
         return None if report is None else msgspec.convert(report, DrivenHandover)
 
     def kill(self) -> None:

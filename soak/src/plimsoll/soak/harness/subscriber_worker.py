@@ -188,8 +188,8 @@ def run(orders: WorkerPipe) -> None:
             orders.wait(0.0)
         note_at = 0.0
         while True:
-            if orders.is_time_to_say:
-                orders.say(subscribing.state())
+            if orders.is_report_due:
+                orders.report(subscribing.state())
             if (now := time.monotonic()) >= note_at:
                 note_at = now + NOTE_SECONDS
                 subscribing.save_tokens()
@@ -199,7 +199,7 @@ def run(orders: WorkerPipe) -> None:
             if order in (HOMES, COUNTS):
                 subscribing.reports_homes = order == HOMES
         state = subscribing.state()
-        orders.say({**state, "counters": subscribing.close()})
+        orders.report({**state, "counters": subscribing.close()})
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ TTL_MS: Final = 600_000
 FILES_AT_MOST: Final = 600
 START_ATTEMPTS: Final = 5
 LIVE_SETTINGS: Final = {"spark.sql.shuffle.partitions": str(LEAST_PARTITIONS)}
-"""A new checkpoint gets so many partitions of its state, and keeps them, unless the user or a launcher sets another
-number. Adaptive execution does not change them, and each costs a task in every batch."""
+"""A new checkpoint divides its state into this number of partitions and keeps it, unless the user or a launcher
+sets another one. Adaptive execution does not change them, and each costs a task in every batch."""
 WORKER_START_TIMEOUT: Final = "Python worker failed to connect back"
 COUNTS: Final = ("rows_in", "counted", "duplicate", "late", "invalid")
 COUNTS_DDL: Final = ", ".join(f"{name} BIGINT" for name in COUNTS)

@@ -35,7 +35,7 @@ HORIZON_SECONDS: Final = max(*WINDOWS_SECONDS, SEEN_SECONDS)
 
 KEY: Final = ("cluster", "broker", "epoch", "seq")
 FEW_SUSPECTS: Final = 1_000_000
-"""Up to so many hashes are sent to every executor, 8 MB; with more of them all rows are sorted."""
+"""Hashes that are sent to every executor, 8 MB; if there are more, all rows are sorted instead."""
 
 
 def first_copies(points: DataFrame) -> DataFrame:

@@ -69,8 +69,8 @@ class SampledTraffic:
     def bytes_uncertainty(self, sets: Iterable[tuple[int, int]], overhead_bytes: float = 0.0) -> float:
         """The standard deviation of bytes per second delivered to sets: each its bits, and how many ask for it.
 
-        Only of what is not known as samples span too little time. Sets are taken to be wrong alike, blocks each by
-        itself.
+        It covers only the error of samples that span too little time. Errors of sets are taken as equal within a block,
+        and as independent between blocks.
         """
         some, start, total = list(sets), 0, 0.0
         for block in self.blocks:
