@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo demo-global place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global experiments place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
 
 help:  ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ compare: setup  ## The demo with balancing off, random, least-loaded, greedy and
 
 sweep: setup  ## Simulate the demo with more and more edges, and with other thresholds (ARGS="--subscribers 500")
 	@$(PY) -m bench.balancing $(ARGS)
+
+experiments: setup  ## The papers' experiments in virtual time, each claim judged, into experiments-report/ (ARGS=--quick)
+	@$(PY) -m plimsoll.experiments all $(ARGS)
 
 demo-global: setup  ## Four clusters in a chain balance with their neighbours; audit of every delivery (DEMO_ARGS="--seconds 90")
 	@$(PY) -m plimsoll.demo.multi_cluster $(DEMO_ARGS)

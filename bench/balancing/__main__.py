@@ -22,9 +22,9 @@ from plimsoll.demo import quotes
 from plimsoll.demo.analysis import convergence
 from plimsoll.demo.analysis.delays import percentile
 from plimsoll.demo.options import BALANCING_SCENARIO
-from plimsoll.demo.report.charts import Chart, ChartLine, svg
-from plimsoll.demo.report.style import STYLE
 from plimsoll.demo.workload import DemoScenario
+from plimsoll.pages.charts import Chart, ChartLine, svg
+from plimsoll.pages.style import STYLE
 
 EDGES = (1, 2, 3, 4, 6, 8)
 TRIGGERS = (0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4)

@@ -43,6 +43,8 @@ REPORTS: Final = HOUR_US // EVERY_US
 COPIES: Final = 0.002
 """Share of the reports that a second collector has stored as well."""
 QUERIES: Final = ("plain", "series")
+IN_DRIVER: Final = "PLIMSOLL_BENCH_IN_DRIVER"
+"""An environment variable: this is the driver's pod of `bench.telemetry.executors`."""
 Answer = list[list[Any]]
 
 
@@ -88,14 +90,14 @@ def spark_answers(root: Path, query: str, settings: dict[str, str]) -> Iterator[
     from plimsoll.sparkjobs.jobs import history
     from plimsoll.sparkjobs.spark_session import make_spark_session
 
-    with make_spark_session("bench", settings) as spark:
+    with make_spark_session("bench", {**history.HISTORY_SETTINGS, **settings}) as spark:
         yield []
         while True:
             files = sorted((root / HOURLY_FOLDER).rglob("*.parquet"))
             loads = telemetry_source.read_files(spark, files, telemetry_source.loads_schema())
             if query == "plain":
-                hour = F.expr(f"at_us div {HOUR_US}").alias("hour")
-                edges = loads.where("role = 'edge'")
+                edges = loads.where(F.col("role") == "edge")
+                hour = history.hour_of("at_us").alias("hour")
                 table = edges.groupBy("cluster", hour).agg(*history.means_of(METRICS))
             else:
                 table = history.hourly_table(telemetry_source.report_points(loads, FLEET))

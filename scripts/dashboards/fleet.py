@@ -18,14 +18,8 @@ from dashboards.grafana import (
     dashboard_links,
     firing,
     label_variable,
-    text_variable,
 )
 
-from plimsoll.core.policies.model.load import OverloadThreshold
-
-DEFAULT: Final = OverloadThreshold()
-LOAD_LINE: Final = Query("vector($load_line)", "load line", is_limit=True)
-OVERLOADED: Final = Query("vector($overload)", "overloaded", is_limit=True)
 EDGE_NAME: Final = "{{cluster}}/{{broker}}"
 
 
@@ -56,6 +50,29 @@ UTILIZATION: Final = (
     f'max by (namespace, pod) ({{__name__=~"plimsoll_broker_(input|output)_utilization", {NAMESPACE}}})'
 )
 EDGE_LOADS: Final = f"({named(UTILIZATION, 'edge')})"
+
+
+def threshold(resource: str, bound: str) -> str:
+    """The lowest threshold of a resource in each cluster, as its edges export it."""
+    chosen = f'{NAMESPACE}, resource=~"{resource}", bound="{bound}"'
+    line = named(f"plimsoll_broker_load_threshold_ratio{{{chosen}}}", "edge")
+    return f"min by (namespace, cluster) ({line})"
+
+
+def load_line(resource: str) -> Query:
+    return Query(threshold(resource, "lower"), "{{cluster}} load line", is_limit=True)
+
+
+def above_line(resource: str) -> str:
+    """The utilisation of brokers that are above their own load line."""
+    chosen = f'{NAMESPACE}, resource="{resource}", bound="lower"'
+    line = f"max by (namespace, pod) (plimsoll_broker_load_threshold_ratio{{{chosen}}})"
+    return f"plimsoll_broker_{resource}_utilization{{{NAMESPACE}}} > on (namespace, pod) {line}"
+
+
+ABOVE_LINE: Final = named(f"max by (namespace, pod) ({above_line('input')} or {above_line('output')})", "edge")
+LOAD_LINE: Final = load_line("input|output")
+OVERLOADED: Final = Query(threshold("input|output", "higher"), "{{cluster}} overloaded", is_limit=True)
 STATE: Final = f"sum by (namespace, pod) (plimsoll_broker_state{{{NAMESPACE}, state=%s}})"
 STATES: Final = " + ".join(
     f"{weight} * {STATE % json.dumps(state)}" for weight, state in ((1, "STABILIZING"), (2, "BUSY"), (3, "N/A"))
@@ -74,12 +91,6 @@ FLEET: Final = Dashboard(
         label_variable("namespace", "Namespace", "plimsoll_broker_info"),
         label_variable("cluster", "Cluster", 'plimsoll_broker_info{namespace=~"$namespace"}'),
         label_variable("broker", "Broker", 'plimsoll_broker_info{namespace=~"$namespace", cluster=~"$cluster"}'),
-        text_variable(
-            "load_line", "Load line", "The policy's overload.*.lower: above it an edge is N/A.", DEFAULT.lower
-        ),
-        text_variable(
-            "overload", "Overloaded", "The policy's overload.*.higher: above it an edge needs relief.", DEFAULT.higher
-        ),
     ],
     rows=[
         Row(
@@ -110,8 +121,8 @@ FLEET: Final = Dashboard(
                     width=4,
                     height=4,
                     steps=RED_ABOVE_0,
-                    text="Edges whose input or output utilisation is above the load line that is set above.",
-                    queries=[Query(f"count({EDGE_LOADS} > $load_line) or vector(0)", "edges")],
+                    text="Edges whose input or output utilisation is above the load line of their policy.",
+                    queries=[Query(f"count({ABOVE_LINE}) or vector(0)", "edges")],
                 ),
                 Panel(
                     title="Subscribers",
@@ -179,13 +190,13 @@ FLEET: Final = Dashboard(
                     title="Input utilisation",
                     unit="percentunit",
                     text="Arrival rate times matching delay, by broker. Heads too.",
-                    queries=[Query(gauge("input_utilization"), EDGE_NAME), LOAD_LINE],
+                    queries=[Query(gauge("input_utilization"), EDGE_NAME), load_line("input")],
                 ),
                 Panel(
                     title="Output utilisation",
                     unit="percentunit",
                     text="Output over the bandwidth of the profile; 0 where the profile sets none.",
-                    queries=[Query(gauge("output_utilization"), EDGE_NAME), LOAD_LINE],
+                    queries=[Query(gauge("output_utilization"), EDGE_NAME), load_line("output")],
                 ),
                 Panel(
                     title="Matching delay",
@@ -202,13 +213,13 @@ FLEET: Final = Dashboard(
                     title="Processor",
                     unit="percentunit",
                     text="Processor time over the limit of the profile.",
-                    queries=[Query(gauge("cpu_ratio"), EDGE_NAME), LOAD_LINE],
+                    queries=[Query(gauge("cpu_ratio"), EDGE_NAME), load_line("cpu")],
                 ),
                 Panel(
                     title="Memory",
                     unit="percentunit",
                     text="Resident memory over the limit of the profile. A broker that uses all of it is killed.",
-                    queries=[Query(gauge("memory_ratio"), EDGE_NAME), LOAD_LINE],
+                    queries=[Query(gauge("memory_ratio"), EDGE_NAME), load_line("memory")],
                 ),
                 Panel(
                     title="Waiting",

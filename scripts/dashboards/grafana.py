@@ -226,15 +226,6 @@ def label_variable(name: str, label: str, metric: str) -> Json:
     }
 
 
-def text_variable(name: str, label: str, text: str, value: float) -> Json:
-    """A number that a reader of the dashboard may change."""
-    number = str(value)
-    return {
-        "name": name, "label": label, "description": text, "type": "textbox", "query": number,
-        "current": {"text": number, "value": number},
-    }  # fmt: skip
-
-
 def dashboard_links() -> Json:
     """A link to each other dashboard, with the variables and the time range of this one."""
     return {

@@ -61,19 +61,3 @@ def test_the_script_of_a_shell(run: Run, shell: str):
     assert (code, err) == (0, "")
     assert "plimsoll" in out
     assert "_ARGCOMPLETE" in out
-
-
-def test_bash_completes_with_its_script(home: Path):
-    """The words that bash puts in place of what was typed."""
-    program = home / "plimsoll"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m plimsoll.cli.main "$@"\n')
-    program.chmod(0o755)
-    script = f"""
-        PATH="{home}:$PATH"
-        eval "$(plimsoll completion bash)"
-        COMP_LINE="plimsoll unc" COMP_POINT=12 COMP_TYPE=9 COMP_WORDS=(plimsoll unc) COMP_CWORD=1
-        _python_argcomplete plimsoll unc plimsoll
-        echo "${{COMPREPLY[@]}}"
-    """
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["uncordon"], done.stderr

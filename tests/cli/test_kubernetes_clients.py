@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,7 +58,28 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(KubernetesBackend, "from_kubeconfig", lambda namespace, context: found)
         return KubernetesChoice("kind", "ships")
 
+    names_known_here(monkeypatch, "east", "west")
     return use
+
+
+def names_known_here(monkeypatch: pytest.MonkeyPatch, *known: str) -> None:
+    """Play the name service of this machine."""
+
+    def look_up(host: str, port: None) -> list[str]:
+        if host not in known:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [host]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+
+def test_names_that_only_pods_know_are_refused_at_once(place: Any, monkeypatch: pytest.MonkeyPatch):
+    choice = place(Place(TRADERS, SECRET))
+    names_known_here(monkeypatch, "west")
+    assert len(kubernetes_clients.client_settings(choice, None, None).heads) == 2, "one of them will do"
+    with pytest.raises(CommandError, match=r"east is not known here, only in pods: .* of BrokerCluster/east"):
+        kubernetes_clients.client_settings(choice, None, "east")
+    assert kubernetes_clients.kubernetes_connection_file(choice, "traders", "east"), "pods may be given the file"
 
 
 def test_the_file_has_what_the_secret_has(place: Any):

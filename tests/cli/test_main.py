@@ -155,3 +155,10 @@ def test_state_that_cannot_be_written_is_one_line(run, monkeypatch):
         "plimsoll: cannot write /x/store.db: no space is left on its disk; free space there, and repeat the command; "
         "nothing was started or changed\n"
     )
+
+
+def test_without_a_command_it_lists_them(run):
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert "usage: plimsoll" in err
+    assert "simulate" in err

@@ -57,6 +57,8 @@ COMMANDS = [
     ("pub", "x=1", "--cluster", HOSTILE),
     ("sub", HOSTILE, "--cluster", HOSTILE),
     ("version",),
+    ("simulate", "-f", HOSTILE),
+    ("simulate", "-f", "hostile.yaml"),
     ("logs", "e-0"),
     ("logs", HOSTILE),
     ("context", "list"),
@@ -76,6 +78,7 @@ COMMANDS = [
 ]
 OF_OTHER_PROGRAMS = {
     "demo": "writes what its own fleet is called",
+    "experiment": "writes names of its own",
     "conformance": "writes what its own script and the client under test are called",
 }
 

@@ -71,3 +71,17 @@ def test_a_client_for_any_name_is_no_broker(fleet: Fleet):
             publisher.publish({"class": "STOCK"})
         assert publisher_of(subscriber) == "more"
         assert subscriber.statistics()["reconnects"] == 0
+
+
+def test_connections_without_a_name_share_the_identity_of_their_key(fleet: Fleet):
+    """As the tool and the examples have them; each process has one, and none ends the link of another."""
+    security = Curve(secret=fleet.folder / "ann.key", server=fleet.folder / "head.pub")
+    with Connection(fleet.head, security=security) as one, Connection(fleet.head, security=security) as other:
+        for connection in (one, other):
+            connection.wait_open(STARTED_SECONDS)
+        subscriber = Subscriber(one, name="desk-7")
+        subscriber.subscribe(STOCK)
+        with Publisher(other, name="desk-feed") as publisher:
+            publisher.publish({"class": "STOCK"})
+        assert publisher_of(subscriber) == "desk-feed"
+        assert subscriber.statistics()["reconnects"] == 0

@@ -37,6 +37,8 @@ EXTRAS_OF = {  # which extras a package's imports may come from, beside those of
     "telemetry": ["telemetry"],
     "sparkjobs": ["spark"],
     "demo": [],
+    "pages": [],
+    "experiments": [],
     "soak": [],
 }
 GROUPS_OF = {"demo": ["demo"]}  # the same for groups, which are never shipped

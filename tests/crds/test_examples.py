@@ -14,7 +14,7 @@ from plimsoll.core.spec import KINDS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FOR_KUBERNETES = sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
-ALL = sorted(path for path in EXAMPLES.rglob("*.yaml") if path.parent.name != "applications")
+ALL = sorted(path for path in EXAMPLES.rglob("*.yaml") if path.parent.name not in ("applications", "worlds"))
 
 
 def ids(path: Path) -> str:

@@ -58,6 +58,8 @@ CREATED: list[tuple[str, Object, Object]] = [
     ("parameters of Random", policy(random={}), policy(type="Random", random={"seed": 4})),
     ("parameters of LeastLoaded", policy(leastLoaded={}), policy(type="LeastLoaded", leastLoaded={})),
     ("parameters of Greedy", policy(greedy={}), policy(type="Greedy", greedy={})),
+    ("parameters of Bad", policy(bad={}), policy(type="Bad", bad={})),
+    ("`alpha` is above `gamma`", policy(type="Bad", bad={"alpha": "600m"}), policy(type="Bad", bad={"alpha": "500m"})),
     (
         "no group of that name",
         with_spec(CLUSTER, scale={"group": "f", "replicas": 2}),

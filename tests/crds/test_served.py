@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.core.session.model import World
 from tests.crds.corpus import FULL, changed, make
-from tests.crds.server import Server
+from tests.crds.server import CRDS, Server
 from tests.crds.structural import defaulted, definitions, schema_of
 from tests.crds.test_schema import LEAST
 from tests.crds.test_statuses import NOW, SEEN, item
@@ -219,3 +219,44 @@ def test_who_waits_for_the_end_is_not_fooled_by_what_was(server: Server):
     assert wait(server, name, "condition=Succeeded", 1).returncode != 0
     say(server, name, "True", 2)
     assert wait(server, name, "condition=Succeeded", 20).returncode == 0
+
+
+BOUNDS = ("maxItems", "maxLength", "maxProperties")
+DOUBLED = 2
+"""The cost of a rule grows at least as fast as the bounds of what it looks at, for texts in lists with their square."""
+
+
+def with_bounds(schema: Any, factor: int) -> Any:
+    """A schema with all its bounds multiplied."""
+    if isinstance(schema, list):
+        return [with_bounds(each, factor) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value * factor if key in BOUNDS and isinstance(value, int) else with_bounds(value, factor)
+        for key, value in schema.items()
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_rules_cost_less_than_half_of_what_an_api_server_allows(server: Server, kind: str):
+    """Versions estimate differently, and one that estimates more would refuse the whole definition."""
+    definition = definitions()[kind]
+    spec = {**definition["spec"], "group": "bounds.example"}
+    made = {**definition, "metadata": {"name": f"{KINDS[kind].plural}.bounds.example"}}
+    for factor in (1, DOUBLED):
+        wider = {**made, "spec": {**spec, "versions": with_bounds(spec["versions"], factor)}}
+        reply = server.ask("POST", CRDS, wider, dryRun="All")
+        assert reply.accepted, reply.message
+
+
+def test_the_estimate_is_made_by_this_api_server(server: Server):
+    """With bounds ten times as large it refuses a definition, so the test above can fail."""
+    definition = definitions()["BrokerCluster"]
+    spec = {
+        **definition["spec"],
+        "group": "bounds.example",
+        "versions": with_bounds(definition["spec"]["versions"], 10),
+    }
+    made = {**definition, "metadata": {"name": "brokerclusters.bounds.example"}, "spec": spec}
+    assert "estimated rule cost exceeds budget" in server.ask("POST", CRDS, made, dryRun="All").message

@@ -73,7 +73,9 @@ def test_what_is_said_of_a_fleet_is_kept():
 def test_what_is_said_of_profiles_and_of_clusters_in_brief_is_kept():
     measured = {**NUMBERS, "match_base_seconds": 1e-6, "match_seconds_per_match": 1e-7}
     seen = resource_status.ObservedBroker(**{**SEEN.__dict__, "report": measured})
-    check("HardwareProfile", profile_status({**item("HardwareProfile"), "metadata": {"name": "small"}}, [seen], NOW))
+    check(
+        "HardwareProfile", profile_status({**item("HardwareProfile"), "metadata": {"name": "small"}}, [seen], 1.0, NOW)
+    )
     windows = [{"name": "n", "schedule": "0 2 * * *", "duration": "1h"}]
     east = changed(FULL["BrokerCluster"], ("spec", "maintenanceWindows"), windows)
     resources = parse([SourceDocument(content) for content in documents(east)])

@@ -50,7 +50,7 @@ def cluster() -> Iterator[Cluster]:
 
 def clear(cluster: Cluster) -> None:
     """Delete the namespace with the operator in it: nothing may hold that up."""
-    run("kubectl", "delete", "namespace", cluster.namespace, "--timeout=120s", seconds=150)
+    run("kubectl", "delete", "namespace", cluster.namespace, "--ignore-not-found", "--timeout=120s", seconds=150)
 
 
 @pytest.fixture(scope="module")

@@ -88,8 +88,6 @@ def test_a_faulty_cluster_says_so_and_the_others_go_on(fleet: Cluster):
 def test_an_overloaded_edge_is_relieved_by_itself(fleet: Cluster, crowd: Crowd):
     assert crowd.at() == {"edge-0": SUBSCRIBERS}
     begun = time.monotonic()
-    for edge in ("edge-1", "edge-2"):
-        fleet.plimsoll("uncordon", edge)
 
     def succeeded() -> list[Object]:
         sessions = fleet.get("loadbalancingsessions")
@@ -97,6 +95,8 @@ def test_an_overloaded_edge_is_relieved_by_itself(fleet: Cluster, crowd: Crowd):
                 and one["status"].get("phase") == "Succeeded"]  # fmt: skip
 
     with fleet.watching("lbs") as watched:
+        for edge in ("edge-1", "edge-2"):  # a session may take less time than kubectl needs to begin to watch
+            fleet.plimsoll("uncordon", edge)
         [first, *_] = fleet.wait(succeeded, 180, "a session that moved subscribers to succeed")
         name = first["metadata"]["name"]
         phases = re.compile(rf"^{name} .* Execute +(\w+) ", re.MULTILINE)

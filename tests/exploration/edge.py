@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 from tests.exploration.world import Epoch, Message, Node, World, get, put
 
-UNCOVERED = ("STANDBY", "ENDED")
+UNCOVERED = ("ENDED",)
 """States of an attachment that is not in the cover."""
+
+PLACELESS = ("STANDBY", "ENDED")
+"""States of an attachment that leaves nothing behind when it closes."""
 
 FOR_COORDINATOR = ("HANDOVER_REJECTED", "SLOT", "TARGET_ATTACHED")
 
@@ -57,9 +60,11 @@ class Edge(Node):
             self.up(w, "COVER", *self.next_cover())
 
     def drop(self, w: World, x: str) -> None:
+        is_standby = get(self.attachments, x).state == "STANDBY"
         self.attachments = put(self.attachments, x, None)
         self.waits = tuple(wait for wait in self.waits if wait[1] != x)
-        self.update_cover(w)
+        if not is_standby or not w.is_off("standby-leaves-the-cover"):
+            self.update_cover(w)
 
     def attached(self, x: str, number: int) -> Attachment | None:
         found = get(self.attachments, x)
@@ -79,7 +84,7 @@ class Edge(Node):
                 w.channels[self.name, x] = kept
             w.send(self.name, x, kind, attachment.number)
         self.attachments = put(self.attachments, x, attachment._replace(is_closed=True, buffer=()))
-        if attachment.state in UNCOVERED:
+        if attachment.state in PLACELESS:
             self.drop(w, x)
 
     # a subscriber that is behind is served from the log, in slices
@@ -121,6 +126,7 @@ class Edge(Node):
             w.send(self.name, x, "ATTACHMENT_CLOSED", number)
             return
         self.attachments = put(self.attachments, x, Attachment("STANDBY", epoch, number, by_handover=True))
+        self.update_cover(w)
         self.up(w, "TARGET_ATTACHED", x)
 
     def on_go(self, w: World, x: str, number: int) -> None:
@@ -143,7 +149,7 @@ class Edge(Node):
             self._lose(w, x, attachment)
 
     def _lose(self, w: World, x: str, attachment: Attachment) -> None:
-        if attachment.state in UNCOVERED or w.is_off("stay-in-the-cover-until-release"):
+        if attachment.state in PLACELESS or w.is_off("stay-in-the-cover-until-release"):
             self.drop(w, x)
         else:
             self.attachments = put(self.attachments, x, attachment._replace(is_closed=True, buffer=()))

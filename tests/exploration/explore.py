@@ -100,6 +100,18 @@ def _check_leftovers(w: World, x: str, subscriber: Any) -> None:
                 )
             if x in node.remote_members:
                 raise ViolationError(f"I5: {x} stays a remote member at {name}")
+            _check_covers(w, x, subscriber, node)
+
+
+def _check_covers(w: World, x: str, subscriber: Any, head: Any) -> None:
+    for link, cover in head.covers:
+        is_needed = link == subscriber.current or (
+            link not in w.config.edges and w.config.head(subscriber.current) == link
+        )
+        if (x in cover) != is_needed:
+            raise ViolationError(
+                f"I5: {head.name} has {sorted(cover)} as what {link} needs, {x} is at {subscriber.current}"
+            )
 
 
 def explore(config: Config, most: int = 2_000_000) -> Result:

@@ -50,6 +50,7 @@ RULES = [
     ("first-of-cut-or-abort-wins", "local", "I5"),
     ("remember-go", "local", "I5"),
     ("buffer-before-go", "local", "I1"),
+    ("standby-leaves-the-cover", "local", "I5"),
     ("drain-before-end", "local, falls behind", "I1"),
     ("nothing-after-the-cut", "local, falls behind", "I2"),
     ("live-when-the-log-is-read", "local, falls behind in three", "I1"),

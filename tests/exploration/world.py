@@ -37,6 +37,10 @@ class Config(NamedTuple):
         return dict(self.heads)[edge]
 
     @property
+    def edges(self) -> list[str]:
+        return [edge for edge, _ in self.heads]
+
+    @property
     def h1(self) -> str:
         return self.head("A")
 

@@ -147,7 +147,10 @@ CALM = {
     'plimsoll_session_deliveries_total{kind="lost"}': "0x20",
     'plimsoll_session_deliveries_total{kind="suppressed"}': "0+3x20",
     "plimsoll_sessions_with_delivery_faults_total": "0x20",
-    "plimsoll_broker_input_utilization": "0.9x20",
+    "plimsoll_broker_input_utilization": "0.93x20",  # below the load line of its policy
+    'plimsoll_broker_load_threshold_ratio{resource="input", bound="lower"}': "0.94x40",
+    'plimsoll_broker_load_threshold_ratio{resource="output", bound="lower"}': "0.99x40",
+    'plimsoll_broker_load_threshold_ratio{resource="cpu", bound="lower"}': "0.5x40",
     "plimsoll_broker_output_utilization": "1.2x3 0.5x20",
     "plimsoll_broker_memory_ratio": "0.7x20",
     'plimsoll_broker_auth_failures_total{mechanism="CURVE"}': "0+0.5x20",

@@ -31,7 +31,9 @@ from plimsoll.operator.objects.collectors import HTTP_PORT
 
 pytestmark = pytest.mark.timeout(600)
 TEXT = FLEET.replace(
-    "spec:\n  security:", "spec:\n  telemetry: {collectors: {replicas: 1, interval: 1s}}\n  security:", 1
+    "spec:\n  security:",
+    "spec:\n  telemetry: {collectors: {replicas: 1, interval: 1s}}\n  defaults: {policy: {type: Padres}}\n  security:",
+    1,
 )
 SESSION = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -47,11 +49,12 @@ spec:
 MOVE = {"scope": "Local", "mode": "Execute", "select": {"sharePercent": 50}, "deadline": "2m"}
 LOCAL = LOCAL_FLEET.replace(
     "metadata: {name: quotes}\n",
-    "metadata: {name: quotes}\nspec: {telemetry: {collectors: {replicas: 1, interval: 1s}}}\n",
+    "metadata: {name: quotes}\nspec:\n  telemetry: {collectors: {replicas: 1, interval: 1s}}\n"
+    "  defaults: {policy: {type: Padres}}\n",
     1,
 )
 FROM_GRAFANA = {
-    "$__rate_interval": "10s", "$__range": "10m", "$window": "10m", "$load_line": "0.9", "$overload": "0.95",
+    "$__rate_interval": "10s", "$__range": "10m", "$window": "10m",
     "$namespace": ".*", "$cluster": ".*", "$broker": ".*",
 }  # fmt: skip
 WITHOUT_DATA = {
@@ -75,7 +78,7 @@ def as_asked(expression: str) -> str:
 
 def as_figures(expression: str) -> str:
     """An alert's expression with a value for each series, whether it fires or not."""
-    return re.sub(r"(==|>|<) ([\d.]+)", r"\1 bool \2", expression)
+    return re.sub(r"(==|>|<) ([\d.]+|on \()", r"\1 bool \2", expression)
 
 
 ASKED = {title: as_asked(expr) for title, expr in QUERIES.items()} | {

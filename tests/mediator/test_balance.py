@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
@@ -102,7 +103,10 @@ def test_what_cannot_be_said():
     assert judge(UNEVEN, policy=None)[:2] == ("Unknown", "NoPolicy")
     assert judge(UNEVEN[:1])[:2] == ("True", "OneEdge")
     silent = ObservedBroker("f", "edge", "east", "p", "", "", "")
-    assert judge([*EVEN[:2], silent]) == ("Unknown", "NoReports", "no load report from f")
+    assert judge([*EVEN[:2], silent]) == ("Unknown", "NoReports", "no load report from f for 15 s")
+    long_ago = dataclasses.replace(EVEN[2], report_age=15.1)
+    assert judge([*EVEN[:2], long_ago])[:2] == ("Unknown", "NoReports")
+    assert judge([*EVEN[:2], dataclasses.replace(long_ago, report_age=14.9)])[:2] == ("True", "NoTrigger")
     assert judge([*EVEN[:2], edge("f", 0.1, state="ASLEEP")])[:2] == ("Unknown", "NoReports")
 
 
@@ -140,3 +144,18 @@ def test_replicas_are_those_of_the_group_that_scaling_means():
 
 def test_a_session_that_no_mediator_has_seen_yet():
     assert session_outline({"metadata": {"name": "s"}, "spec": {}}) == SessionOutline("s", frozenset(), over=False)
+
+
+def bad(*loads: float) -> list[ObservedBroker]:
+    """Edges that take in and send these bytes per second together."""
+    half = {name: f / 2 for name, f in zip(("e-0", "e-1", "f"), loads, strict=True)}
+    return [edge(name, 0.1, input_bytes_per_second=f, output_bytes_per_second=f) for name, f in half.items()]
+
+
+def test_a_policy_that_plans_for_the_cluster_judges_all_loads_at_once():
+    policy = {"type": "Bad", "bad": {"beta": "10"}}
+    assert judge(bad(40, 34, 36), policy=policy)[:2] == ("True", "NoTrigger")
+    status, reason, message = judge(bad(70, 12, 4), policy=policy)
+    assert (status, reason) == ("False", "Unbalanced")
+    assert message == "east: cov 1.026, mean F 28.67 B/s: above gamma 0.5, shuffle"
+    assert judge(UNEVEN, policy=policy)[0] == "True", "utilisations do not matter to it"

@@ -1,5 +1,7 @@
 """The mediator's view of the fleet."""
 
+from typing import Any
+
 from plimsoll.mediator.fleet_view import (
     HEAD_SILENT_SECONDS,
     REPORT_INTERVALS,
@@ -11,7 +13,7 @@ from plimsoll.mediator.fleet_view import (
 )
 
 ENDS = {"data": "tcp://h:1", "control": "tcp://h:2", "publicKey": "k"}
-CLUSTER = {
+CLUSTER: dict[str, Any] = {
     "kind": "BrokerCluster", "metadata": {"name": "east"}, "spec": {},
     "status": {"head": {"name": "east-head", "endpoints": ENDS}},
 }  # fmt: skip
@@ -117,3 +119,10 @@ def test_windows_of_clusters_that_have_some():
     assert list(shown.windows) == ["a"]
     [window] = shown.windows["a"]
     assert (window.name, window.schedule, window.duration.seconds) == ("night", "0 2 * * *", 7200.0)
+
+
+def test_what_policies_remember_comes_with_the_view():
+    stored = {"policy": "Bad", "memory": {"looks": 1}}
+    remembering = {**CLUSTER, "status": {**CLUSTER["status"], "policyMemory": stored}}
+    assert build_view([remembering, PROFILE], known(), 10.0).memories == {"east": stored}
+    assert build_view([CLUSTER, PROFILE], known(), 10.0).memories == {}

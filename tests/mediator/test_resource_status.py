@@ -34,6 +34,8 @@ def conditions(status):
         ({"answer_age": 5.1}, "NotAnswering"),
         ({"serving": False}, "WaitingForPeers"),
         ({"stopping": True}, "Stopping"),
+        ({"pod_ready": False}, "PodNotReady"),
+        ({"pod_ready": False, "serving": False}, "WaitingForPeers"),
         ({"answer_age": 4.9}, "Answering"),
     ],
 )
@@ -86,6 +88,27 @@ def test_a_cluster_is_as_ready_as_its_brokers():
     assert conditions(bad)["Degraded"] == ("True", "BackOff")
     degraded = next(c for c in bad["conditions"] if c["type"] == "Degraded")
     assert degraded["message"] == "e2: it was ended by SIGKILL; starts again after 4 s"
+
+
+def test_brokers_with_earlier_settings_serve_and_are_not_ready_as_specified():
+    old = dataclasses.replace(READY, name="e1", outdated=True)
+    edge = edge_status(OBJECT, old, 1.0, "10:00")
+    assert conditions(edge)["Ready"] == ("False", "Rolling")
+    assert conditions(edge)["Progressing"] == ("True", "Rolling")
+    rolling = cluster_status(OBJECT, HEAD, [READY, old], 1.0, "10:00")
+    assert conditions(rolling)["Ready"] == ("False", "Rolling")
+    assert conditions(rolling)["Progressing"] == ("True", "Rolling")
+    assert conditions(rolling)["Degraded"] == ("False", "AsExpected")
+    assert rolling["edges"] == {"desired": 2, "ready": 2}, "it serves"
+    message = next(each["message"] for each in rolling["conditions"] if each["type"] == "Ready")
+    assert message == "3 of 3 brokers are ready; with earlier settings until they are replaced: e1"
+    failing = dataclasses.replace(READY, name="e2", answer_age=9.0, outdated=True)
+    assert conditions(cluster_status(OBJECT, HEAD, [old, failing], 1.0, ""))["Ready"] == ("False", "NotAnswering")
+
+
+def test_a_fleet_without_brokers_is_not_ready():
+    status = fleet_status(OBJECT, [], plain=False, pid=9, mediator={}, interval_seconds=1.0, time="")
+    assert conditions(status)["Ready"] == ("False", "NoBrokers")
 
 
 def test_a_fleets_status_has_its_security_and_keeps_the_mediators_fields():

@@ -61,6 +61,53 @@ def test_a_pod_that_cannot_run_says_why():
     assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "ImagePullBackOff")
 
 
+def test_a_pod_that_is_there_and_does_not_serve_is_not_ready():
+    world = settled()
+    world.set_pod("edge-1", ready=False)
+    found = told(world)
+    assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("False", "PodNotReady")
+    assert condition(found["BrokerCluster", "east"], "Ready") == ("False", "PodNotReady")
+    brokers = {name: heard() for name in world.of("StatefulSet")}
+    waits = BrokerReading({"ready": False, "waiting_for": ["east-head"]}, 0.1)
+    found = told(settled(), readings={**brokers, "edge-1": waits})
+    assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("False", "WaitingForPeers")
+    found = told(settled(), readings={**brokers, "edge-1": BrokerReading()})
+    assert condition(found["BrokerCluster", "east"], "Ready") == ("False", "Starting")
+
+
+def test_what_an_earlier_container_said_is_not_about_this_one():
+    found = told(settled(), container_seconds={"edge-1": 0.05})
+    assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("False", "Starting")
+    assert "subscribers" not in found["EdgeBroker", "edge-1"]
+    found = told(settled(), container_seconds={"edge-1": 0.3})
+    assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("True", "Answering")
+    assert condition(found["EdgeBroker", "edge-1"], "LoadDataFresh") == ("False", "NoReports"), "of the one before"
+
+
+def test_ready_is_of_what_was_acted_on():
+    """A profile changes: brokers go on with the earlier one, and neither they nor their measurements are of the new."""
+    world = settled()
+    world.spec("HardwareProfile", "small", memory="80Mi")
+    measured = {"match_base_seconds": 1e-6, "match_seconds_per_match": 1e-6}
+    brokers = {name: heard(**measured) for name in world.of("StatefulSet")}
+    found = told(world, readings=brokers)
+    assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("False", "Rolling")
+    assert condition(found["BrokerCluster", "east"], "Ready") == ("False", "Rolling")
+    assert condition(found["BrokerFleet", "stocks"], "Ready") == ("False", "Rolling")
+    assert condition(found["HardwareProfile", "small"], "Calibrated") == ("False", "Rolling")
+    world.settle()
+    found = told(world, readings=brokers)
+    assert condition(found["BrokerFleet", "stocks"], "Ready") == ("True", "AllReady")
+    assert condition(found["HardwareProfile", "small"], "Calibrated") == ("True", "Measured")
+
+
+def test_a_fleet_without_clusters_is_not_ready():
+    world = settled()
+    world.delete(("BrokerCluster", "east"))
+    world.settle()
+    assert condition(told(world)["BrokerFleet", "stocks"], "Ready") == ("False", "NoBrokers")
+
+
 def test_a_pod_that_is_refused_says_why():
     world = settled()
     del world.objects["Pod", "edge-1-0"]

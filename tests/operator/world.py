@@ -212,8 +212,8 @@ class World:
             if part in ("annotations", "labels"):
                 both = {**item["metadata"].get(part, {}), **value}
                 item["metadata"][part] = {name: text for name, text in both.items() if text is not None}
-            elif part == "finalizers":
-                item["metadata"]["finalizers"] = value
+            elif part in ("finalizers", "ownerReferences"):
+                item["metadata"][part] = value
         self.put(item)
         if is_leaving(item) and not item["metadata"].get("finalizers"):
             self.objects[key]["metadata"]["deletionTimestamp"] = self.time

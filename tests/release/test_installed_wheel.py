@@ -79,7 +79,7 @@ def read_until(process: subprocess.Popen[str], word: str) -> str:
 
 
 def test_the_page_is_followed_line_by_line(installed: Installed):
-    example, up, sub, pub, config, down = page_lines()
+    example, up, sub, pub, config, program, publish, down = page_lines()
     assert installed.run(example).returncode == 0
     supervisor, subscriber = installed.start(up), None
     try:
@@ -89,7 +89,8 @@ def test_the_page_is_followed_line_by_line(installed: Installed):
         assert installed.run(pub).stdout == "1 accepted\n"
         assert '"price": 25.0' in read_until(subscriber, "STOCK")
         assert installed.run(config).returncode == 0
-        done = installed.run(f"python {ROOT / 'examples' / 'clients' / 'publish.py'} app.json")
+        assert installed.run(program).returncode == 0
+        done = installed.run(publish)
         assert done.stdout.startswith("Summary(accepted=10"), done.stderr
         assert "quickstart stopped" in installed.run(down).stdout
         assert supervisor.wait(ANSWER_SECONDS) == 0
@@ -115,4 +116,11 @@ def test_what_needs_an_extra_names_the_line_that_installs_it(installed: Installe
 def test_it_is_outside_of_the_checkout(installed: Installed):
     where = installed.run("python -c 'import plimsoll.cli.main as m; print(m.__file__)'").stdout
     assert where.startswith(str(installed.bin.parent))
-    assert installed.run("plimsoll example").stdout == "quickstart\nthree-clusters\n"
+    names = installed.run("plimsoll example").stdout.split()
+    assert {"quickstart", "three-clusters", "clients/publish.py", "kubernetes/quickstart"} <= set(names)
+
+
+def test_an_application_runs_in_the_image_of_the_release(installed: Installed):
+    version = installed.run("plimsoll --version").stdout.split()[1].rstrip(",")
+    asked = installed.run("plimsoll example kubernetes/applications/quotes")
+    assert f"image: plimsoll/broker:{version}\n" in asked.stdout

@@ -165,8 +165,8 @@ def test_with_all_rules_kept_each_count_is_what_happened(scenario: str):
 BROKEN = [
     ("installed-late", "calm-drain", 0, "lost"),
     ("installed-late", "calm-across", 0, "lost"),
-    ("installed-before-cover", "calm-drain", 0, "lost"),
-    ("cover-is-not-applied", "calm-drain", 0, "lost"),
+    ("standby-is-announced-late", "calm-drain", 0, "lost"),
+    ("standby-is-not-announced", "calm-drain", 0, "lost"),
     ("hold-is-not-flushed", "calm-drain", 20, "lost"),
     ("target-does-not-hold", "calm-drain", 20, "lost"),
     ("resume-without-token", "calm-replay", 0, "lost"),
@@ -221,7 +221,7 @@ def test_sessions_hold_their_counts_and_parents_the_sums_of_their_children(scena
 
 def test_a_loss_is_counted_in_the_stored_session():
     """The whole path of a count: from the machine of a subscriber to the record that the mediator stores."""
-    mutant = ALL["cover-is-not-applied"]
+    mutant = ALL["standby-is-not-announced"]
     for seed in range(SEEDS):
         with pytest.MonkeyPatch.context() as patch:
             plant(patch, (*mutant.changes, *mutant.partners))

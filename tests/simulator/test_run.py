@@ -84,6 +84,8 @@ def test_each_scenario_does_what_it_is_for():
         assert sum(run_seed(name, seed).verdict.undisturbed for seed in range(3)) > 20, name
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_hand_overs_of_every_kind_happen_and_end():
     ended: Counter[str] = Counter()
     faults: Counter[str] = Counter()

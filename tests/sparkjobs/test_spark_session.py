@@ -15,11 +15,11 @@ from plimsoll.sparkjobs.launch.local_process import missing_requirement
 from plimsoll.sparkjobs.spark_session import (
     DEFAULT_SETTINGS,
     LOCAL_MASTER,
-    QUICK_START_SETTINGS,
     REQUIRED_SETTINGS,
     SparkUnavailableError,
     is_submitted,
     make_spark_session,
+    session_name,
     session_settings,
     user_settings,
 )
@@ -68,10 +68,30 @@ def test_the_settings_of_a_local_job_are_those_of_its_files_and_variables(tmp_pa
     assert user_settings({}) == {}
 
 
+def test_options_may_be_joined_to_their_values_and_another_file_replaces_the_defaults(tmp_path: Path):
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory  4g\n")
+    other = tmp_path / "other.conf"
+    other.write_text("spark.executor.memory 2g\nspark.master local[3]\n")
+    words = f"--master=local[6] --conf=spark.x=y=z --name=nightly --properties-file={other} pyspark-shell"
+    found = user_settings({"SPARK_CONF_DIR": str(tmp_path), "PYSPARK_SUBMIT_ARGS": words})
+    assert found == {
+        "spark.master": "local[6]", "spark.x": "y=z", "spark.app.name": "nightly", "spark.executor.memory": "2g",
+    }  # fmt: skip
+    assert user_settings({"PYSPARK_SUBMIT_ARGS": f"--properties-file {tmp_path / 'none'} pyspark-shell"}) == {}
+
+
+def test_the_name_of_the_user_stays():
+    assert session_name("plimsoll-x", {}, "/opt/job.py") == "plimsoll-x"
+    assert session_name("plimsoll-x", {"spark.app.name": "job.py"}, "/opt/job.py") == "plimsoll-x"
+    assert session_name("plimsoll-x", {"spark.app.name": "nightly"}, "/opt/job.py") == "nightly"
+
+
 def test_only_short_jobs_run_without_the_optimising_compiler():
     options = "spark.driver.extraJavaOptions"
     assert "TieredStopAtLevel" not in session_settings({}, {}, submitted=False)[options]
-    assert "-XX:TieredStopAtLevel=1" in session_settings({}, QUICK_START_SETTINGS, submitted=False)[options]
+    assert "-XX:TieredStopAtLevel=1" in session_settings({}, {}, submitted=False, quick=True)[options]
+    assert options not in session_settings({}, {}, submitted=True, quick=True), "a cluster has its own"
+    assert options not in session_settings({options: "-Xint"}, {}, submitted=False, quick=True), "nor has the user's"
 
 
 @pytest.mark.slow
@@ -79,7 +99,7 @@ def test_only_short_jobs_run_without_the_optimising_compiler():
 def test_spark_submit_decides(tmp_path: Path):
     """A job that is started by `spark-submit` has its settings, and Plimsoll's where it has none."""
     names = ["spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.sql.session.timeZone",
-             "spark.sql.adaptive.enabled"]  # fmt: skip
+             "spark.sql.adaptive.enabled", "spark.app.name"]  # fmt: skip
     program = tmp_path / "job.py"
     program.write_text(
         "from plimsoll.sparkjobs.spark_session import make_spark_session\n"
@@ -89,10 +109,11 @@ def test_spark_submit_decides(tmp_path: Path):
     )
     done = subprocess.run(
         [str(SUBMIT), "--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=31",
-         "--conf", "spark.default.parallelism=5", "--conf", "spark.sql.session.timeZone=CET", str(program)],
+         "--name", "nightly", "--conf", "spark.default.parallelism=5", "--conf", "spark.sql.session.timeZone=CET",
+         str(program)],
         capture_output=True, text=True, check=True, env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "['31', '5', 'UTC', 'true'] 31"
+    assert done.stdout.splitlines()[-1] == "['31', '5', 'UTC', 'true', 'nightly'] 31"
 
 
 def test_a_session_is_local_in_utc_and_without_a_web_page(spark: SparkSession):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import expect, write_files
 from tests.telemetry.rows import NOW_US, row
@@ -13,6 +14,7 @@ from tests.telemetry.rows import NOW_US, row
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.telemetry.metric_statistics import to_billionths
 from plimsoll.telemetry.schema import EXPECTED, INCOMING, LOADS, METRICS, OUTCOMES
+from plimsoll.telemetry.storage import parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,8 +31,10 @@ SOUND: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def test_schemas_are_those_of_telemetry(spark: SparkSession):
+def test_spark_and_arrow_see_the_same_columns():
     for schema, table in ((telemetry_source.loads_schema(), LOADS), (telemetry_source.outcomes_schema(), OUTCOMES)):
+        assert all(field.nullable for field in schema)
+        assert schema.simpleString() == from_arrow_schema(parquet.arrow_schema(table)).simpleString()
         assert schema.fieldNames() == list(table.names)
 
 

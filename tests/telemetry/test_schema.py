@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from tests.telemetry.rows import row, write_rows
 
-from plimsoll.telemetry.schema import INCOMING, LOADS, METRICS, OUTCOMES, TelemetryColumn, spark_ddl
-from plimsoll.telemetry.storage import parquet
+from plimsoll.telemetry.schema import INCOMING, LOADS, METRICS, OUTCOMES, TelemetryColumn
 
 TABLES = (LOADS, OUTCOMES)
 PAGE = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
@@ -47,21 +44,6 @@ def test_a_column_says_what_it_is(field: TelemetryColumn):
 
 def test_aggregates_are_of_columns_that_are_never_null():
     assert all(LOADS.field(name).type == "float64" and not LOADS.field(name).nullable for name in METRICS)
-
-
-def test_spark_and_arrow_see_the_same_columns():
-    names = {"INT": pa.int32(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string()}
-    for table in TABLES:
-        found = re.findall(r"`(\w+)` (INT|BIGINT|DOUBLE|STRING|ARRAY)", spark_ddl(table.fields))
-        assert [name for name, _ in found] == parquet.arrow_schema(table).names
-        for name, kind in found:
-            assert kind == "ARRAY" or parquet.arrow_schema(table).field(name).type == names[kind]
-
-
-def test_lists_of_several_fields_are_structs():
-    text = spark_ddl(LOADS.fields)
-    assert "`covers` ARRAY<STRUCT<`link`: STRING, `subscriptions`: BIGINT>>" in text
-    assert "`balanced_set` ARRAY<STRING>" in text
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

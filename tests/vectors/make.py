@@ -92,6 +92,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("unconfirmed", "publication 3 is accepted, but edge e2 has not confirmed it", msg.Unconfirmed(1, 3, ["e2"])),
     ("close", "handle 1 is no longer used", msg.Close(1)),
     ("join", "subscriber s asks for an edge other than e2", msg.Join("s", ["e2"], "")),
+    ("join-location", "s says where it is", msg.Join("s", location=(33.5, -117.75))),
     ("join-elsewhere", "s asks for an edge of head k, whose stream it was consuming", msg.Join("s", [], "", "k")),
     ("placed", "s goes to edge e1", msg.Placed("s", "e1", "tcp://127.0.0.1:7001", "")),
     ("unplaced", "there is no edge for s; it asks again after half a second", msg.Unplaced("s", "no edge", 0.5)),
@@ -196,6 +197,8 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("status-query", "a query for the status; the answer carries the number 9", msg.StatusQuery(9)),
     ("status-reply", "the answer", msg.StatusReply(9, {"name": "e1", "ready": True})),
     ("leave", "send your subscribers elsewhere, then exit", msg.Leave()),
+    ("policy", "the balancing policy of the cluster, for its head and its edges", msg.ClusterPolicy('{"type": "Bad"}')),
+    ("no-policy", "the cluster has none", msg.ClusterPolicy()),
     ("members", "the head's edges are e1 and e2; e2 takes no newcomers", msg.ClusterMembers(["e1", "e2"], ["e2"])),
     (
         "prepare",
@@ -393,6 +396,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         "profile-query-across",
         "a mediator that has asked another head for the covering set sends it itself",
         msg.ProfileQuery(13, "e1", "w1", 0, 1, [STOCK]),
+    ),
+    (
+        "profile-query-each",
+        "a query that wants to know of each subscription as well",
+        msg.ProfileQuery(15, "e1", "e2", each=True),
     ),
     ("cover-query", "a query for the covering set of e2", msg.CoverQuery(14, "e2")),
     ("cover-told", "the covering set of e2, in one part", msg.CoverReply(14, "e2", 0, 1, [STOCK])),

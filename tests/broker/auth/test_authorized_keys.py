@@ -195,6 +195,16 @@ def test_names_are_bound_to_keys():
     assert authority.refusal_reason("4", "client", "ann") == "the key of ann is no longer authorised"
 
 
+def test_a_client_may_have_connections_without_a_name_of_their_own():
+    """A library makes one up for each; whose they are says the key alone."""
+    known = {"1": KeyIdentity("client", "ann"), "2": KeyIdentity("edge", "edge-0")}
+    authority = AuthorizedKeys(Path("none"), known)
+    assert authority.refusal_reason("1", "client", "~host-7-c0ffee") == ""
+    assert authority.identity_of("1") == "ann"
+    assert "not for the name" in authority.refusal_reason("2", "edge", "~host-7-c0ffee")
+    assert "not for the name" in authority.refusal_reason("1", "client", "host~7")
+
+
 def test_the_names_of_brokers_are_not_for_clients():
     known = {
         "1": ("client", "*"),

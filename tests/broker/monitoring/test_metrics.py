@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from plimsoll.broker.monitoring.metrics import PREFIX, render_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
+from plimsoll.core.policies.model.load import OverloadThreshold, ResourceThresholds
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "broker.md"
 
@@ -55,6 +56,7 @@ def snapshot(**given: object) -> BrokerSnapshot:
         "link_holds": 13,
         "refusals": {"curve": 13, "role": 1},
         "rounds": rounds,
+        "thresholds": ResourceThresholds(input=OverloadThreshold(0.7, 0.8)),
         **given,
     }
     return BrokerSnapshot(**values)
@@ -144,7 +146,7 @@ def test_no_label_names_what_there_may_be_any_number_of():
     labels = {label for family in families(snapshot()).values() for sample in family.samples for label in sample.labels}
     assert labels == {
         "broker", "cluster", "fleet", "role", "version",  # of info, which has one series
-        "state", "reason", "le", "queue", "outcome", "mechanism", "kind", "lane", "event",
+        "state", "reason", "le", "queue", "outcome", "mechanism", "kind", "lane", "event", "resource", "bound",
     }  # fmt: skip
     series = sum(len(family.samples) for family in families(snapshot()).values())
     assert series < 120
@@ -167,3 +169,9 @@ def test_the_page_has_every_metric_and_no_other():
 def test_buckets_are_as_many_as_bounds():
     buckets = [s for s in families(snapshot())["round_duration_seconds"].samples if s.name.endswith("_bucket")]
     assert len(buckets) == len(BOUNDS_SECONDS) + 1
+
+
+def test_the_load_line_is_that_of_the_policy():
+    assert value(snapshot(), "load_threshold_ratio", resource="input", bound="lower") == 0.7
+    assert value(snapshot(), "load_threshold_ratio", resource="memory", bound="higher") == 0.95
+    assert "load_threshold_ratio" not in families(snapshot(thresholds=None)), "without a policy there is no line"

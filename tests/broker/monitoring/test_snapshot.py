@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from plimsoll.broker.main import make_broker_machine
 from plimsoll.broker.monitoring.snapshot import take_snapshot
 from plimsoll.broker.monitoring.usage_meter import RoundDurations
 from plimsoll.core.config import BrokerConfig, LinkSecurity, PeerBroker
+from plimsoll.core.policies.model.load import OverloadThreshold, ResourceThresholds
 
 HEAD = BrokerConfig(
     name="h",
@@ -77,3 +80,12 @@ def test_what_was_taken_stays_as_it_was():
         0.75,
     )
     assert (sum(taken.rounds.counts), sum(later.rounds.counts)) == (0, 1)
+
+
+def test_the_load_line_is_that_of_the_edges_policy():
+    policy = {"type": "Padres", "detection": {"overload": {"output": {"lower": "600m", "higher": "650m"}}}}
+    balanced = msgspec.structs.replace(EDGE, policy=policy)
+    taken = take_snapshot(make_broker_machine(balanced, ""), "", {}, RoundDurations(), 1.0)
+    assert taken.thresholds == ResourceThresholds(output=OverloadThreshold(0.6, 0.65))
+    for config in (EDGE, HEAD):
+        assert take_snapshot(make_broker_machine(config, ""), "", {}, RoundDurations(), 1.0).thresholds is None

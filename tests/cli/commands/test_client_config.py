@@ -22,6 +22,17 @@ def test_an_application_connects_by_it(run, shared_fleet, home):
     assert run("client-config", "app", "--cluster", "esat")[0] == 3
 
 
+def test_a_file_is_for_its_owner_alone(run, shared_fleet, home):
+    path = home / "app.json"
+    path.write_text("before")
+    path.chmod(0o644)
+    assert run("client-config", "app", "--write", str(path)) == (0, "", "")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert json.loads(path.read_text()) == json.loads(run("client-config", "app")[1])
+    code, _, err = run("client-config", "app", "--write", str(home / "missing" / "app.json"))
+    assert (code, "cannot be written" in err) == (1, True)
+
+
 def test_the_tool_goes_there_by_a_context(run, shared_fleet, home, monkeypatch):
     path = home / "app.json"
     path.write_text(run("client-config", "app")[1])
@@ -53,10 +64,17 @@ def test_a_fleet_that_does_not_run(run, home):
     assert run("client-config", "app")[0] == 3
 
 
-@pytest.mark.parametrize("name", ["quickstart", "three-clusters"])
+@pytest.mark.parametrize("name", ["quickstart", "three-clusters", "kubernetes/quickstart"])
 def test_examples_are_printed_and_valid(run, home, name):
     assert name in run("example")[1].split()
     (home / "fleet.yaml").write_text(run("example", name)[1])
     assert run("validate", "-f", str(home / "fleet.yaml"))[0] == 0
     code, _, err = run("example", name[:-1])
     assert (code, f'Did you mean "{name}"?' in err) == (3, True)
+
+
+def test_programs_and_applications_are_examples_too(run):
+    names = run("example")[1].split()
+    assert run("example", "clients/publish.py")[1] == (QUICKSTART.parent / "clients" / "publish.py").read_text()
+    assert "plimsoll/broker:dev" in run("example", "kubernetes/applications/quotes")[1], "the image of a checkout"
+    assert not [name for name in names if name.startswith(("demo", "global", "go-client"))]

@@ -154,7 +154,8 @@ def test_fields_are_explained(run):
     assert "spec.bandwidth.outputBytesPerSecond" in out
     code, out, _ = run("explain", "bc.edges")
     assert [line.split()[0] for line in out.splitlines()[1:]] == [
-        "spec.edges[]", "spec.edges[].name", "spec.edges[].profile", "spec.edges[].replicas",
+        "spec.edges[]", "spec.edges[].name", "spec.edges[].profile", "spec.edges[].replicas", "spec.edges[].location",
+        "spec.edges[].location.east", "spec.edges[].location.north",
     ]  # fmt: skip
     assert run("explain", "bc.spec.edges")[1] == out
     assert "spec.affinity " in run("explain", "hwp")[1]

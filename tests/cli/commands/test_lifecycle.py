@@ -17,7 +17,7 @@ EXAMPLES = sorted(
     {
         path if path.parent.name in ("examples", "kubernetes") else path.parent
         for path in FOLDER.rglob("*.yaml")
-        if path.parent.name != "applications"  # pods, not a fleet
+        if path.parent.name not in ("applications", "worlds")  # pods, and worlds of `plimsoll simulate`
     }
 )
 

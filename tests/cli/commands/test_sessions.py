@@ -281,3 +281,13 @@ def test_a_fleet_that_does_not_run_moves_no_subscriber(run: Run, home: Path, arg
         "plimsoll: fleet default is not running: start it with `plimsoll up -f FILE`\n",
     )
     assert run("cordon", "e-0")[0] == 0, "that is only said, and heeded when it runs"
+
+
+def test_a_cluster_is_named_if_its_policy_plans_for_all_of_it(run: Run, home: Path):
+    assert home.exists()
+    for folder in asked.fleet(asked.TEXT.replace("edges: [{name: e,", "policy: {type: Bad}, edges: [{name: e,")):
+        assert run("rebalance", "--from", "east", "--no-wait", "--name", "whole", "--dry-run")[0] == 0
+        assert asked.sessions(folder)["whole"] == {"scope": "Local", "source": {"name": "east"}}, "the rest is default"
+        code, _, err = run("rebalance", "--from", "e-0", "--no-wait")
+        assert (code, "policy Bad plans for all edges of east: name the cluster with --from" in err) == (2, True)
+        assert run("rebalance", "--from", "east", "--subscribers", "2", "--no-wait")[0] != 0

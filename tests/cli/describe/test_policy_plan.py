@@ -48,7 +48,7 @@ def test_describe_says_who_wanted_it_who_was_asked_and_what_was_promised(world: 
     rows = [line.split() for line in lines[loads + 2 : loads + 8]]
     assert [row[0] for row in rows] == [*[session.sources[0]] * 3, *[session.targets[0]] * 3]
     assert "-" not in rows[0], "it was measured"
-    assert rows[2][3:] == ["24.000", "ms", "12.000", "ms", "12.000", "ms", "0.000", "ms"]
+    assert rows[2][3:] == ["24.000", "ms", "12.000", "ms", "0.000", "ms", "12.000", "ms", "0.000", "ms"]
     assert rows[2][-1] == "ms"
 
 

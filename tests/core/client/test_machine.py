@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from plimsoll.core.config import BrokerConfig, BrokerLimits, PeerBroker
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.permissions import NO_PERMISSIONS
+from plimsoll.core.policies.placement import PlacementTarget, PlacementUnit
 
 EDGES = ("e1", "e2")
 
@@ -272,3 +274,23 @@ def test_who_may_not_subscribe_or_publish_is_told_for_good(cluster: Cluster):
     assert (subscriber.failed.code, publisher.failed.code) == ("role", "role")
     assert "may not subscribe" in subscriber.failed.text
     assert "may not publish" in publisher.failed.text
+
+
+def test_where_a_subscriber_is_goes_with_its_join(cluster: Cluster):
+    class Recording:
+        def __init__(self) -> None:
+            self.locations: list[Any] = []
+
+        def place(self, unit: PlacementUnit, ports: Sequence[PlacementTarget]) -> PlacementTarget | None:
+            self.locations.append(unit.location)
+            return ports[0]
+
+    cluster.head.placement.placer = recording = Recording()
+    cluster.subscribe("s", location=(33.5, -117.75))
+    cluster.subscribe("t")
+    assert recording.locations == [(33.5, -117.75), None]
+
+
+def test_a_location_that_is_none_is_refused(cluster: Cluster):
+    with pytest.raises(ValueError, match="two finite coordinates"):
+        cluster.client.subscriber("s", location=(float("nan"), 0.0))

@@ -12,14 +12,14 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from bench.hostile.__main__ import AttackedEdge
 from bench.hostile.inputs import Gene, drawn, texts
+from bench.hostile.steps import HandoverTargetRig, narrow
 
 CALLS_AT_MOST = 300_000
 """Of a round. To read one list of 2,000 values takes 100,000; unbounded, each of these attacks takes a million."""
 
 
-class CountedEdge(AttackedEdge):
+class CountedEdge(HandoverTargetRig):
     """Counts calls in the place of milliseconds."""
 
     def __init__(self) -> None:
@@ -70,4 +70,17 @@ def test_no_list_makes_a_round_long(name: str | int):
     rig.attack(subscriptions)
     assert max(rig.counted) < CALLS_AT_MOST
     assert rig.edge.attachments.by_subscriber["attacker"].subscriptions == {}
+    assert rig.edge.subscription_table.is_tidy
+
+
+@pytest.mark.timeout(300)
+def test_no_list_in_a_hand_over_makes_a_round_long():
+    rig = CountedEdge()
+    for step, _ in rig.steps(narrow(3_000)):
+        assert max(rig.counted) < CALLS_AT_MOST, step
+        if step == "INSTALL":
+            assert rig.edge.attachments.by_subscriber["moved"].state.value == "cutting"
+            assert max(rig.counted) < 3_000, "it reads no list"
+        rig.counted.clear()
+    assert "moved" not in rig.edge.attachments.by_subscriber
     assert rig.edge.subscription_table.is_tidy

@@ -44,7 +44,7 @@ def test_what_is_taken_is_counted_and_not_matched_before_it_is_installed():
     taken = [held.take(one, msg.SubscriptionItem(1, WIDE)), held.take(one, msg.SubscriptionItem(2, NARROW))]
     assert len(held) == 2
     assert matched(held, **{"class": "STOCK"}) == []
-    assert held.numbered(one) == taken
+    assert [(number, s) for s, number in one.subscriptions.values()] == taken
     held.install(one, taken)
     assert len(held) == 2
     assert matched(held, **{"class": "STOCK"}) == [one]
@@ -67,14 +67,16 @@ def test_what_is_uninstalled_is_covered_until_it_is_taken_out():
     held = holdings()
     one = installed(held, WIDE, NARROW)
     held.uninstall(one)
+    assert held.with_several == set()
+    assert held.tidy() == []
     assert len(held) == 0
     assert held.holders == {}
-    assert held.with_several == set()
     assert len(held.cover) == 1
     numbers = held.uncover(one)
     assert sorted(numbers) == [1, 2]
     assert not one.is_covered
-    (cover,) = held.shrink(numbers)
+    held.retire(numbers)
+    (cover,) = held.tidy()
     assert (cover.seq, cover.removes) == (2, [1])
     assert held.cover.member_count == 0
     assert held.uncover(one) == []
@@ -91,7 +93,7 @@ def test_a_list_that_is_replaced_is_matched_until_its_successor_is():
         held.take(one, msg.SubscriptionItem(1, NARROW), {1})
     assert held.confirm(one, [1]) == [1]
     assert list(one.subscriptions) == [1]
-    assert held.numbered(one) == taken
+    assert [(number, s) for s, number in one.subscriptions.values()] == taken
     assert one.arriving == {}
 
 
@@ -100,6 +102,21 @@ def test_a_text_that_grows_too_long_in_canonical_form_is_refused():
     with pytest.raises(ValueError, match="more than 65536 characters"):
         held.take(attachment("t"), msg.SubscriptionItem(1, "[a,=,'" + "\x01" * 60_000 + "']"))
     assert len(held) == 0
+
+
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_what_is_put_back_was_never_taken(is_installed: bool):
+    held, one = holdings(), attachment()
+    if is_installed:
+        held.install(one, [held.take(one, msg.SubscriptionItem(1, WIDE))])
+    taken = [held.take(one, msg.SubscriptionItem(i, NARROW)) for i in (2, 3)]
+    held.put_back(one, taken)
+    assert len(held) == len(one.subscriptions) == len(one.arriving) == is_installed
+    held.uninstall(one)
+    held.tidy()
+    assert len(held) == 0
+    again = held.take(attachment("t"), msg.SubscriptionItem(2, NARROW))
+    assert again not in taken, "a number is never used again"
 
 
 def test_some_of_a_list_may_go_whether_it_is_installed_or_not():
@@ -120,7 +137,8 @@ def test_every_step_has_a_number_and_a_shrinking_that_changes_nothing_has_none()
     two = installed(held, WIDE, name="t")
     (step,) = held.step([], [])
     assert (step.seq, step.adds, step.removes) == (3, [], [])
-    assert held.shrink(held.uncover(two)) == []
+    held.retire(held.uncover(two))
+    assert held.tidy() == []
     assert held.seq == 3
     (whole,) = held.whole()
     assert (whole.seq, [item.text for item in whole.adds]) == (1, [WIDE])

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core.head.placement import Placement
+from plimsoll.core.head.placement import Placement, placer_of, reported_location
+from plimsoll.core.policies import LeastLoadedPlacer
+from plimsoll.core.policies.bad.placers import NearestPlacer, RandomPlacer, RoundRobinPlacer
 from plimsoll.core.protocol.wire import WireError
 
 
@@ -88,3 +90,54 @@ def test_a_report_of_a_stranger_is_of_no_concern():
     seats.update_load({"broker": "zzz"})
     seats.update_load({})
     assert placed(seats, 1) == {"a": 1}
+
+
+def test_a_policy_chooses_the_placer():
+    assert isinstance(placer_of(None), LeastLoadedPlacer)
+    assert isinstance(placer_of({"type": "Padres"}), LeastLoadedPlacer)
+    assert placer_of({"type": "Bad"}) == RoundRobinPlacer()
+    assert placer_of({"type": "Bad", "bad": {"placement": "Nearest"}}) == NearestPlacer()
+    assert placer_of({"type": "Bad", "bad": {"placement": "Random", "seed": 7}}) == RandomPlacer(7)
+
+
+def test_newcomers_go_in_turn_whatever_the_loads_are():
+    seats = seats_of(a=0.9, b=0.0, c=0.0)
+    seats.placer = RoundRobinPlacer()
+    assert placed(seats, 9) == {"a": 3, "b": 3, "c": 3}
+
+
+def test_one_that_goes_where_it_prefers_takes_nobodys_turn():
+    seats = seats_of(a=0.0, b=0.0)
+    seats.placer = RoundRobinPlacer()
+    assert placed(seats, 1) == {"a": 1}
+    assert placed(seats, 3, prefer="a") == {"a": 3}
+    assert placed(seats, 1) == {"b": 1}
+
+
+def test_the_nearest_edge_is_taken_by_the_locations_in_reports():
+    seats = seats_of(a=0.0, b=0.0)
+    seats.placer = NearestPlacer()
+    seats.update_load(report("a", 0.9, location_x=0.0, location_y=0.0))
+    seats.update_load(report("b", 0.0, location_x=10.0, location_y=0.0))
+
+    def at(location: tuple[float, float] | None) -> str:
+        seat = seats.place((), "", location)
+        return seat.name if seat else ""
+
+    assert [at((1.0, 1.0)) for _ in range(3)] == ["a", "a", "a"]
+    assert at((9.0, 0.0)) == "b"
+    assert {at(None), at((float("nan"), 0.0))} == {"a", "b"}, "without a usable location they go in turn"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"location_x": 1, "location_y": -2.5}, (1.0, -2.5)),
+        ({"location_x": 1}, None),
+        ({"location_x": "1", "location_y": 2}, None),
+        ({"location_x": True, "location_y": 2}, None),
+        ({"location_x": float("inf"), "location_y": 2}, None),
+    ],
+)
+def test_a_location_in_a_report_has_two_finite_numbers(more: dict[str, Any], expected: tuple[float, float] | None):
+    assert reported_location(report("a", 0.0, **more)) == expected

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.core.metering.bucket import TokenBucket
-from plimsoll.core.metering.meter import LoadMeter
+from plimsoll.core.metering.meter import LoadMeter, SteadyService
+from plimsoll.core.metering.service_queue import ServicedItem
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.5), st.integers(1, 3000)), min_size=1, max_size=60))
@@ -86,3 +87,30 @@ def test_while_nothing_is_served_the_matching_delay_follows_the_subscriptions():
     assert meter.sample(2.0, None, 100).match_delay_seconds == pytest.approx(0.002)
     assert meter.sample(3.0, None, 0).match_delay_seconds == 0.0
     assert meter.sample(4.0, None, 200).match_delay_seconds == pytest.approx(0.004)
+
+
+def test_a_model_is_fitted_to_the_rounds_in_which_no_subscription_came():
+    meter = LoadMeter()
+    meter.count_round(0.5, 10)  # ten joined, and nothing was published
+    meter.arrivals, meter.deliveries = 4, 40
+    meter.count_round(0.25, 10)
+    meter.arrivals, meter.deliveries = 6, 62
+    meter.count_round(1.0, 11)  # another joined, which took most of the time
+    meter.arrivals, meter.deliveries = 7, 73
+    meter.count_round(0.125, 11)
+    assert meter.steady == SteadyService(5, 4 * 10 + 11, 40 + 11, 0.375)
+    assert (meter.served, meter.service_seconds) == (7, 1.875)
+    meter.sample(1.0, None)
+    assert meter.steady == SteadyService()
+    meter.arrivals, meter.deliveries = 1, 3
+    meter.count_round(0.5, 11)
+    assert meter.steady == SteadyService(1, 11, 3, 0.5)
+
+
+def test_an_emulated_publication_counts_with_the_subscriptions_that_it_was_served_with():
+    meter = LoadMeter()
+    for count in (2, 2, 5):
+        meter.count_serviced(ServicedItem(0.0, 0.1 * count, True, None, count))
+    meter.count_serviced(ServicedItem(0.0, 0.0, False, None, 5))
+    assert (meter.steady.publications, meter.steady.subscriptions) == (3, 9)
+    assert meter.steady.seconds == pytest.approx(0.9)

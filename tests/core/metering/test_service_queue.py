@@ -36,8 +36,8 @@ def test_work_queues_up_behind_what_is_being_done():
     submit(server, "b", 10, 0.5)
     assert server.finished(0.9, 0) is None
     assert server.wake_at() == 1.0
-    assert server.finished(1.0, 0) == (0.0, 1.0, True, "a")
-    assert server.finished(2.0, 0) == (0.5, 1.0, True, "b")
+    assert server.finished(1.0, 0) == (0.0, 1.0, True, "a", 0)
+    assert server.finished(2.0, 0) == (0.5, 1.0, True, "b", 0)
     assert server.wake_at() == float("inf")
 
 
@@ -47,7 +47,7 @@ def test_a_publication_costs_what_is_installed_when_its_service_begins():
     for item in "abc":
         submit(server, item, 10, 0.0)
     assert server.finished(0.0, 100) is None
-    assert server.finished(1.0, 10) == (0.0, 1.0, True, "a")
+    assert server.finished(1.0, 10) == (0.0, 1.0, True, "a", 100)
     assert server.finished(1.0, 10) is None
     assert server.wake_at() == pytest.approx(1.1)
     done = [server.finished(1.3, 10) for _ in "bc"]
@@ -61,8 +61,8 @@ def test_what_is_no_publication_costs_nothing_and_keeps_its_place():
     submit(server, "a", 10, 0.0)
     server.submit("cut", 10, 0.0, is_publication=False)
     assert server.finished(0.5, 0) is None
-    assert server.finished(1.0, 0) == (0.0, 1.0, True, "a")
-    assert server.finished(1.0, 0) == (1.0, 0.0, False, "cut")
+    assert server.finished(1.0, 0) == (0.0, 1.0, True, "a", 0)
+    assert server.finished(1.0, 0) == (1.0, 0.0, False, "cut", 0)
 
 
 def test_input_comes_in_at_its_rate():
@@ -70,8 +70,8 @@ def test_input_comes_in_at_its_rate():
     submit(server, "a", 50, 0.0)
     submit(server, "b", 50, 0.0)
     assert server.finished(0.49, 0) is None
-    assert server.finished(0.5, 0) == (0.5, 0.0, True, "a")
-    assert server.finished(1.0, 0) == (1.0, 0.0, True, "b")
+    assert server.finished(0.5, 0) == (0.5, 0.0, True, "a", 0)
+    assert server.finished(1.0, 0) == (1.0, 0.0, True, "b", 0)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50), st.integers(0, 100)), max_size=40))

@@ -63,6 +63,11 @@ class ExactFleet:
         sent = deliveries * SIZE_BYTES
         return LoadMeasures(arrivals * delay, sent / kind.bandwidth, delay, 0.0, 0.0, arrivals, deliveries, sent)
 
+    def delay(self, edge: str) -> float:
+        """What a publication takes at an edge, or would take if one came."""
+        kind = self.hardware[edge]
+        return kind.base_seconds + kind.per_subscription_seconds * len(self.served(edge))
+
     def load(self, edge: str) -> BrokerLoad:
         """The report of an edge."""
         kind, found, count = self.hardware[edge], self.measures(edge), len(self.served(edge))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from random import Random
@@ -26,7 +26,7 @@ from plimsoll.core.policies.detection import Detector, DetectorState
 from plimsoll.core.policies.model.broker_pair import BrokerPair
 from plimsoll.core.policies.model.load import METRICS, BrokerLoad, Resource
 from plimsoll.core.policies.model.parameters import BalancingParameters
-from plimsoll.core.policies.model.plan import OffloadPlan
+from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.policies.padres.policy import goal_of
 from plimsoll.core.policies.padres.report_cards import objection, report_card
@@ -46,6 +46,7 @@ class FleetRun:
     fleet: ExactFleet
     plans: list[OffloadPlan] = field(default_factory=list)
     broken: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    left: dict[str, set[str]] = field(default_factory=dict)
     worst_target: float = 0.0
     targets_above: int = 0
     futile: int = 0
@@ -59,6 +60,7 @@ class FleetRun:
 def run(fleet: ExactFleet, policy: BalancingPolicy, *, optimum: bool = True) -> FleetRun:
     """One session after another, until no edge wants one or a session could move no subscriber."""
     found, first, left = FleetRun(fleet), fleet, defaultdict[str, set[str]](set)
+    found.left = left
     seen = {fleet.state()}
     while len(found.plans) < SESSIONS_AT_MOST and (plan := _next(found, policy)) is not None:
         found.plans.append(plan)
@@ -92,12 +94,23 @@ def _next(found: FleetRun, policy: BalancingPolicy) -> OffloadPlan | None:
             finding = detector.run(loads[edge], loads.values(), memory, 0.0)[1]
             for action in policy.ranked(loads[edge], finding.actions, loads):
                 profile = fleet.profile(edge, action.target)
-                plan = policy.plan(loads[edge], loads[action.target], profile, action, others=loads.values())
+                staying = _staying(found, action, policy)
+                plan = policy.plan(loads[edge], loads[action.target], profile, action, staying, others=loads.values())
                 if plan.moves:
                     return plan
                 found.futile += 1
-                _judge_reason(found, plan, policy, loads.values())
+                _judge_reason(found, plan, policy, loads.values(), staying)
     return None
+
+
+def _staying(found: FleetRun, action: BrokerAction, policy: BalancingPolicy) -> dict[str, str]:
+    """Subscribers that have been moved away from the target stay, unless their edge is overloaded.
+
+    As sessions have it, except by the letter of the paper.
+    """
+    if action.overloaded or policy.parameters.rules == "Paper":
+        return {}
+    return {name: "was moved away from there" for name, edges in found.left.items() if action.target in edges}
 
 
 def overload(
@@ -135,19 +148,25 @@ def _judge_end(found: FleetRun, policy: BalancingPolicy) -> None:
                 break
 
 
-def _judge_reason(found: FleetRun, plan: OffloadPlan, policy: BalancingPolicy, others: Iterable[BrokerLoad]) -> None:
+def _judge_reason(
+    found: FleetRun,
+    plan: OffloadPlan,
+    policy: BalancingPolicy,
+    others: Iterable[BrokerLoad],
+    staying: Mapping[str, str],
+) -> None:
     """Whether a number of a row could have gone after all, by the rules of PADRES."""
     if not isinstance(policy, Padres):
         return
     profile, goal = found.fleet.profile(plan.source.name, plan.target.name), goal_of(plan.action)
     source, target = found.fleet.load(plan.source.name), found.fleet.load(plan.target.name)
     limits = policy.parameters
-    pair = BrokerPair(source, target, profile, limits, limits.local_trigger, {}, None, others)
+    pair = BrokerPair(source, target, profile, limits, limits.local_trigger, staying, None, others)
     is_stable = goal.metric == "output" and pair.difference("input") <= limits.balance_threshold
     for row in profile.rows:
         if (goal.metric == "input" and not row.bits) or (is_stable and not pair.is_covered(row)):
             continue
-        for number in range(1, row.count + 1):
+        for number in range(1, len(pair.movable[row.key]) + 1):
             at = pair.predict_move(row, number)
             card = report_card(pair, row, number, goal.metric)
             if not limits.thresholds.above_lower(at.target) and objection(pair, goal, card) is None:
@@ -163,10 +182,20 @@ def _rows(fleet: ExactFleet, *edges: str) -> dict[tuple[str, str], list[str]]:
     return rows
 
 
+def unrelieved(fleet: ExactFleet, edge: str, policy: BalancingPolicy) -> float:
+    """How far an edge is above where relief ends, in all."""
+    measures, limits = fleet.measures(edge), policy.parameters.thresholds
+    named: tuple[Resource, ...] = ("input", "output")
+    return sum(max(0.0, measures.of_resource(each) - limits.of(each).relieved) for each in named)
+
+
 def quality(fleet: ExactFleet, policy: BalancingPolicy) -> tuple[float, float]:
-    """Overload, and the squared differences of all metrics beyond the triggers; smaller is better."""
-    limits, over = policy.parameters, sum(overload(fleet, edge, policy) for edge in fleet.hardware)
-    loads = [fleet.measures(edge) for edge in sorted(fleet.hardware)]
+    """What is above where relief ends, and the squared differences of all metrics beyond the triggers.
+
+    The delay of an edge that takes nothing in is what a publication would take, which it cannot measure.
+    """
+    limits, over = policy.parameters, sum(unrelieved(fleet, edge, policy) for edge in fleet.hardware)
+    loads = [fleet.measures(edge)._replace(match_delay_seconds=fleet.delay(edge)) for edge in sorted(fleet.hardware)]
     apart = 0.0
     for one, other in combinations(loads, 2):
         for metric in METRICS:
@@ -177,13 +206,16 @@ def quality(fleet: ExactFleet, policy: BalancingPolicy) -> tuple[float, float]:
 
 
 def _judge_moves(found: FleetRun, first: ExactFleet, policy: BalancingPolicy) -> None:
-    """Search every placement with fewer moves for one that is as good."""
+    """Search every placement with fewer moves for one that is as good, and leaves no target above a threshold."""
     over, apart = quality(found.fleet, policy)
     allowed = found.moves / MOVES_FACTOR - TINY
     for placed in sorted(first.alternatives(_rows(first, *first.hardware)), key=len):
         if len(placed) > allowed:
             return
-        one = quality(replace(first, at={**first.at, **placed}), policy)
+        after = replace(first, at={**first.at, **placed})
+        if any(overload(after, edge, policy) > 0.0 for edge in set(placed.values())):
+            continue
+        one = quality(after, policy)
         if one[0] <= over + TINY and one[1] <= apart + TINY:
             found.broken["moves"].append(f"{found.moves} moves where {len(placed)} are enough: {placed}")
             return

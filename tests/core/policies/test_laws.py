@@ -18,20 +18,19 @@ from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
 from plimsoll.core.policies.padres import Padres
 
 FLEETS = [pytest.param(300, id="300 fleets"), pytest.param(3000, id="3,000 fleets", marks=pytest.mark.sweep)]
-KEPT = ("endless", "target", "stranded", "reason")
+KEPT = ("endless", "return", "target", "stranded", "reason")
 LETTER = Padres(BalancingParameters(rules="Paper"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fleets", FLEETS)
 def test_padres_keeps_the_laws(fleets: int):
-    """Two of them for nearly all fleets: an edge that is overloaded gives more to the first that takes it than it would
-    if it knew how the fleet ends, and some of that moves again, or back.
+    """One of them for nearly all fleets: a session knows two edges, so some of what it moves moves again to a third;
+    and output counts a tenth, so a plan with more moves may leave inputs and delays more even.
     """
     found = count(Padres(), range(fleets), "Measured")
     assert {law: found[law] for law in KEPT} == dict.fromkeys(KEPT, 0)
-    assert found["return"] <= 0.03 * fleets
-    assert found["moves"] <= 0.1 * fleets
+    assert found["moves"] <= 0.03 * fleets
 
 
 def test_only_policies_that_know_what_moves_overload_no_target():

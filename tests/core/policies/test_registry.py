@@ -16,11 +16,11 @@ from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.policies.registry import POLICIES, parameters_of_spec, policy_of_spec
 from plimsoll.core.spec.parser import parse_block
-from plimsoll.core.spec.types.policy import PolicySpec, PolicyType
+from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, PolicySpec, PolicyType
 from plimsoll.core.verify.offload_plan_checker import OffloadPlanContext, offload_plan_faults
 
 LOWER = {"input": 0.9, "output": 0.9, "cpu": 0.9, "memory": 0.9}
-TYPES = get_args(PolicyType)
+TYPES = [name for name in get_args(PolicyType) if name not in FLEET_WIDE_TYPES]
 
 
 def test_every_type_has_its_policy():

@@ -97,6 +97,15 @@ def test_before_its_end_it_counts_what_there_is():
     assert press.sample_runs(10.0)[0].rate == pytest.approx(0.1)
 
 
+def test_the_rate_is_that_of_all_that_was_counted():
+    """Three samples came by chance in one second; before, ten seconds had ten."""
+    press = PressEstimator(samples=3, timeout_seconds=30.0, now=10.0, counted=(10.0, 10.0))
+    for number in range(3):
+        press.note("p", {}, 100, 10.0 + (number + 1) / 3)
+    assert press.sample_runs(20.0)[0].rate == pytest.approx(13 / 11)
+    assert PressEstimator(counted=(10.0, 10.0)).sample_runs(20.0) == (), "without samples there is nothing to weigh"
+
+
 def test_nothing_comes_of_nothing():
     profile = PressEstimator().profile(rows("[a,=,1]"), matching("[a,=,1]"), accepting("[a,=,1]"), 30.0)
     assert profile.input_rate == 0.0

@@ -113,3 +113,37 @@ def test_any_bytes_are_a_profile_or_refused(data: bytes):
         decode_profile(data)
     except WireError as error:
         assert error.code == "malformed"
+
+
+EACH = (("[a,=,1]", 1), ("[b,=,2]", 6))
+
+
+def each_profile(texts: tuple[str, ...]) -> SubscriptionProfile:
+    traffic = SampledTraffic([SampleBlock(3, 1.0, 10.0)])
+    return SubscriptionProfile(traffic, (ProfileRow("k", 7, ("s",), 2, texts),), each=EACH)
+
+
+def test_subscriptions_travel_once_and_rows_name_them():
+    profile = each_profile(("[a,=,1]", "[b,=,2]"))
+    found = decode_profile(encode_profile(profile))
+    assert (found.rows, found.each) == (profile.rows, EACH)
+
+
+def test_a_row_of_which_a_subscription_is_missing_names_none():
+    assert decode_profile(encode_profile(each_profile(("[a,=,1]", "[c,=,3]")))).rows[0].texts == ()
+
+
+@pytest.mark.parametrize("places", [[2], [0, 0]])
+def test_places_of_subscriptions_that_cannot_be_are_refused(places: list[int]):
+    body = msg.decode(msg.profile, encode_profile(each_profile(("[a,=,1]",))))
+    rows = [msg.RowItem("k", b"\x07", 2, ["s"], places)]
+    wrong = msg.ProfileBody(body.blocks, body.accepting, body.overhead_bytes, rows, body.rest, [], body.each)
+    with pytest.raises(WireError, match="names a subscription that is not there, or one twice"):
+        decode_profile(wire.encode(wrong))
+
+
+def test_a_subscription_is_there_once():
+    body = msg.decode(msg.profile, encode_profile(each_profile(("[a,=,1]",))))
+    twice = msg.ProfileBody(body.blocks, body.accepting, 0.0, body.rows, body.rest, [], [*body.each, body.each[0]])
+    with pytest.raises(WireError, match="one subscription twice"):
+        decode_profile(wire.encode(twice))

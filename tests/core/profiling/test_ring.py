@@ -113,6 +113,21 @@ def test_a_rate_is_counted_since_it_changed(after: float, seconds: float):
     assert ring.sample_runs(1000.0 + seconds)[0].rate == pytest.approx(after, rel=0.3, abs=0.05)
 
 
+@pytest.mark.parametrize("seconds", [0.6, 1.4, 2.0, 30.0])
+def test_a_publisher_that_has_just_begun_is_counted_since_its_first_publication(seconds: float):
+    """A fleet that is five seconds old, whose publisher sends 60/s since then; of a window of 150 s, marks are rare."""
+    ring = RingEstimator(64, 150.0, 0.0)
+    for number in range(round(60 * seconds)):
+        ring.note("p", {"from": "p"}, 100, 5.0 + number / 60.0)
+    assert by_publisher(ring, 5.0 + seconds)["p"].rate == pytest.approx(60.0)
+
+
+def test_one_publication_is_no_rate_since_then():
+    ring = RingEstimator(64, 150.0, 0.0)
+    ring.note("p", {"from": "p"}, 100, 100.0)
+    assert by_publisher(ring, 103.0)["p"].rate == pytest.approx(1.0 / 103.0)
+
+
 def test_what_was_held_up_and_comes_at_once_is_soon_no_rate():
     """Nothing for 20 s, then all of it: not at once taken for a rate, then for one over 6 s, after a minute no more."""
     ring = RingEstimator(width=64, window_seconds=WINDOW)

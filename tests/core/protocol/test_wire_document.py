@@ -77,13 +77,14 @@ TYPES = {
     "MoveToItem": "move_to_item",
     "AuditReplyItem": "audit_reply_item",
     "TakerItem": "taker",
+    "EachItem": "each",
     "LoadReport": "map",
     "ActionItem": "action",
     "BlockItem": "block",
     "RowItem": "row",
     "Bits": "bytes",
-    "Resource": '"input" or "output" or "cpu" or "memory"',
-    "Metric": '"input" or "output" or "match"',
+    "Resource": "name",
+    "Metric": "name",
     "BrokerState": '"OK" or "BUSY" or "N/A" or "STABILIZING"',
 }
 RECORDS_IN_RECORDS = {(msg.Route, "item")}
@@ -100,7 +101,8 @@ def words(annotation: str) -> str:
         return "[record ...]" if inner[1] == "Raw" else f"[{words(inner[1])} ...]"
     if (inner := re.fullmatch(r"tuple\[(.*)\]", annotation)) is not None:
         return "[" + ", ".join(words(part) for part in inner[1].split(", ")) + "]"
-    return " or ".join(TYPES.get(part, part) for part in annotation.split(" | "))
+    parts = annotation.split(" | ")
+    return " or ".join(words(part) if part.startswith("tuple[") else TYPES.get(part, part) for part in parts)
 
 
 def fields(struct: Any, skip: int = 0) -> str:

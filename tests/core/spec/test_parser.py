@@ -322,6 +322,26 @@ def test_sessions(spec, found):
     assert found in problem.found
 
 
+def test_a_session_may_name_a_cluster_whose_policy_plans_for_all_of_it():
+    objects = put(fleet(), "east.spec.policy", {"type": "Bad"})
+    objects["session"] = make("LoadBalancingSession", "s", scope="Local", source={"name": "east"})
+    assert "s" in parse(documents(objects)).sessions
+    for spec, found in (
+        ({"source": {"name": "west"}}, 'no EdgeBroker "west"'),
+        ({"source": {"name": "east"}, "select": {"count": 1}}, 'no EdgeBroker "east"'),
+    ):
+        objects["session"] = make("LoadBalancingSession", "s", scope="Local", **spec)
+        assert any(found in problem.found for problem in problems(objects))
+
+
+def test_locations_are_coordinates():
+    objects = put(fleet(), "east.spec.edges[0].location", {"east": "33.5", "north": "-117800m"})
+    [edge] = [place for place in declared_brokers(parse(documents(objects))) if place.name == "e"]
+    assert edge.location is not None
+    assert (float(edge.location.east.value), float(edge.location.north.value)) == (33.5, -117.8)
+    assert problems(put(fleet(), "east.spec.edges[0].location", {"east": "far", "north": 1}))
+
+
 def test_a_valid_session():
     objects = fleet()
     objects["session"] = make(

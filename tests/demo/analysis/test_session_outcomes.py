@@ -1,5 +1,6 @@
 """Sessions of the store as rows of a report: predictions, measurements, and accuracies."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,4 +83,15 @@ def test_accuracy_is_the_mean_over_edges_of_sessions():
     assert found["input_utilization"] == pytest.approx((0.75 + 1.0) / 2)
     assert found["output_utilization"] == pytest.approx(1.0)
     assert found["match_delay_seconds"] == pytest.approx((0.8 + 1.0) / 2)
-    assert session_outcomes.prediction_accuracy([])["input_utilization"] is None
+    assert found["median"]["input_utilization"] == pytest.approx((0.75 + 1.0) / 2)
+    nothing = session_outcomes.prediction_accuracy([])
+    assert (nothing["input_utilization"], nothing["median"]["input_utilization"]) == (None, None)
+
+
+def test_one_session_that_was_wrong_does_not_move_the_median():
+    rows = session_outcomes.reported_sessions([stored("a"), stored("b"), stored("c")], began_at=100.0)
+    wrong = replace(rows[0], predicted={edge: dict.fromkeys(loads, 9.0) for edge, loads in rows[0].predicted.items()})
+    found = session_outcomes.prediction_accuracy([wrong, *rows[1:]])
+    right = session_outcomes.prediction_accuracy(rows)
+    assert found["median"] == right["median"]
+    assert found["input_utilization"] < right["input_utilization"]

@@ -40,6 +40,15 @@ def test_an_epoch_is_over_when_a_higher_one_is_known():
         epochs.check_epoch(item, 2)
 
 
+def test_what_a_policy_remembers_is_written_unless_a_later_mediator_has():
+    item = {"kind": "BrokerCluster", "metadata": {"name": "east"}, "status": {"subscribers": 4}}
+    first = epochs.with_memory(item, {"policy": "Bad", "memory": {"looks": 1}}, 3)
+    assert first == {"subscribers": 4, "policyMemory": {"policy": "Bad", "memory": {"looks": 1}, "mediatorEpoch": 3}}
+    later = {**item, "status": first}
+    assert epochs.with_memory(later, {"policy": "Bad", "memory": {}}, 2) == first
+    assert epochs.with_memory(later, {"policy": "Bad", "memory": {}}, 4)["policyMemory"]["memory"] == {}
+
+
 @pytest.mark.cluster
 def test_concurrent_raises_get_distinct_epochs_even_if_answers_are_lost():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:

@@ -6,8 +6,11 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from tests.operator.faults import cancelled
 
+from plimsoll.core.session import SaveMemory
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator.control_plane import LoadReportReceived, MalformedReply, StatusReceived
+from plimsoll.mediator.fleet_view import policy_memories
+from plimsoll.operator.api import ApiNotFoundError
 from plimsoll.operator.mediator.event_queue import EVENT_QUEUE_LIMIT
 from plimsoll.operator.mediator.runner import FleetMediator
 from plimsoll.operator.session_metrics import SessionMetrics
@@ -117,5 +120,34 @@ def test_how_a_session_ended_stays_whatever_is_written_into_it():
         api: Any = Stored(over)
         await FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())._upsert_session(over)
         assert api.item is over
+
+    asyncio.run(story())
+
+
+def test_what_a_policy_remembers_goes_into_the_status_of_its_cluster():
+    class Clusters:
+        def __init__(self) -> None:
+            self.east: dict[str, Any] = {
+                "kind": "BrokerCluster",
+                "metadata": {"name": "east"},
+                "status": {"replicas": 2},
+            }
+
+        async def set_status(self, kind: str, namespace: str, name: str, change: Any, *, retry: bool) -> dict[str, Any]:
+            if (kind, namespace, name, retry) != ("BrokerCluster", "ns", "east", True):
+                raise ApiNotFoundError(f"{kind} {name}")
+            self.east = {**self.east, "status": change(self.east)}
+            return self.east
+
+    async def story() -> None:
+        api: Any = Clusters()
+        mediating = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())
+        mediating.epoch = 3
+        await mediating._perform(SaveMemory("east", "Bad", {"looks": 1}))
+        assert api.east["status"] == {
+            "replicas": 2, "policyMemory": {"policy": "Bad", "memory": {"looks": 1}, "mediatorEpoch": 3},
+        }  # fmt: skip
+        assert policy_memories([api.east])["east"]["memory"] == {"looks": 1}, "the next life finds it in its view"
+        await mediating._perform(SaveMemory("gone", "Bad", {}))
 
     asyncio.run(story())

@@ -1,5 +1,6 @@
 """The pod of a broker: its rights, its configuration, and the changes that replace it."""
 
+import json
 from typing import Any
 
 from tests.operator.world import FLEET, World
@@ -8,6 +9,7 @@ from plimsoll.core import config as configuration
 from plimsoll.operator import names
 from plimsoll.operator.objects import pods
 from plimsoll.operator.objects.pods import GRACE_SECONDS, LEAVE_SECONDS
+from plimsoll.operator.reconcile.addresses import cluster_edges
 
 
 def template(name: str = "edge-0", text: str = FLEET) -> dict[str, Any]:
@@ -81,6 +83,16 @@ def test_changed_edges_do_not_restart_a_head():
     assert world.desired().brokers["east-head"].restart_hash == before
     world.spec("BrokerCluster", "east", head={"profile": "large"})
     assert world.desired().brokers["east-head"].restart_hash != before
+
+
+def test_a_changed_policy_restarts_no_broker_and_is_sent_to_the_head():
+    world = World()
+    world.settle()
+    before = {name: broker.restart_hash for name, broker in world.desired().brokers.items()}
+    world.spec("BrokerCluster", "east", policy={"type": "Bad", "bad": {"placement": "Random"}})
+    desired = world.desired()
+    assert {name: broker.restart_hash for name, broker in desired.brokers.items()} == before
+    assert json.loads(cluster_edges(desired, world.observed(), ())["east-head"].policy or "")["type"] == "Bad"
 
 
 def test_a_restart_names_the_settings_that_have_changed():

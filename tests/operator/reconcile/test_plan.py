@@ -158,12 +158,16 @@ def test_an_edge_made_by_hand_is_evacuated_too(world: World):
 
 def test_objects_that_an_edge_owned_by_an_earlier_version_are_taken_over(world: World):
     edge = world.objects["EdgeBroker", "edge-0"]
-    for key in (("StatefulSet", "edge-0"), ("Service", "edge-0")):
+    owned = (("StatefulSet", "edge-0"), ("Service", "edge-0"), ("Secret", "edge-0-keys"))
+    for key in owned:
         world.objects[key]["metadata"]["ownerReferences"] = [owner(edge)]
-        world.objects[key]["metadata"]["annotations"].pop(names.DESIRED_HASH)
-    assert [type(step) for step in world.look()] == [Apply, Apply]
+        world.objects[key]["metadata"].get("annotations", {}).pop(names.DESIRED_HASH, None)
+    steps = world.look()
+    assert {subject_of(step) for step in steps} == set(owned)
+    assert {type(step) for step in steps} == {Patch}, "an API server refuses a second controller beside the first"
     world.settle()
-    assert world.objects["StatefulSet", "edge-0"]["metadata"]["ownerReferences"][0]["kind"] == "BrokerCluster"
+    for key in owned:
+        assert [each["kind"] for each in world.objects[key]["metadata"]["ownerReferences"]] == ["BrokerCluster"]
 
 
 def test_objects_of_other_owners_are_left_alone(world: World):

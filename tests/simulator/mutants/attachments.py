@@ -12,11 +12,11 @@ from plimsoll.core.client.machine import Client
 from plimsoll.core.edge.attachments import AttachmentTable
 from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.edge.handover.source import HandoverSource
+from plimsoll.core.edge.handover.standby_list import StandbyList
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.queues import DeliveryQueues
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.cut_decision import CutDecision
-from plimsoll.core.head.handover.dispatch import HandoverDispatch
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 
 LEAVES_AT_CUT = Change(HandoverSource.on_cut, "attachment.keeps_place and cut.across", "False")
@@ -121,26 +121,30 @@ MUTANTS = [
         alone="ABORT ends it as well, and a closed attachment ends with its lease",
     ),
     Mutant(
-        "standby-is-covered",
-        "A STANDBY attachment is not in the cover: the edge receives nothing for a member that is not cut.",
+        "matched-on-standby",
+        "What an attachment matches before INSTALLED goes nowhere: its source delivers it.",
         (
             Change(
-                HandoverTarget.on_attach,
-                "self.reports.attached(attach.session, attachment.subscriber)",
-                "self.reports.attached(attach.session, attachment.subscriber)\n"
-                "        attachment.is_covered = True\n"
-                "        table = self.attachments.subscription_table\n"
-                "        for cover in table.step(table.numbered(attachment), []):\n"
-                "            self.host.up(cover)",
-            ),
-            Change(
-                AttachmentTable._install,
-                "for numbered in taken.values() for pair in numbered]",
-                "for a, numbered in taken.items() for pair in numbered if a.state is not AttachmentState.CUTTING]",
+                DeliveryQueues.route,
+                "attachment.out = self.silent if attachment.state in SILENT else self.void",
+                "attachment.out = attachment.queue if attachment.state in SILENT else self.void",
             ),
         ),
-        ("calm-drain", "sessions-local", "churn"),
-        harmless="the edge receives publications that it does not need yet",
+        ("calm-drain", "sessions-local", "far"),
+        partners=(FORGETFUL,),
+        alone="the client drops repeated deliveries by its watermarks",
+    ),
+    Mutant(
+        "standby-is-not-withdrawn",
+        "However an attachment on standby ends, nothing of its list stays in the cover.",
+        (Change(AttachmentTable.close, "self.drop([attachment])", "del self.by_subscriber[attachment.subscriber]"),),
+        ("churn", "vanish", "sessions-local"),
+    ),
+    Mutant(
+        "list-is-cut-before-it-is-whole",
+        "INSTALL takes only attachments whose whole list has been taken.",
+        (Change(HandoverTarget.on_install, " and by_subscriber[x].is_held", ""),),
+        ("sessions-local", "churn"),
     ),
     Mutant(
         "cut-request-only-for-changes",
@@ -165,8 +169,7 @@ MUTANTS = [
                 "return self.subscription_table.step(",
                 "late = [a for a in self.by_subscriber.values()\n"
                 "            if a.state is AttachmentState.CUTTING and a not in taken]\n"
-                "    held = self.subscription_table\n"
-                "    removes = [*removes, *(n for a in late for n, _ in held.numbered(a) if a.is_covered)]\n"
+                "    removes = [*removes, *(n for a in late for _, n in a.subscriptions.values() if a.is_covered)]\n"
                 "    for a in late:\n"
                 "        a.is_covered = False\n"
                 "    return self.subscription_table.step(",
@@ -187,29 +190,21 @@ MUTANTS = [
         ("calm-drain", "sessions-local"),
     ),
     Mutant(
-        "cover-is-not-applied",
-        "The step that sends INSTALLED applies the cover.",
-        (
-            Change(
-                HandoverDispatch.on_cut_request,
-                "host.covers.apply(outbox, request.cover)",
-                "pass",
-            ),
-        ),
+        "standby-is-not-announced",
+        "What a subscriber needs is in the cover before INSTALLED.",
+        (Change(StandbyList._announce, "self.host.up(cover)", "del cover"),),
         ("calm-drain", "sessions-local"),
     ),
     Mutant(
-        "installed-before-cover",
-        "INSTALLED names the position from which the cover holds, so it is sent in the step that applies the cover.",
+        "standby-is-announced-late",
+        "INSTALLED names the position from which the cover holds, so all of a list is announced ahead of CUT_REQUEST.",
         (
+            Change(StandbyList._announce, "self.host.up(cover)", "self.__dict__.setdefault('late', []).append(cover)"),
             Change(
-                HandoverDispatch.on_cut_request,
-                "host.covers.apply(outbox, request.cover)",
-                "late = self.__dict__.setdefault('late', [])\n"
-                "    late.append((outbox, request.cover))\n"
-                "    for at, cover in late[:-1]:\n"
-                "        host.covers.apply(at, cover) if at.key in host.outboxes.by_key else None\n"
-                "    del late[:-1]",
+                HandoverTarget.expire,
+                "for x, slot in self.slots.pop_expired(self.host.now):",
+                "for cover in self.standby_list.__dict__.pop('late', []):\n        self.host.up(cover)\n"
+                "    for x, slot in self.slots.pop_expired(self.host.now):",
             ),
         ),
         ("calm-drain", "sessions-local"),
@@ -374,7 +369,7 @@ MUTANTS = [
             ),
             Change(
                 HandoverTarget.on_install,
-                "missing = [x for x in install.members if not self._is_arriving(x, session, *ARRIVING)]",
+                "missing = [x for x in install.members if x not in held]",
                 "missing = []",
             ),
         ),

@@ -92,11 +92,11 @@ MUTANTS = [
     ),
     Mutant(
         "standby-list-is-not-updated",
-        "The target accepts changes of a list that it does not match yet.",
+        "The target accepts changes of a list on standby.",
         (
             Change(
                 HandoverTarget.on_subs,
-                "yield from self._take_all(attachment, subs.adds, set(subs.removes))",
+                "yield from self.standby_list.change(attachment, subs.adds, subs.removes, subs.version)",
                 "yield 1",
             ),
         ),

@@ -13,6 +13,7 @@ from typing import Any, Final
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
 from tests.core.edge.handover import test_source as source
+from tests.core.edge.handover import test_standby_list as standby_list
 from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
@@ -27,6 +28,8 @@ Test = tuple[Callable[..., None], tuple[Any, ...]]
 
 SCRIPTED: Final = MappingProxyType(
     {
+        "list-is-cut-before-it-is-whole": (standby_list.test_install_does_not_take_a_list_that_is_not_whole, ()),
+        "cut-request-early": (between.test_the_cut_does_not_pass_a_list_that_waits, ()),
         "marker-without-compare": (cut_decision.test_the_marker_cuts_the_named_members_that_the_source_still_owns, ()),
         "remote-members-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
         "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),

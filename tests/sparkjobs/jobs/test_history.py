@@ -38,6 +38,14 @@ def series(days: int, noise: float = 0.0) -> list[tuple[str, str, int, float]]:
     ]
 
 
+def test_the_hour_of_a_time_is_exact_to_the_microsecond(spark: SparkSession):
+    hour = history.HOUR_US
+    times = [at for number in (0, 1, 490_000, 2_500_000) for at in (number * hour, (number + 1) * hour - 1)]
+    frame = spark.createDataFrame([(at,) for at in times], "at BIGINT")
+    found = frame.select("at", history.hour_of("at").alias("hour")).collect()
+    assert {each["at"]: each["hour"] for each in found} == {at: at // hour for at in times}
+
+
 def test_a_daily_rhythm_with_a_trend_is_forecast_better_than_naively(spark: SparkSession):
     frame = spark.createDataFrame(series(8, noise=0.01), SERIES)
     (error,) = history.forecast_errors(frame).collect()

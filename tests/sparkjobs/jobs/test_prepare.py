@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
+from plimsoll.sparkjobs import lean_home
 from plimsoll.sparkjobs.class_archive import ARCHIVE_VARIABLE
 from plimsoll.sparkjobs.job_errors import JobInputError
 from plimsoll.sparkjobs.jobs import prepare
@@ -23,12 +24,27 @@ def test_without_a_place_it_says_so(monkeypatch: pytest.MonkeyPatch):
         prepare.main([])
 
 
+def test_an_archive_of_another_class_path_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a.jsa"
+    made: list[Path] = []
+    path.touch()
+    monkeypatch.setenv(ARCHIVE_VARIABLE, str(path))
+    monkeypatch.delenv(lean_home.HOME_VARIABLE, raising=False)
+    monkeypatch.setattr(prepare, "make_archive", made.append)
+    assert prepare.main([]) == 0
+    assert made == [path]
+    assert prepare.main([]) == 0
+    assert made == [path], "both are there"
+
+
 def test_an_archive_that_is_there_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     path = tmp_path / "a.jsa"
     path.write_bytes(bytes(3_000_000))
     monkeypatch.setenv(ARCHIVE_VARIABLE, str(path))
+    monkeypatch.delenv(lean_home.HOME_VARIABLE, raising=False)
+    assert prepare.prepare_home(tmp_path / "a.home")
     assert prepare.main([]) == 0
     assert capsys.readouterr().out == f"{path}: 3 MB\n"
 
@@ -38,8 +54,9 @@ def test_an_archive_that_is_there_is_kept(
 def test_an_archive_is_made_and_a_job_runs_from_it(tmp_path: Path):
     path = tmp_path / "deep" / "a.jsa"
     environment = {**os.environ, ARCHIVE_VARIABLE: str(path)}
+    environment.pop(lean_home.HOME_VARIABLE, None)
     subprocess.run(COMMAND, env=environment, check=True)
-    assert [each.name for each in path.parent.iterdir()] == ["a.jsa"]
+    assert sorted(each.name for each in path.parent.iterdir()) == ["a.home", "a.jsa"]
     assert path.stat().st_size > 50_000_000
     program = (
         "from plimsoll.sparkjobs.spark_session import make_spark_session\n"

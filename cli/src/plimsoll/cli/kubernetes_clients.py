@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +29,25 @@ def client_settings(choice: KubernetesChoice, client: str | None, cluster: str |
     """Addresses and keys of a client of the fleet; `client` None: the only one."""
     place = KubernetesBackend.from_kubeconfig(choice.namespace, choice.context)
     heads, keys = read_client(place, client, cluster)
+    _check_reach(heads)
     return ConnectionSettings(tuple(heads.values()), "plain" if keys is None else Curve(secret=keys[1]))
+
+
+def _check_reach(heads: Mapping[str, Address]) -> None:
+    """Refuse at once what would end in a time-out: names that only pods of that Kubernetes cluster can look up."""
+    hosts = {cluster: head.endpoint.removeprefix("tcp://").rpartition(":")[0] for cluster, head in heads.items()}
+    if any(_is_known(host) for host in hosts.values()):
+        return
+    cluster, host = next(iter(hosts.items()))
+    remedy = f"name an address that this machine reaches in `listeners` of BrokerCluster/{cluster}"
+    raise CommandError(FAILED, f"{host} is not known here, only in pods: {remedy}, or run the command in a pod")
+
+
+def _is_known(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host.strip("[]"), None))
+    except OSError:
+        return False
 
 
 def kubernetes_connection_file(choice: KubernetesChoice, client: str, cluster: str | None) -> str:

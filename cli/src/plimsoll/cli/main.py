@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from plimsoll.cli.contexts import KUBERNETES_VARIABLE
-from plimsoll.cli.exit_codes import INTERRUPTED, OK
+from plimsoll.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
 
 COMPLETION_VARIABLE = "_ARGCOMPLETE"
 """Set by a shell that asks for completions."""
@@ -28,13 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _ended_by_interrupt():
             from plimsoll.cli.parser import parser
 
-            if given[:1] == ["demo"]:
-                given = ["demo", "--", *given[1:]]  # all of its arguments are its own, --help included
+            if given[:1] in (["demo"], ["experiment"]):
+                given = [given[0], "--", *given[1:]]  # all of its arguments are its own, --help included
             made = parser()
             if COMPLETION_VARIABLE in os.environ:
                 from plimsoll.cli.completion import complete
 
                 complete(made)
+            if not given:
+                made.print_help(sys.stderr)
+                return BAD_INPUT
             options = made.parse_args(given)
             command = options.load()
         return _run(command, options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from plimsoll.cli.argument_parser import GLOBAL_OPTIONS, ArgumentParser, lazy_command
@@ -25,6 +26,10 @@ from plimsoll.cli.exit_codes import EXIT_CODE_HELP
 KIND_HELP = "BrokerFleet (bf), BrokerCluster (bc), EdgeBroker (eb), HardwareProfile (hwp), LoadBalancingSession (lbs)"
 """The kinds of `plimsoll.core.spec`; written out because loading those would double the time of a start."""
 SHELLS = ("bash", "zsh", "fish")
+
+
+SIMULATED_POLICIES = ("own", "none", "padres", "greedy", "least-loaded", "random")
+"""Of `plimsoll simulate`: own is the policy of the files, none balances nothing."""
 
 
 def parser() -> ArgumentParser:
@@ -54,8 +59,11 @@ def parser() -> ArgumentParser:
     _add_bench_command(add)
     _add_context_commands(add)
     _add_conformance_command(add)
+    _add_simulate_command(add)
     made = add("demo", "demo.demo", "Run the demonstration (`plimsoll demo --help`).")
     made.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="those of the demonstration")
+    made = add("experiment", "experiment.experiment", "Run a paper's experiment (`plimsoll experiment --help`).")
+    made.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="those of the experiment")
     made = add("completion", "completion.completion", "Print a script by which a shell completes the commands.")
     made.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS), help="`plimsoll completion bash`, for example")
     add("version", "version.version", "Print the version of this program and of the resources it supports.")
@@ -80,7 +88,11 @@ AddCommand = Callable[[str, str, str], ArgumentParser]
 
 
 def _add_lifecycle_commands(add: AddCommand) -> None:
-    made = add("example", "example.example", "Print the resources of an example fleet, to be started by `up`.")
+    made = add(
+        "example",
+        "example.example",
+        "Print an example: a fleet for `up` or for Kubernetes, or a program.",
+    )
     made.add_argument("name", metavar="EXAMPLE", nargs="?", help="default: list the examples")
     made = add("up", "lifecycle.up", "Run a fleet from its resources until Ctrl-C, which shuts it down cleanly.")
     _add_file_options(made)
@@ -122,7 +134,13 @@ def _add_inspect_commands(add: AddCommand) -> None:
 
 def _add_session_commands(add: AddCommand) -> None:
     made = add("rebalance", "sessions.rebalance", "Move live subscribers from one edge to another.")
-    made.add_argument("--from", dest="source", metavar="EDGE", required=True, help="source edge")
+    made.add_argument(
+        "--from",
+        dest="source",
+        metavar="EDGE",
+        required=True,
+        help="source edge; or a cluster, if its policy plans for all of its edges at once",
+    )
     made.add_argument("--to", dest="target", metavar="EDGE", help="target edge; default: the edge with the least load")
     much = made.add_mutually_exclusive_group()
     much.add_argument(
@@ -255,6 +273,20 @@ def _add_bench_command(add: AddCommand) -> None:
     _add_head_options(made)
 
 
+def _add_simulate_command(add: AddCommand) -> None:
+    made = add("simulate", "simulate.simulate", "Run a fleet and its traffic in virtual time, under several policies.")
+    made.add_argument(
+        "-f", "--file", action="append", required=True, metavar="FILE", help="a World and its fleet; files or folders"
+    )
+    made.add_argument(
+        "--policy", action="append", choices=SIMULATED_POLICIES, metavar="NAME",
+        help=f"one of {', '.join(SIMULATED_POLICIES)}; give it several times to compare (default: own, the files')",
+    )  # fmt: skip
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    made.add_argument("--page", type=Path, metavar="FILE", help="write the comparison as an HTML page")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON")
+
+
 def _add_context_commands(add: AddCommand) -> None:
     made = add("context", "context.list_contexts", "Name fleets, and choose the one that commands go to.")
     actions = made.add_subparsers(metavar="ACTION", required=True)
@@ -280,6 +312,9 @@ def _add_context_commands(add: AddCommand) -> None:
     )
     made.add_argument("name", metavar="NAME", help="of the application; on Kubernetes a client that the fleet names")
     made.add_argument("--cluster", metavar="NAME", help="with the head of this cluster alone; default: all heads")
+    made.add_argument(
+        "--write", type=Path, metavar="FILE", help="write it to this file, which you alone may read, instead"
+    )
 
 
 def _add_context_fields(made: argparse.ArgumentParser) -> None:

@@ -41,6 +41,7 @@ class Subscriber:
     `at`: a connection to share, or where the heads are, for a connection of its own.
     `policy`: what happens at the edge when the application does not keep up.
     `token`, `watermarks`: of an earlier life, to go on behind the items that it has handled.
+    `location`: where it is, as coordinates, for a fleet that places subscribers by distance.
     `on_batch`: called on the I/O thread with the items of a round, instead of iterating; it must not block.
     `on_state`: called there when it is attached, detached, lapsed or failed, and for each acknowledgement.
     """
@@ -55,6 +56,7 @@ class Subscriber:
         token: Token | None = None,
         watermarks: Iterable[Token] = (),
         prefer: str = "",
+        location: tuple[float, float] | None = None,
         on_batch: OnBatch | None = None,
         on_state: OnState | None = None,
     ) -> None:
@@ -71,7 +73,7 @@ class Subscriber:
             machine = self._connection.machine
             self._inner = machine.subscriber(
                 name or self._connection.engine.own_name("s"),
-                policy=policy, token=token, watermarks=watermarks, prefer=prefer,
+                policy=policy, token=token, watermarks=watermarks, prefer=prefer, location=location,
                 holds=on_batch is None,
             )  # fmt: skip
             self._connection.own(self._inner, self)

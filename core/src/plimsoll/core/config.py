@@ -126,6 +126,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     time_factor: float = 1.0
     policy: dict[str, Any] | None = None
     """The balancing policy of its cluster, as in the custom resources; None: nothing is balanced."""
+    location: tuple[float, float] | None = None
+    """Where an edge is, as coordinates on a plane, for placement by distance; None: not known."""
 
     @property
     def may_compile(self) -> bool:

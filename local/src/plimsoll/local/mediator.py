@@ -8,6 +8,7 @@ engine and its effects wait at the step that is to be stored.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -31,12 +32,14 @@ from plimsoll.core.session import (
     FleetObserved,
     HeadMessage,
     MediatorEngine,
+    SaveMemory,
     SaveSession,
     SendMessage,
     SessionDeleted,
     SessionUpserted,
     Tick,
 )
+from plimsoll.core.session.context.cluster_memories import stored_memory
 from plimsoll.core.spec import InvalidResourcesError
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.core.spec.parser import parse_each
@@ -269,6 +272,8 @@ class LocalMediatorRunner:
                 self._store.record(session_objects.SESSION_KIND, name, type_, reason, message, rfc3339_now())
             case CreateSession():
                 self._create(effect)
+            case SaveMemory(cluster, policy, memory):
+                self._remember(cluster, stored_memory(policy, memory))
             case DeleteSession(uid, name):
                 self._delete_with_children(uid, name)
             case Deposed(epoch):
@@ -276,6 +281,15 @@ class LocalMediatorRunner:
                 raise mediator_epoch.LocalMediatorDeposedError(
                     f"mediator epoch {self.epoch} is over: a head obeys {epoch}"
                 )
+
+    def _remember(self, cluster: str, value: dict[str, Any]) -> None:
+        def change(item: dict[str, Any]) -> dict[str, Any]:
+            return {**item.get("status", {}), "policyMemory": value}
+
+        with self._store.transaction():
+            mediator_epoch.check_epoch(self._store, self._fleet, self.epoch)
+            with contextlib.suppress(ObjectMissingError):  # the cluster is gone, and there is nothing to remember
+                self._store.set_status("BrokerCluster", cluster, change)
 
     def _create(self, effect: CreateSession) -> None:
         try:

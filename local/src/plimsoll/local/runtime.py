@@ -224,7 +224,8 @@ def _is_ready(folder: FleetFolder, pid: int) -> bool:
             status = store.get("BrokerFleet", folder.fleet).get("status", {})
         except ObjectMissingError:  # the supervisor has not stored the fleet yet
             return False
-    ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
+    told: Object = next((item for item in status.get("conditions", []) if item["type"] == "Ready"), {})
+    ready = told.get("status") == "True" or told.get("reason") == "NoBrokers"  # a fleet may get its clusters later
     return ready and status.get("supervisor", {}).get("pid") == pid
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from plimsoll.core.policies.detection import DetectionResult, Detector, DetectorState
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.registry import parameters_of_spec
+from plimsoll.core.policies.rebalancer import FleetLook
+from plimsoll.core.policies.registry import parameters_of_spec, rebalancer_of_spec
 from plimsoll.core.session.status import rfc3339
 from plimsoll.core.spec import Resources, maintenance
 from plimsoll.core.spec.broker_config import policy_of
@@ -65,12 +66,13 @@ def balanced_condition(
         return Condition("Balanced", "Unknown", "NoPolicy", "no policy says how this cluster is balanced")
     if len(edges) < 2:
         return Condition("Balanced", "True", "OneEdge", "there is no other edge to move subscribers to")
-    loads = {edge.name: load for edge in edges if (load := _broker_load(edge)) is not None}
+    factor = resources.fleet.spec.time_scale_percent / 100
+    fresh_seconds = parameters_of_spec(policy, factor).fresh_seconds
+    loads = {edge.name: load for edge in edges if (load := _broker_load(edge, fresh_seconds)) is not None}
     if len(loads) < len(edges):
         silent = next(edge.name for edge in edges if edge.name not in loads)
-        return Condition("Balanced", "Unknown", "NoReports", f"no load report from {silent}")
-    factor = resources.fleet.spec.time_scale_percent / 100
-    return _verdict_condition(resources, cluster, _findings(policy, factor, loads), mine, now)
+        return Condition("Balanced", "Unknown", "NoReports", f"no load report from {silent} for {fresh_seconds:g} s")
+    return _verdict_condition(resources, cluster, _wanting(policy, factor, cluster, loads), mine, now)
 
 
 def _sessions_of(
@@ -80,8 +82,9 @@ def _sessions_of(
     return sorted((each for each in sessions if each.parties & names), key=lambda each: (each.ended_at, each.name))
 
 
-def _broker_load(edge: ObservedBroker) -> BrokerLoad | None:
-    if not edge.report:
+def _broker_load(edge: ObservedBroker, fresh_seconds: float) -> BrokerLoad | None:
+    """The load of an edge; None if its last report is too old for a decision, as for the policy."""
+    if not edge.report or edge.report_age is None or edge.report_age > fresh_seconds:
         return None
     try:
         load = BrokerLoad.from_report({"broker": edge.name, **edge.report})
@@ -95,14 +98,25 @@ def _findings(policy: PolicySpec, factor: float, loads: Mapping[str, BrokerLoad]
     return {name: detector.run(own, loads.values(), DetectorState(), 0.0)[1] for name, own in loads.items()}
 
 
+def _wanting(
+    policy: PolicySpec, factor: float, cluster: str, loads: Mapping[str, BrokerLoad]
+) -> dict[str, DetectionResult]:
+    """The edges that want balance, or the cluster if its policy plans for all of it; none if all is balanced."""
+    rebalancer = rebalancer_of_spec(policy, factor)
+    if rebalancer is None:
+        findings = _findings(policy, factor, loads)
+        return {name: found for name, found in findings.items() if found.actions or found.state == "N/A"}
+    uneven = rebalancer.imbalance(FleetLook(tuple(loads.values())))
+    return {cluster: DetectionResult("OK", (), uneven)} if uneven else {}
+
+
 def _verdict_condition(
     resources: Resources,
     cluster: str,
-    findings: Mapping[str, DetectionResult],
+    wanting: Mapping[str, DetectionResult],
     sessions: Sequence[SessionOutline],
     now: float,
 ) -> Condition:
-    wanting = {name: found for name, found in findings.items() if found.actions or found.state == "N/A"}
     if not wanting:
         return Condition("Balanced", "True", "NoTrigger", "no edge differs from another by more than the trigger")
     overloaded = [name for name, found in wanting.items() if found.state == "N/A"]

@@ -1,7 +1,8 @@
 """The status of hardware profiles, from the measurements of their brokers: a pure function.
 
 A broker that balances fits its matching time as one time per publication and one per match. The error of the fit is
-taken against the last measurement.
+taken against the last measurement. A measurement counts if it is recent, and if its broker was started with the profile
+as it is now: one of other hardware says nothing about this.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.spec.status.conditions import Condition
-from plimsoll.mediator.resource_status import ObservedBroker, merged_conditions
+from plimsoll.mediator.resource_status import ObservedBroker, is_stale, merged_conditions
 
 
 @dataclass(frozen=True)
@@ -23,20 +24,42 @@ class MatchTimeFit:
     error: float | None
 
 
-def profile_status(profile: Mapping[str, Any], brokers: Sequence[ObservedBroker], time: str) -> dict[str, Any]:
+def profile_status(
+    profile: Mapping[str, Any], brokers: Sequence[ObservedBroker], interval_seconds: float, time: str
+) -> dict[str, Any]:
     """The status of a HardwareProfile, from all brokers of its fleet."""
     mine = [broker for broker in brokers if broker.profile == profile["metadata"]["name"]]
-    lines = [line for broker in mine if (line := match_time_fit(broker.report)) is not None]
+    counted = [broker for broker in mine if _why_not(broker, interval_seconds) is None]
+    lines = [line for broker in counted if (line := _fit(broker)) is not None]
     found: dict[str, Any] = {"brokers": len(mine)}
     if lines:
         found["calibrated"] = _calibrated(lines)
-        told = Condition("Calibrated", "True", "Measured", f"{len(lines)} of {len(mine)} brokers have measured it")
-    else:
-        told = Condition(
-            "Calibrated", "False", "NotMeasured", "no broker with this profile has measured what matching takes"
-        )
+    told = _calibrated_condition(mine, len(lines), interval_seconds)
     generation = int(profile["metadata"].get("generation", 1))
     return {"observedGeneration": generation, **found, **merged_conditions(profile, [told], time)}
+
+
+def _calibrated_condition(mine: Sequence[ObservedBroker], measured: int, interval_seconds: float) -> Condition:
+    if measured:
+        return Condition("Calibrated", "True", "Measured", f"{measured} of {len(mine)} brokers have measured it")
+    for broker in mine:
+        if (why := _why_not(broker, interval_seconds)) and _fit(broker) is not None:
+            return Condition("Calibrated", "False", why[0], f"the measurement of {broker.name} {why[1]}")
+    message = "no broker with this profile has measured what matching takes"
+    return Condition("Calibrated", "False", "NotMeasured", message)
+
+
+def _why_not(broker: ObservedBroker, interval_seconds: float) -> tuple[str, str] | None:
+    """Why a broker's measurement does not count, as a reason and a predicate; None if it does."""
+    if broker.outdated:
+        return "Rolling", "is of other hardware: it runs with earlier settings until it is replaced"
+    if is_stale(broker, interval_seconds):
+        return "Stale", "is old: it no longer reports"
+    return None
+
+
+def _fit(broker: ObservedBroker) -> MatchTimeFit | None:
+    return match_time_fit(broker.report)
 
 
 def match_time_fit(report: Mapping[str, Any]) -> MatchTimeFit | None:

@@ -99,10 +99,14 @@ ControlEvent = StatusReceived | LoadReportReceived | HeadMessageReceived | Malfo
 
 @dataclass(frozen=True)
 class ClusterEdges:
-    """The edges of a cluster, and those of them that take no new subscribers."""
+    """The edges of a cluster, and those of them that take no new subscribers.
+
+    `policy`: its balancing policy as JSON, empty if it has none; None: its head keeps the one that it has.
+    """
 
     edges: tuple[str, ...]
     cordoned: tuple[str, ...] = ()
+    policy: str | None = None
 
 
 @dataclass
@@ -178,6 +182,8 @@ class ControlPlane:
         if line.role == "head":
             if members is not None:
                 records.insert(0, messages.ClusterMembers(list(members.edges), list(members.cordoned)))
+                if members.policy is not None:
+                    records.insert(1, messages.ClusterPolicy(members.policy))
             records.insert(0, messages.Identify(self._name, "mediator", self._epoch))
         self._send(line, *records)
 

@@ -131,7 +131,17 @@ def build_view(
         cluster_neighbors(items),
         _overview(items, loads),
         maintenance_windows(items),
+        policy_memories(items),
     )
+
+
+def policy_memories(items: Iterable[Object]) -> dict[str, Mapping[str, Any]]:
+    """What the policy of each cluster remembers, as far as it is stored."""
+    found = {
+        item["metadata"]["name"]: item.get("status", {}).get("policyMemory")
+        for item in items if item["kind"] == "BrokerCluster"
+    }  # fmt: skip
+    return {cluster: memory for cluster, memory in found.items() if isinstance(memory, Mapping)}
 
 
 def maintenance_windows(items: Iterable[Object]) -> dict[str, tuple[MaintenanceWindow, ...]]:

@@ -16,6 +16,11 @@ from plimsoll.core.spec.status.conditions import Condition, merge_conditions
 UNANSWERED_SECONDS = 5.0
 """A ready broker that has not answered for this long is no longer ready."""
 
+FRESH_INTERVALS = 3
+"""A load report is recent for this many intervals of reports."""
+PROGRESSING_REASONS = frozenset({"Starting", "WaitingForPeers", "PodNotReady", "Stopping", "BackOff", "Rolling"})
+"""Reasons of a broker that is not ready and is on its way."""
+
 
 @dataclass(frozen=True)
 class ObservedBroker:
@@ -42,6 +47,10 @@ class ObservedBroker:
     node: str = ""
     trouble: tuple[str, str] = ("", "")
     """Why its pod does not run, as a reason and a message; empty if it runs or is about to."""
+    pod_ready: bool = True
+    """Whether Kubernetes counts its pod as ready; True without pods."""
+    outdated: bool = False
+    """Whether it was started with earlier settings, and is to be replaced."""
 
     @property
     def runs_as(self) -> str:
@@ -57,6 +66,7 @@ class ObservedBroker:
 
     @property
     def ready(self) -> bool:
+        """Whether it serves, with whatever settings it was started."""
         return self._readiness()[0]
 
     def _readiness(self) -> tuple[bool, str, str]:
@@ -76,6 +86,8 @@ class ObservedBroker:
                 "WaitingForPeers",
                 f"waiting for {self.waiting_for or ('its head' if self.role == 'edge' else 'its neighbours')}",
             )
+        if not self.pod_ready:
+            return False, "PodNotReady", f"{self.runs_as} answers, but its readiness probe does not succeed"
         return True, "Answering", f"{self.runs_as} answers on {self.control}"
 
     def _waiting(self) -> tuple[bool, str, str]:
@@ -87,15 +99,18 @@ class ObservedBroker:
         return False, "BackOff", f"it {self.last_end}; starts again after {self.waiting_seconds:.0f} s"
 
     def readiness(self) -> Condition:
+        """Whether it serves as specified."""
         ready, reason, message = self._readiness()
+        if ready and self.outdated:
+            return Condition("Ready", "False", "Rolling", f"{message}, with earlier settings until it is replaced")
         return Condition("Ready", "True" if ready else "False", reason, message)
 
 
 def freshness_condition(brokers: Sequence[ObservedBroker], interval_seconds: float) -> Condition:
-    """Whether load reports of all brokers are recent: at most three intervals old."""
-    limit = 3 * interval_seconds
+    """Whether load reports of all brokers are recent."""
+    limit = FRESH_INTERVALS * interval_seconds
     missing = [b.name for b in brokers if b.report_age is None]
-    stale = [b.name for b in brokers if b.report_age is not None and b.report_age > limit]
+    stale = [b.name for b in brokers if is_stale(b, interval_seconds)]
     if missing:
         return Condition("LoadDataFresh", "False", "NoReports", f"no load report yet from {_name_list(missing)}")
     if stale:
@@ -105,15 +120,21 @@ def freshness_condition(brokers: Sequence[ObservedBroker], interval_seconds: flo
     )
 
 
+def is_stale(broker: ObservedBroker, interval_seconds: float) -> bool:
+    """Whether the last load report of a broker is too old to speak for it, or there is none."""
+    return broker.report_age is None or broker.report_age > FRESH_INTERVALS * interval_seconds
+
+
 def edge_status(
     edge: Mapping[str, Any], seen: ObservedBroker, interval_seconds: float, time: str, others: Sequence[Condition] = ()
 ) -> dict[str, Any]:
     """The status of an EdgeBroker; `others` take precedence."""
     generation = int(edge["metadata"].get("generation", 1))
-    progressing = not seen.ready and seen.readiness().reason in ("Starting", "WaitingForPeers", "Stopping", "BackOff")
+    readiness = seen.readiness()
+    progressing = readiness.reason in PROGRESSING_REASONS
     found = [
-        seen.readiness(),
-        _progressing_condition(progressing, seen.readiness().reason if progressing else "Settled"),
+        readiness,
+        _progressing_condition(progressing, readiness.reason if progressing else "Settled"),
         freshness_condition([seen], interval_seconds),
         *others,
     ]
@@ -128,7 +149,8 @@ def cluster_status(
     time: str,
     others: Sequence[Condition] = (),
 ) -> dict[str, Any]:
-    """The status of a BrokerCluster; `others` take precedence."""
+    """The status of a BrokerCluster; what its policy remembers is kept, and `others` take precedence."""
+    memory = cluster.get("status", {}).get("policyMemory")
     generation = int(cluster["metadata"].get("generation", 1))
     brokers = [head, *edges]
     return {
@@ -137,6 +159,7 @@ def cluster_status(
         "endpoint": head.data,
         "edges": {"desired": len(edges), "ready": sum(edge.ready for edge in edges)},
         "subscribers": sum(int(edge.report.get("subscribers", 0)) for edge in edges),
+        **({} if memory is None else {"policyMemory": memory}),
         **merged_conditions(cluster, [*broker_conditions(brokers, interval_seconds), *others], time),
     }
 
@@ -220,23 +243,34 @@ def broker_conditions(brokers: Sequence[ObservedBroker], interval_seconds: float
     waiting = [broker for broker in brokers if not broker.ready]
     failing = [broker for broker in waiting if broker.failing]
     moving = [broker for broker in waiting if broker not in failing]
-    ready = Condition("Ready", "True", "AllReady", f"{len(brokers)} of {len(brokers)} brokers are ready")
-    if waiting:
-        reason = failing[0].readiness().reason if failing else moving[0].readiness().reason
-        count = len(brokers) - len(waiting)
-        message = f"{count} of {len(brokers)} brokers are ready; not ready: {_name_list(b.name for b in waiting)}"
-        ready = Condition("Ready", "False", reason, message)
+    moving += [broker for broker in brokers if broker.ready and broker.outdated]
     degraded = Condition("Degraded", "False", "AsExpected")
     if failing:
         words = "; ".join(f"{broker.name}: {broker.readiness().message}" for broker in failing[:3])
         degraded = Condition("Degraded", "True", failing[0].readiness().reason, words)
     reason = moving[0].readiness().reason if moving else "Settled"
     return [
-        ready,
+        _group_readiness(brokers, waiting, failing or moving),
         degraded,
         _progressing_condition(bool(moving), reason),
         freshness_condition(brokers, interval_seconds),
     ]
+
+
+def _group_readiness(
+    brokers: Sequence[ObservedBroker], waiting: Sequence[ObservedBroker], first: Sequence[ObservedBroker]
+) -> Condition:
+    """Whether all brokers serve as specified; `first`: those that give the reason if they do not."""
+    if not brokers:
+        return Condition("Ready", "False", "NoBrokers", "there is no broker yet: apply a BrokerCluster")
+    message = f"{len(brokers) - len(waiting)} of {len(brokers)} brokers are ready"
+    if waiting:
+        message += f"; not ready: {_name_list(broker.name for broker in waiting)}"
+    if outdated := [broker.name for broker in brokers if broker.ready and broker.outdated]:
+        message += f"; with earlier settings until they are replaced: {_name_list(outdated)}"
+    if first:
+        return Condition("Ready", "False", first[0].readiness().reason, message)
+    return Condition("Ready", "True", "AllReady", message)
 
 
 def with_load_source(found: Iterable[Condition], telemetry: Mapping[str, Any]) -> Iterator[Condition]:

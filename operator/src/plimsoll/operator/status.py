@@ -29,6 +29,7 @@ from plimsoll.operator.reconcile.observed import (
     is_ready,
     label,
     last_termination,
+    pod_restart_hash,
     pod_trouble,
     unix_seconds,
 )
@@ -48,7 +49,8 @@ class StatusInputs:
     """The inputs of a status.
 
     `faults`: by object, what could not be done; `blocked`: what it waits for; `specs`: what its specification has;
-    `refusals`: by broker, why its pod is not created.
+    `refusals`: by broker, why its pod is not created; `container_seconds`: how long its container has been seen, if
+    another one ran before.
     """
 
     desired: DesiredFleet
@@ -57,6 +59,7 @@ class StatusInputs:
     faults: Mapping[Ref, Fault] = field(default_factory=dict)
     blocked: Mapping[Ref, str] = field(default_factory=dict)
     refusals: Mapping[str, str] = field(default_factory=dict)
+    container_seconds: Mapping[str, float] = field(default_factory=dict)
     specs: SpecFaults = field(default_factory=SpecFaults)
     mediator: Mapping[str, Any] = field(default_factory=dict)
     telemetry: Mapping[str, Any] = field(default_factory=dict)
@@ -101,7 +104,7 @@ def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, An
     for cluster in facts.of("BrokerCluster"):
         yield from _cluster_status(facts, cluster, seen, sessions)
     for profile in facts.of("HardwareProfile"):
-        yield profile, profile_status(profile, list(seen.values()), facts.time)
+        yield profile, profile_status(profile, list(seen.values()), facts.interval_seconds, facts.time)
     for fleet in facts.of("BrokerFleet"):
         if fleet["metadata"]["name"] == facts.desired.fleet:
             yield fleet, _fleet_status(facts, fleet, list(seen.values()))
@@ -149,11 +152,10 @@ def observed_brokers(facts: StatusInputs) -> dict[str, ObservedBroker]:
 
 def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroker:
     """The observed state of one broker."""
-    pod, reading = facts.observed.pod(name), facts.readings.get(name)
+    pod, reading = facts.observed.pod(name), _reading(facts, name)
     stored, wanted = facts.observed.get("StatefulSet", name), facts.desired.brokers.get(name)
     place = facts.desired.places.get(name)
-    answer = reading.answer if reading is not None and pod is not None else {}
-    waiting = answer.get("waiting_for")
+    waiting = reading.answer.get("waiting_for")
     running = pod is not None and "running" in broker_container(pod).get("state", {})
     host = names.host_of(name, facts.desired.namespace)
     data = wanted.config.advertised if wanted is not None else f"tcp://{host}:{names.DATA_PORT}"
@@ -170,14 +172,30 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         trouble=pod_trouble(pod) if pod is not None else _refusal(facts, name),
         restarts=int(broker_container(pod).get("restartCount", 0)) if pod is not None else 0,
         last_end=last_termination(pod) if pod is not None else "",
-        answer_age=reading.answer_age if reading is not None and running else None,
-        serving=bool(answer.get("ready", True)),
+        answer_age=reading.answer_age,
+        serving=bool(reading.answer.get("ready", True)),
         waiting_for=", ".join(str(each) for each in waiting) if isinstance(waiting, list) else "",
-        report_age=reading.report_age if reading is not None and running else None,
-        report=reading.report if reading is not None and running else {},
+        report_age=reading.report_age,
+        report=reading.report,
         stopping=pod is not None and is_leaving(pod),
         waiting_seconds=None if running else 0.0,
+        pod_ready=pod is not None and is_ready(pod),
+        outdated=pod is not None and wanted is not None and pod_restart_hash(pod) != wanted.restart_hash,
     )
+
+
+def _reading(facts: StatusInputs, name: str) -> BrokerReading:
+    """What a broker has said since its container runs: what an earlier one said is not about this one."""
+    pod, found = facts.observed.pod(name), facts.readings.get(name)
+    if found is None or pod is None or "running" not in broker_container(pod).get("state", {}):
+        return BrokerReading()
+    seconds = facts.container_seconds.get(name, float("inf"))
+    has_answered = found.answer_age is not None and found.answer_age <= seconds
+    has_reported = found.report_age is not None and found.report_age <= seconds
+    return BrokerReading(
+        found.answer if has_answered else {}, found.answer_age if has_answered else None,
+        found.report if has_reported else {}, found.report_age if has_reported else None,
+    )  # fmt: skip
 
 
 def _refusal(facts: StatusInputs, broker: str) -> tuple[str, str]:

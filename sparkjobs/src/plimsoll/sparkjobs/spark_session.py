@@ -18,7 +18,7 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from plimsoll.sparkjobs import class_archive
+from plimsoll.sparkjobs import class_archive, lean_home
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 
@@ -62,8 +62,12 @@ SUBMIT_OPTIONS: Final = {
     "--master": "spark.master",
     "--driver-memory": "spark.driver.memory",
     "--driver-java-options": "spark.driver.extraJavaOptions",
+    "--name": "spark.app.name",
 }
+CONF_OPTIONS: Final = ("--conf", "-c")
+FILE_OPTION: Final = "--properties-file"
 DEFAULTS_FILE: Final = "spark-defaults.conf"
+NAME: Final = "spark.app.name"
 
 
 class SparkUnavailableError(RuntimeError):
@@ -77,26 +81,42 @@ def is_submitted(environment: Mapping[str, str] = os.environ) -> bool:
 
 def user_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What the user has set for a local job: in `spark-defaults.conf` or, stronger, in PYSPARK_SUBMIT_ARGS."""
-    found: dict[str, str] = {}
     home = environment.get("SPARK_HOME", "")
     folder = environment.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "")
-    if folder and (path := Path(folder) / DEFAULTS_FILE).is_file():
-        lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
-        parts = (re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
-        found |= {part[0]: part[1].strip() for part in parts if len(part) == 2}  # a name and a value
-    words = shlex.split(environment.get(SUBMIT_VARIABLE, ""))
-    for word, value in itertools.pairwise(words):
-        if word in ("--conf", "-c") and "=" in value:
+    file = Path(folder) / DEFAULTS_FILE if folder else None
+    found: dict[str, str] = {}
+    # `--name=value` is the same as `--name value`.
+    joined = (word.split("=", 1) if word.startswith("--") else [word]
+              for word in shlex.split(environment.get(SUBMIT_VARIABLE, "")))  # fmt: skip
+    for word, value in itertools.pairwise(itertools.chain.from_iterable(joined)):
+        if word in CONF_OPTIONS and "=" in value:
             name, _, text = value.partition("=")
             found[name] = text
         elif word in SUBMIT_OPTIONS:
             found[SUBMIT_OPTIONS[word]] = value
-    return found
+        elif word == FILE_OPTION:
+            file = Path(value)  # in place of the other file
+    return {**(_properties(file) if file is not None else {}), **found}
 
 
-def session_settings(given: Mapping[str, str], extra: Mapping[str, str], *, submitted: bool) -> dict[str, str]:
-    """The settings of a session. `given`, what the user has set, replaces defaults, but not what results depend on."""
-    defaults = {**DEFAULT_SETTINGS, **({} if submitted else LOCAL_SETTINGS), **extra}
+def _properties(path: Path) -> dict[str, str]:
+    """The names and values of a file of properties; nothing if it does not exist, which Spark itself reports."""
+    if not path.is_file():
+        return {}
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    parts = (re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
+    return {part[0]: part[1].strip() for part in parts if len(part) == 2}
+
+
+def session_settings(
+    given: Mapping[str, str], extra: Mapping[str, str], *, submitted: bool, quick: bool = False
+) -> dict[str, str]:
+    """The settings of a session. `given`, what the user has set, replaces defaults, but not what results depend on.
+
+    `quick`: a local job is short, so a fast start is worth more than the optimising compiler.
+    """
+    local = {**LOCAL_SETTINGS, **(QUICK_START_SETTINGS if quick else {})}
+    defaults = {**DEFAULT_SETTINGS, **({} if submitted else local), **extra}
     return {**{name: value for name, value in defaults.items() if name not in given}, **REQUIRED_SETTINGS}
 
 
@@ -106,10 +126,16 @@ def submitted_settings() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
+def session_name(name: str, given: Mapping[str, str], program: str) -> str:
+    """The name of the application: the user's, or the job's. Without one, `spark-submit` gives that of its file."""
+    named = given.get(NAME, "")
+    return named if named and named != Path(program).name else name
+
+
 def make_spark_session(name: str, extra: Mapping[str, str] | None = None, *, quick: bool = False) -> SparkSession:
     """The session of this process. `extra`: defaults of this job, stronger than those of all jobs.
 
-    `quick`: the job is short, so a fast start is worth more than the optimising compiler. Only for local jobs.
+    `quick` is explained at `session_settings`.
 
     Raises:
         SparkUnavailableError: there is no Java, or a package that Spark needs is missing.
@@ -120,11 +146,12 @@ def make_spark_session(name: str, extra: Mapping[str, str] | None = None, *, qui
     # By default workers are `python3` from PATH, which may be another Python without the packages of this one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name)
     submitted = is_submitted()
-    more = {**(QUICK_START_SETTINGS if quick and not submitted else {}), **(extra or {})}
     given = submitted_settings() if submitted else user_settings()
-    settings = session_settings(given, more, submitted=submitted)
+    builder = SparkSession.builder.appName(session_name(name, given, sys.argv[0]))
+    settings = session_settings(given, extra or {}, submitted=submitted, quick=quick)
+    if not submitted:
+        lean_home.use_home()
     options = settings.get(JAVA_OPTIONS, "")
     if not submitted and options and MAKES_ARCHIVE not in options:
         settings[JAVA_OPTIONS] = f"{options} {class_archive.use_options()}".strip()

@@ -12,10 +12,10 @@ from typing import Final
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructType
 
+from plimsoll.sparkjobs import tables
 from plimsoll.sparkjobs.job_errors import JobInputError
-from plimsoll.sparkjobs.tables import struct_type
 from plimsoll.telemetry.metric_statistics import NANO
 from plimsoll.telemetry.schema import (
     EXPECTED,
@@ -25,7 +25,6 @@ from plimsoll.telemetry.schema import (
     OUTCOMES,
     SKEW_SECONDS,
     ExpectedBrokers,
-    spark_ddl,
 )
 
 LARGEST_METRIC: Final = 9.2e9
@@ -35,12 +34,12 @@ POINT_COLUMNS: Final = ("cluster", "broker", "role", "state", "epoch", "seq", "r
 
 def loads_schema() -> StructType:
     """Columns of the table `loads`."""
-    return struct_type(spark_ddl(LOADS.fields))
+    return tables.telemetry_columns(LOADS.fields)
 
 
 def outcomes_schema() -> StructType:
     """Columns of the table `sessions`."""
-    return struct_type(spark_ddl(OUTCOMES.fields))
+    return tables.telemetry_columns(OUTCOMES.fields)
 
 
 def read_files(spark: SparkSession, files: Sequence[str | Path], schema: StructType) -> DataFrame:
@@ -79,7 +78,7 @@ def report_points(loads: DataFrame, fleet: str) -> DataFrame:
     An invalid row keeps its cluster if it has one, and may have nulls.
     """
     # A value too large for `try_cast` is invalid anyway; testing it first would double the work for each metric.
-    nanos = [F.rint(F.col(name) * F.lit(float(NANO))).try_cast("bigint").alias(name) for name in METRICS]
+    nanos = [F.rint(F.col(name) * F.lit(float(NANO))).try_cast(LongType()).alias(name) for name in METRICS]
     cluster = F.coalesce(F.col("cluster"), F.lit("")).alias("cluster")
     return loads.select(is_valid(fleet).alias("valid"), cluster, *POINT_COLUMNS[1:], *nanos)
 

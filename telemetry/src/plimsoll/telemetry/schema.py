@@ -225,19 +225,6 @@ METRICS: Final = (
 """Columns of `loads` that aggregates are made of, in this order."""
 
 
-def spark_ddl(fields: tuple[TelemetryColumn, ...]) -> str:
-    """The columns as Spark reads them: `StructType.fromDDL(ddl(LOADS.fields))`. Columns of files are all nullable."""
-    return ", ".join(f"`{field.name}` {_spark(field)}" for field in fields)
-
-
-def _spark(field: TelemetryColumn) -> str:
-    names = {"int32": "INT", "int64": "BIGINT", "float64": "DOUBLE", "string": "STRING", "bool": "BOOLEAN"}
-    if isinstance(field.type, str):
-        return names[field.type]
-    items = ", ".join(f"`{inner.name}`: {_spark(inner)}" for inner in field.type if isinstance(inner, TelemetryColumn))
-    return f"ARRAY<STRUCT<{items}>>" if items else "ARRAY<STRING>"
-
-
 class SetAsideFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file set aside. `folder`: the one that it was in, below the root; `by`: the job that could not read it."""
 

@@ -158,3 +158,40 @@ def test_long_lists_have_short_keys_that_differ(busy: tuple[Fleet, Mediator]):
     keys = [row.key for row in asked(fleet, mediator).rows if row.subscriptions > 2]
     assert len(set(keys)) == 2
     assert max(map(len, keys)) < KEY_CHARACTERS + 30
+
+
+def asked_for_each(fleet: Fleet, mediator: Mediator, number: int) -> SubscriptionProfile:
+    mediator.say_control("h", msg.ProfileQuery(number, "e1", "e2", each=True))
+    fleet.run(1.0)
+    gathering = ProfileAssembly()
+    wholes = [whole for reply in replies(mediator, number) if (whole := gathering.take(reply)) is not None]
+    return decode_profile(wholes[-1])
+
+
+def test_each_subscription_is_profiled_if_that_is_asked(busy: tuple[Fleet, Mediator]):
+    """The rows are as before; beside them stand the three subscriptions, also those that nobody has alone."""
+    fleet, mediator = busy
+    profile = asked_for_each(fleet, mediator, 9)
+    rows = {row.names: row for row in profile.rows}
+    assert rows["s", "t"].texts == ("[n,>,0]",)
+    assert rows["u",].texts == ("[n,<,0]", "[odd,=,1]")
+    bits = dict(profile.each)
+    assert set(bits) == {"[n,>,0]", "[n,<,0]", "[odd,=,1]"}
+    assert bits["[n,<,0]"] == 0
+    assert bits["[odd,=,1]"] == rows["u",].bits
+    assert bits["[n,>,0]"] == rows["s", "t"].bits
+    plain = asked(fleet, mediator, 10)
+    assert plain.each == ()
+    assert [(row.key, row.names, row.texts) for row in plain.rows] == [(row.key, row.names, ()) for row in profile.rows]
+
+
+def test_back_end_subscriptions_are_counted_by_canonical_equality(busy: tuple[Fleet, Mediator]):
+    """Written in another order and with other spaces it is the same subscription."""
+    fleet, mediator = busy
+    fleet.client("d", "e1").tell("e1", resume(9, "w", "[ odd , = , 1 ],[n,>,0]"), resume(10, "x", "[n,>,0],[odd,=,1]"))
+    fleet.run(0.5)
+    profile = asked_for_each(fleet, mediator, 9)
+    rows = {name: row for row in profile.rows for name in row.names}
+    assert rows["w"].key == rows["x"].key
+    assert len(rows["w"].texts) == 1
+    assert rows["w"].texts[0] in dict(profile.each)

@@ -5,7 +5,10 @@ tests/simulator/mutants/scripted.py names them; docs/mutants.md names their rule
 
 from __future__ import annotations
 
+from unittest import mock
+
 from tests.core.fleet import STOCK, Fleet, Publishing, one_cluster, resume, tree
+from tests.core.head.handover.test_between_machines import Play
 
 from plimsoll.core.protocol import messages as msg
 
@@ -131,3 +134,22 @@ def test_the_end_of_a_lease_that_comes_late_does_not_end_what_has_begun_elsewher
         "x": ("e2", (1, 4))
     }
     assert fleet.edge("e1").attachments.by_subscriber == {}
+
+
+def test_the_cut_does_not_pass_a_list_that_waits():
+    """What the target has announced waits for its turn at the head; so does CUT_REQUEST, which comes behind it."""
+    play = Play(one_cluster(), "e1", "e2", "x")
+    play.command("prepare")
+    head = play.fleet.head()
+    source = head.owners.entries["x"].key
+    with mock.patch.object(head.cover_turns, "tick"):
+        head.cover_turns._left = 0
+        play.follower.client.tell("e2", msg.Subs(1, 2, [msg.SubscriptionItem(2, "[n,>,0]")], []))
+        play.run(0.1)
+        assert [link.name for link in head.cover_turns.waiting] == ["e2"]
+        play.command("cut")
+        assert play.outcome().state == "cutting"
+        assert head.owners.entries["x"].key == source
+    play.run(0.5)
+    assert play.outcome().state == "done"
+    play.check()

@@ -42,6 +42,21 @@ def test_of_an_overloaded_source_what_is_asked_counts_and_not_what_it_does():
     assert source.output_utilization == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("reported", "expected"), [(40.0, 60.0), (55.0, 55.0), (80.0, 80.0)])
+def test_a_report_of_a_time_in_which_publishers_began_is_not_what_comes_now(reported: float, expected: float):
+    """The mean of five seconds has 40/s, and 60/s come now; 55/s may be chance, and 80/s is what came."""
+    rows = (ProfileRow("all", (1 << 64) - 1, named("s", 24)),)
+    profile = SubscriptionProfile(SampledTraffic([SampleBlock(64, 60.0 / 64, 100.0)]), rows)
+    source = BrokerLoad(
+        name="s", subscribers=24, subscriptions=24, input_rate=reported, match_delay_seconds=0.0048,
+        input_utilization=0.0048 * reported, output_rate=24 * reported, output_bytes_per_second=2400 * reported,
+    )  # fmt: skip
+    found, _ = calibrated_loads(source, BrokerLoad(name="t"), profile, BalancingParameters())
+    assert found.input_rate == pytest.approx(expected)
+    assert found.input_utilization == pytest.approx(0.0048 * expected)
+    assert found.output_bytes_per_second == pytest.approx(2400 * expected)
+
+
 def test_memory_is_a_line_through_both():
     """0.5 for 200 subscribers and 0.1 for none: 0.002 each. Where more take less, in proportion."""
     empty = SubscriptionProfile(SampledTraffic([SampleBlock(1, 1.0)]), ())

@@ -78,6 +78,18 @@ def test_reports_are_averaged_within_one_life_of_a_broker():
     assert averaged.seq == 2
 
 
+def test_an_interval_without_publications_says_nothing_of_the_delay():
+    """A broker that has just started: nothing, then 20/s, then 60/s, each of which took 4.8 ms."""
+    rates = [(0.0, 0.0), (20.0, 0.0048), (60.0, 0.0048)]
+    reports = [
+        replace(BrokerLoad.from_report(REPORT), input_rate=rate, match_delay_seconds=delay) for rate, delay in rates
+    ]
+    assert mean_load(reports).match_delay_seconds == pytest.approx(0.0048)
+    assert mean_load(reports).input_rate == pytest.approx(80 / 3)
+    idle = replace(reports[0], match_delay_seconds=0.002)
+    assert mean_load([idle, idle]).match_delay_seconds == pytest.approx(0.002)
+
+
 def test_a_cluster_is_the_average_of_its_edges():
     one, other = (
         BrokerLoad.from_report(REPORT),

@@ -144,14 +144,14 @@ def test_a_line_is_asked_for_by_the_policy(estimation: dict[str, Any] | None):
         ("", CarefulMatchDelay((SubscriptionMatchDelay(0.1, 0.01, 30), FittedMatchDelay(0.25, 0.5, 4.0)))),
     ],
 )
-def test_what_was_measured_is_believed_where_it_is_asked_for(grows_with: str, expected: MatchDelayModel):
+def test_what_was_measured_is_believed_by_default(grows_with: str, expected: MatchDelayModel):
     said = report(**LINE, **BY_SUBSCRIPTIONS, match_delay_grows_with=grows_with)
-    found = context_with(said, estimation={"matchDelay": "Measured"}).loads.current("a")
+    found = context_with(said, estimation={}).loads.current("a")
     assert found is not None
     assert found.delay == expected
-    by_default = context_with(said, estimation={}).loads.current("a")
-    assert by_default is not None
-    assert by_default.delay is None  # eq. 4
+    by_the_paper = context_with(said, estimation={"matchDelay": "Linear"}).loads.current("a")
+    assert by_the_paper is not None
+    assert by_the_paper.delay is None  # eq. 4
 
 
 def session(**fields: Any) -> Session:

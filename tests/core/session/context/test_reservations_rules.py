@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.core.session.alone import batch_of, context_at, plan_of, session_of
+from msgspec.structs import replace
+from tests.core.session.alone import batch_of, context_at, session_of
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import Session
@@ -81,17 +82,21 @@ OFFERS = [Offer(edge="b", metric="output", difference=0.4, overloaded=["output"]
 
 
 @pytest.mark.parametrize(
-    ("reason", "rejected", "targets"),
+    ("reason", "is_futile", "sources", "targets"),
     [
-        (NOTHING_TO_MOVE, {}, ["b"]),
-        ("Stopped", {}, []),
-        (NOTHING_TO_MOVE, {"MovedRecently": ["x"]}, []),
-        (NOTHING_TO_MOVE, {"Off": ["x"]}, ["b"]),
+        (NOTHING_TO_MOVE, True, ["a"], ["b"]),
+        ("Stopped", True, ["a"], []),
+        (NOTHING_TO_MOVE, False, ["a"], []),
+        (NOTHING_TO_MOVE, True, ["c"], []),
     ],
 )
-def test_only_what_came_to_nothing_for_good_is_told_as_tried(reason: str, rejected: dict[str, Any], targets: list[str]):
-    plan = plan_of(rejected=rejected)
-    context = context_of(101.0, session_of(phase="Rejected", reason=reason, ended_at=100.5, offers=OFFERS, plan=plan))
+def test_only_what_came_to_nothing_for_good_is_told_as_tried_and_to_its_source_alone(
+    reason: str, is_futile: bool, sources: list[str], targets: list[str]
+):
+    offers = [replace(OFFERS[0], is_futile=is_futile), OFFERS[1]]
+    context = context_of(
+        101.0, session_of(phase="Rejected", reason=reason, ended_at=100.5, offers=offers, sources=sources)
+    )
     say(context, "BUSY", "BUSY")
     [said] = told(context)
     assert (said.state, [item.target for item in said.tried]) == ("OK", targets)

@@ -27,7 +27,8 @@ def world() -> Balanced:
 
 
 def balance(world: Balanced, name: str = "s", **fields: Any) -> Session:
-    uid = world.ask(name, **{"source": "a", "target": "b", **fields})
+    parties = {"source": "a"} if "candidates" in fields else {"source": "a", "target": "b"}
+    uid = world.ask(name, **{**parties, **fields})
     world.until_over(uid)
     return world.session(uid)
 
@@ -78,6 +79,34 @@ def test_who_has_left_since_the_profile_is_not_moved(world: Balanced):
     assert session.plan is not None
     assert len(session.plan.rejected["NotServed"]) == 10
     assert not set(session.plan.pairs[0].members) & set(session.plan.rejected["NotServed"])
+
+
+def test_where_no_subscriber_can_go_to_the_first_edge_of_the_list_the_next_one_is_asked(world: Balanced):
+    """b has as many as a, and c has none: one session goes on to c, instead of a second one."""
+    world.fill("b", 24)
+    world.run(1.0)
+    candidates = [{"name": name, "metric": "Input", "difference": "200m"} for name in "bc"]
+    session = balance(world, candidates=candidates)
+    assert (session.phase, session.reason, session.targets) == ("Succeeded", "Moved", ["c"])
+    assert [(offer.edge, offer.answer, offer.is_futile) for offer in session.offers] == [
+        ("b", "OK", True), ("c", "OK", False),
+    ]  # fmt: skip
+    assert "brings the two closer" in session.offers[0].message or "Balanced" in session.offers[0].message
+    assert session.plan is not None
+    assert {pair.target for pair in session.plan.pairs} == {"c"}
+
+
+def test_a_list_that_comes_to_nothing_is_told_as_a_whole(world: Balanced):
+    for edge in "bc":
+        world.fill(edge, 24)
+    world.run(1.0)
+    candidates = [{"name": name, "metric": "Input", "difference": "200m"} for name in "bc"]
+    session = balance(world, candidates=candidates)
+    assert (session.phase, session.reason) == ("Succeeded", "NothingToMove")
+    assert all(f"{name}, input: " in session.message for name in "bc")
+    world.run(2.0)
+    assert [each.target for each in world.edges["a"].sensing.memory.futile] == ["b", "c"]
+    assert not world.edges["b"].sensing.memory.futile, "a target has tried nothing"
 
 
 def test_what_came_to_nothing_is_told_to_the_edge_that_wanted_it(world: Balanced):

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace as replaced
+from tests.core.session.alone import batch_of
 from tests.core.session.balanced import POLICY, Balanced
 from tests.core.session.model import spec_of
 
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan, PlanMove, PlanStep
-from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
-from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic
+from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.profiling.profile_codec import encode_profile, split_reply
 from plimsoll.core.protocol import messages as msg
@@ -25,11 +24,10 @@ from plimsoll.core.session.context.reservations import AnsweredReservation, Sent
 from plimsoll.core.session.request.policy_plan import (
     KEY_CHARACTERS_AT_MOST,
     _session_plan,
-    edge_forecast,
     make_policy_plan,
+    moved_away,
     sample_seconds,
     shorten_key,
-    with_uncertainty,
 )
 from plimsoll.core.session.request.session_kind import is_by_policy
 from plimsoll.core.spec.parser import parse_block
@@ -208,45 +206,42 @@ def test_across_clusters_a_policy_is_told_the_loads_of_both(
     assert [load.name for load in told] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("rate", "uncertain"), [(1 / 6, 0.0), (150.0, 0.1)])
-def test_no_more_output_is_promised_than_samples_can_show(world: Balanced, rate: float, uncertain: float):
-    """Eight samples of 1.33/s span six seconds; of 1,200/s they span 7 ms, and four subscribers may take 0.1 more."""
-    traffic = SampledTraffic([SampleBlock(8, rate, 10.0)])
-    profile = SubscriptionProfile(traffic, (ProfileRow("k", 1, ("x1", "x2", "x3", "x4")),))
-    source, target = (
-        BrokerLoad(name=name, bandwidth=221_000.0, output_utilization=used) for name, used in (("a", 0.5), ("b", 0.01))
-    )
-    moves = (PlanStep((PlanMove("k", ("x1", "x2", "x3", "x4"), "a", "b", "why"),)),)
-    after = replace(source, output_utilization=0.3), replace(target, output_utilization=0.05)
-    made = OffloadPlan(BrokerAction("b", "output", 0.4), source, target, *after, steps=moves, stopped="as it is")
-    edges = world.view().edges
-    plain = _session_plan(made, edges["a"], edges["b"], {}, NOW, "Padres")
-    found = with_uncertainty(plain, made, profile)
-    told = [forecast.after.output for forecast in found.forecasts if forecast.after is not None]
-    assert told == pytest.approx([0.3 + uncertain, 0.05 + uncertain], abs=0.006)
-    assert ("output is uncertain" in found.stop) == bool(uncertain)
-    assert (found == plain) == (not uncertain)
+@pytest.mark.parametrize(
+    ("fields", "delivered", "names"),
+    [
+        ({}, 110.0, {"x"}),
+        ({}, 200.0, set()),
+        ({"kind": "move"}, 110.0, set()),
+        ({"sources": ["c"]}, 110.0, set()),
+        ({"plan": None}, 110.0, set()),
+    ],
+)
+def test_who_was_moved_away_by_a_policy_is_known_while_the_load_is_constant(
+    session: Session, fields: dict[str, Any], delivered: float, names: set[str]
+):
+    """A session moved x away from b, and not y, when 100 deliveries a second went out in all."""
+    away = fields.get("sources", ["b"])[0]
+    pair = stored.PlannedPair(source=away, target="a", source_head="h", target_head="h", members=["x", "y"])
+    plan_then = stored.SessionPlan(hash="h", pairs=[pair], made_at=1.0, deliveries_per_second=100.0)
+    batch = batch_of(members={"x": "moved", "y": "stayed"}, ended_at=101.0)
+    earlier = replaced(session, **{"uid": "e", "plan": plan_then, "batches": [batch], **fields})
+    assert moved_away([session, earlier], "b", delivered) == names
 
 
-def test_a_source_is_promised_no_more_output_than_it_has(world: Balanced):
-    profile = SubscriptionProfile(SampledTraffic([SampleBlock(8, 150.0, 10.0)]), (ProfileRow("k", 1, ("x",)),))
-    source, target = (BrokerLoad(name=name, bandwidth=1000.0, output_utilization=0.3) for name in "ab")
-    made = OffloadPlan(
-        BrokerAction("b", "output", 0.4), source, target, replace(source, output_utilization=0.2), target,
-        steps=(PlanStep((PlanMove("k", ("x",), "a", "b", "why"),)),),
-    )  # fmt: skip
-    edges = world.view().edges
-    found = with_uncertainty(_session_plan(made, edges["a"], edges["b"], {}, NOW, "Padres"), made, profile)
-    assert found.forecasts[0].after is not None
-    assert found.forecasts[0].after.output == 0.3
-
-
-def test_forecasts_are_told_to_four_places(world: Balanced):
-    def load(ratio: float) -> BrokerLoad:
-        return BrokerLoad.from_report({**world.reports["a"], "input_utilization": ratio, "output_utilization": 0.0})
-
-    made = edge_forecast(load(0.123456), load(0.056789))
-    assert (made.utilization_before, made.utilization_after) == (0.1235, 0.0568)
+@pytest.mark.parametrize("overloaded", [[], ["input"]])
+def test_who_was_moved_away_from_the_target_stays_unless_the_source_is_overloaded(
+    world: Balanced, session: Session, overloaded: list[Any]
+):
+    context = ready(world, replaced(session, offers=[replaced(session.offers[0], overloaded=overloaded)]))
+    delivered = sum(load.output_rate for name in "abc" if (load := context.loads.current(name)) is not None)
+    pair = stored.PlannedPair(source="b", target="a", source_head="h", target_head="h", members=SERVED["a"])
+    before = stored.SessionPlan(hash="h", pairs=[pair], made_at=1.0, deliveries_per_second=delivered)
+    batch = batch_of(members=dict.fromkeys(SERVED["a"], "moved"), ended_at=1.0)
+    context.table.put(replaced(session, uid="e", phase="Succeeded", plan=before, batches=[batch]))
+    made = plan(context, replaced(session, offers=[replaced(session.offers[0], overloaded=overloaded)]))
+    assert made is not None
+    assert ("MovedAway" in made.rejected) == (not overloaded)
+    assert bool(made.members) == bool(overloaded)
 
 
 def ready(world: Balanced, session: Session) -> EngineContext:

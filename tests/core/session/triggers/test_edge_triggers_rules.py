@@ -48,6 +48,41 @@ def over(uid: str, at: float, **fields: Any) -> Any:
     return session(uid, **{"phase": "Rejected", "ended_at": at, "triggered": True, "sources": ["a"], **fields})
 
 
+def from_edge(edge: str, seq: int = 50, **item: Any) -> msg.Trigger:
+    return replace(trigger(seq=seq, **item), edge=edge)
+
+
+def test_a_target_is_not_meant_for_a_second_session_before_the_first_has_asked_it():
+    """The object of a session has to come back from the store; until it has asked its target, it holds no edge."""
+    context = context_of()
+    [first] = made(context)
+    assert not made(context, from_edge("c")), "b is meant for the session of a"
+    context.table.put(session("u", name=first.name, triggered=True, phase="Negotiating", sources=["a"]))
+    assert not made(context, from_edge("c", 51)), "it has asked none"
+    context.table.put(session("u", name=first.name, triggered=True, phase="Rejected", sources=["a"], ended_at=100.0))
+    assert made(context, from_edge("c", 52)), "it is over"
+
+
+def test_a_session_whose_object_never_comes_back_keeps_no_edge_for_longer_than_it_takes_to_ask_again():
+    context = context_of()
+    assert made(context)
+    context.outbox.now += context.timings.ask
+    assert made(context, from_edge("c"))
+
+
+@pytest.mark.parametrize(("reported_ago", "is_heeded"), [(3.0, False), (1.0, True)])
+def test_an_edge_that_has_been_given_load_since_its_last_report_is_no_target(reported_ago: float, is_heeded: bool):
+    given = over("s", 98.0, sources=["c"], targets=["b"], phase="Succeeded", batches=[batch("moved")])
+    context = context_of(given, view=fleet(b={"report_age_seconds": reported_ago}))
+    assert bool(made(context, trigger(overloaded=["input"]))) == is_heeded
+
+
+def test_an_edge_that_stabilises_is_no_target_of_an_overloaded_one():
+    settling = session("s", phase="Stabilizing", triggered=True, kind="balance", sources=["c"], targets=["b"])
+    assert not made(context_of(settling), trigger(overloaded=["input"]))
+    assert made(context_of(replace(settling, targets=["w"], sources=["a"])), trigger(overloaded=["input"]))
+
+
 def test_an_edge_on_its_way_out_wants_nothing():
     assert made(context_of())
     assert not made(context_of(view=fleet(a={"leaving": True})))

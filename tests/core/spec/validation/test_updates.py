@@ -72,9 +72,8 @@ def test_neighbors_may_be_named_by_the_other_side():
         ({"fleet": make("BrokerFleet", "quotes", defaults={"timing": {"heartbeat": "2s"}})}, "fleet",
          "spec.defaults.timing", "cannot change"),
         (west(head={"profile": "small"}), "west", "spec.head", "head cannot change"),
-        (west(policy={"type": "Padres"}), "west", "spec.policy", "cannot change"),
-        ({"fleet": make("BrokerFleet", "quotes", defaults={"policy": {"type": "Random"}})}, "east", "spec.policy",
-         "cannot change"),
+        (west(edges=[{"name": "w", "profile": "small", "replicas": 2, "location": {"east": 1, "north": 2}}]), "west",
+         "spec.edges[0].name", "cannot change while it runs"),
         (west(listeners={"bindAddress": "127.0.0.2"}), "west", "spec.listeners.bindAddress", "cannot change"),
         (west(listeners={"brokers": [{"name": "w-1", "dataPort": 9}]}), "west", "spec.listeners.brokers", "of w-1"),
         (west(edges=[{"name": "w", "profile": "big", "replicas": 2}]), "west", "spec.edges[0].name", "profile small"),
@@ -87,6 +86,19 @@ def test_what_running_brokers_were_told_stays(changed, file, path, words):
     assert (f"{file}.yaml", path) in found
     assert words in found[f"{file}.yaml", path].found
     assert "plimsoll down" in found[f"{file}.yaml", path].remedy
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        west(policy={"type": "Padres"}),
+        west(policy={"type": "Bad", "bad": {"migration": "SimilarityBased"}}),
+        {"fleet": make("BrokerFleet", "quotes", defaults={"policy": {"type": "Random"}})},
+    ],
+)
+def test_a_policy_comes_changes_and_goes(changed):
+    assert list(refused_changes(fleet(), fleet(changed))) == []
+    assert list(refused_changes(fleet(changed), fleet())) == []
 
 
 def test_links_of_heads_stay():

@@ -10,7 +10,8 @@ mediator; a collector may only receive load reports. Permissions and quotas may 
 A name has one role and may have several keys, so that a key can be replaced without a pause: add the new one, change
 over, remove the old one. A connection has the permissions of the key that it authenticated with, and ends when that
 key is removed. The name `*` is for clients that may use any name but a broker's; all others must use the name beside
-their key. Names of subscribers and publishers belong to identities: a name of this file, or where that is `*`, the key.
+their key, or, so that a client may have several connections, one that its library has made up (`~...`). Names of
+subscribers and publishers belong to identities: a name of this file, or where that is `*`, the key.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Final
 from plimsoll.broker.auth import permission_parser
 from plimsoll.core.permissions import (
     ALL_PERMISSIONS,
+    GENERATED,
     NO_NAME_GRANTS,
     ClientPermissions,
     NameGrants,
@@ -258,7 +260,8 @@ class AuthorizedKeys:
             return f"the key of {name} is no longer authorised"
         if role != known.role:
             return f"the key of {known.name} is for the role {known.role}, not {role}"
-        if known.name not in (ANY_NAME, name):
+        made_up = role == "client" and name.startswith(GENERATED)
+        if known.name not in (ANY_NAME, name) and not made_up:
             return f"the key of {known.name} is not for the name {name}"
         if role == "client" and any(each.name == name and each.role != "client" for each in self.keys.values()):
             return name_of_broker(name)

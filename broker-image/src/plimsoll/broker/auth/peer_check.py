@@ -17,7 +17,7 @@ from plimsoll.core.protocol.wire import WireError
 _HELLO: Final = bytes([wire.HELLO])
 _COMMANDS: Final = (
     messages.Leave, messages.ClusterMembers, messages.Command, messages.ListSubscribers, messages.Reservation,
-    messages.ProfileQuery, messages.PeerClusterLoads, messages.CoverQuery,
+    messages.ProfileQuery, messages.PeerClusterLoads, messages.CoverQuery, messages.ClusterPolicy,
 )  # fmt: skip
 
 

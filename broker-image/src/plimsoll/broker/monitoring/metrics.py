@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
+from plimsoll.core.policies.model.load import RESOURCES, ResourceThresholds
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 PREFIX: Final = "plimsoll_broker_"
@@ -114,10 +115,24 @@ def _load(now: BrokerSnapshot) -> Iterator[Metric]:
         ("memory_ratio", "Resident memory over the limit of the profile."),
     ):
         yield _gauge(name, text, report.get(name, 0.0))
+    if now.thresholds is not None:
+        yield _load_line(now.thresholds)
     messages = {"input": report.get("input_queue_messages", 0), "output": report.get("output_queue_messages", 0)}
     yield _gauges("queue_messages", "Messages that wait, by queue.", "queue", tuple(messages), messages)
     octets = {"input": report.get("input_queue_bytes", 0), "output": report.get("output_queue_bytes", 0)}
     yield _gauges("queue_bytes", "Bytes that wait, by queue.", "queue", tuple(octets), octets)
+
+
+def _load_line(thresholds: ResourceThresholds) -> Metric:
+    family = GaugeMetricFamily(
+        PREFIX + "load_threshold_ratio",
+        "The load line of the policy: above lower an edge takes nothing more, above higher it seeks relief.",
+        labels=("resource", "bound"),
+    )
+    for resource in RESOURCES:
+        for bound in ("lower", "higher"):
+            family.add_metric((resource, bound), getattr(thresholds.of(resource), bound))
+    return family
 
 
 def _contents(now: BrokerSnapshot) -> Iterator[Metric]:

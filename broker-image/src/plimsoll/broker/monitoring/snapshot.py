@@ -12,6 +12,7 @@ from typing import Any
 from plimsoll.broker.monitoring.usage_meter import RoundDurations
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
+from plimsoll.core.policies.model.load import ResourceThresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class BrokerSnapshot:
     """`at` is of the monotonic clock. `report`: the last load report. `process`: what the shell knows.
 
     `sessions`: hand-overs that a head coordinates; `arriving`: places that an edge keeps for subscribers on their way.
+    `thresholds`: of an edge's policy; None without one.
     """
 
     at: float
@@ -39,6 +41,7 @@ class BrokerSnapshot:
     link_holds: int
     refusals: Mapping[str, int]
     rounds: RoundDurations
+    thresholds: ResourceThresholds | None = None
 
 
 def unready_reason(machine: Head | Edge) -> str:
@@ -79,4 +82,10 @@ def take_snapshot(
         link_holds=publishers.times_held_for_links if publishers else 0,
         refusals={**refusals, "role": refusals.get("role", 0) + roles_refused},
         rounds=rounds.copy(),
+        thresholds=_thresholds(machine),
     )
+
+
+def _thresholds(machine: Head | Edge) -> ResourceThresholds | None:
+    agent = machine.balancing_agent if isinstance(machine, Edge) else None
+    return agent.load_monitor.parameters.thresholds if agent is not None else None

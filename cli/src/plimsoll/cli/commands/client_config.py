@@ -1,11 +1,13 @@
-"""`plimsoll client-config`: print a connection file, for `Connection.from_file` and the examples."""
+"""`plimsoll client-config`: print or write a connection file, for `Connection.from_file` and the examples."""
 
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 
 from plimsoll.cli.contexts.fleet_choice import AddressChoice, KubernetesChoice, choose_fleet
-from plimsoll.cli.exit_codes import BAD_INPUT, OK, CommandError
+from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
 from plimsoll.cli.fleet_connection import local_connection_file
 from plimsoll.cli.output import print_lines
 
@@ -19,7 +21,26 @@ def client_config(options: argparse.Namespace) -> int:
     if isinstance(choice, KubernetesChoice):
         from plimsoll.cli.kubernetes_clients import kubernetes_connection_file
 
-        print_lines(kubernetes_connection_file(choice, options.name, options.cluster))
+        text = kubernetes_connection_file(choice, options.name, options.cluster)
     else:
-        print_lines(local_connection_file(choice, options.cluster))
+        text = local_connection_file(choice, options.cluster)
+    if options.write is None:
+        print_lines(text)
+    else:
+        write_private(options.write, text)
     return OK
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that its owner alone may read, also if it was there with other rights.
+
+    Raises:
+        CommandError: it cannot be written.
+
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(text + "\n")
+    except OSError as error:
+        raise CommandError(FAILED, f"{path} cannot be written: {error.strerror}") from error

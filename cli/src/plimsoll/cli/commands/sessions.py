@@ -15,6 +15,7 @@ from plimsoll.cli.backend import FleetBackend, FleetReader
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_error, print_line
 from plimsoll.cli.session_wait import wait_for_session
+from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.spec.problems import nearest_word
 from plimsoll.local.storage.object_store import Object, ObjectMissingError
 from plimsoll.mediator import fleet_view
@@ -25,9 +26,12 @@ T = TypeVar("T")
 
 
 def rebalance(options: argparse.Namespace) -> int:
-    """Move subscribers from one edge to others."""
+    """Move subscribers from one edge to others, or as the policy of a whole cluster plans it."""
     place = _running_backend(options)
     edges = _edges(place)
+    if _plans_for_cluster(options, place):
+        named = {"scope": "Local", "source": {"name": options.source}, "action": "Rebalance"}
+        return _create_session(place, options, "rebalance", {**named, **_common_spec(options, edges)})
     parties = [name for name in (options.source, options.target) if name is not None]
     for name in parties:
         _require_edge(name, edges, place)
@@ -44,6 +48,13 @@ def rebalance(options: argparse.Namespace) -> int:
         **_common_spec(options, edges),
     }
     return _create_session(place, options, "rebalance", spec)
+
+
+def _plans_for_cluster(options: argparse.Namespace, place: FleetReader) -> bool:
+    """Whether only a cluster is named, and its policy plans for all of its edges at once."""
+    policy = fleet_view.cluster_policies(place.objects("BrokerCluster", "BrokerFleet")).get(options.source)
+    is_alone = options.target is None and options.share is None and options.subscribers is None
+    return is_alone and policy is not None and is_fleet_wide(policy) and options.source not in _edges(place)
 
 
 def drain(options: argparse.Namespace) -> int:
@@ -123,6 +134,8 @@ def _selection(options: argparse.Namespace, place: FleetReader, clusters: set[st
         return {"select": {"count": options.subscribers}}
     known = fleet_view.cluster_policies(place.objects("BrokerCluster", "BrokerFleet"))
     why = f"cluster {min(clusters)} has no policy to choose subscribers" if min(clusters) not in known else ""
+    if not why and is_fleet_wide(known[min(clusters)]):
+        why = f"policy {known[min(clusters)].type} plans for all edges of {min(clusters)}: name the cluster with --from"
     if len(clusters) > 1:
         why = "a policy does not choose subscribers across clusters"
     if why:

@@ -24,7 +24,8 @@ def offer_lines(session: Session) -> Iterator[str]:
     if session.offers:
         yield "Asked edges:"
         rows = [
-            [one.edge, METRIC_TITLES[one.metric], f"{one.difference:.3f}", _answer_text(one)] for one in session.offers
+            [one.edge, METRIC_TITLES.get(one.metric, one.metric), f"{one.difference:.3f}", _answer_text(one)]
+            for one in session.offers
         ]
         yield from (f"  {line}" for line in table(["EDGE", "TO BALANCE", "DIFFERENCE", "ANSWER"], rows))
 
@@ -53,20 +54,23 @@ def policy_choice_lines(session: Session) -> Iterator[str]:
 
 
 def load_lines(session: Session) -> Iterator[str]:
-    """Each load of both edges: before, as predicted, and as measured, with the error."""
+    """Each load of both edges: before, as predicted and by how much that is uncertain, as measured, and the error."""
     forecasts = [] if session.plan is None else [one for one in session.plan.forecasts if one.before is not None]
     if not forecasts:
         return
     yield "Loads:"
     rows = [row for one in forecasts for row in _forecast_rows(one)]
-    yield from (f"  {line}" for line in table(["EDGE", "LOAD", "BEFORE", "PREDICTED", "MEASURED", "ERROR"], rows))
+    yield from (
+        f"  {line}" for line in table(["EDGE", "LOAD", "BEFORE", "PREDICTED", "+/-", "MEASURED", "ERROR"], rows)
+    )
 
 
 def _forecast_rows(one: Forecast) -> Iterator[list[str]]:
     for metric, title in METRIC_TITLES.items():
-        before, after, measured = (_load_text(metric, loads) for loads in (one.before, one.after, one.measured))
+        figures = (one.before, one.after, one.uncertain, one.measured)
+        before, after, uncertain, measured = (_load_text(metric, loads) for loads in figures)
         error = "-" if one.after is None or one.measured is None else _error_text(metric, one.after, one.measured)
-        yield [one.edge, title, before, after, measured, error]
+        yield [one.edge, title, before, after, uncertain, measured, error]
 
 
 def _load_text(metric: str, loads: LoadFigures | None) -> str:

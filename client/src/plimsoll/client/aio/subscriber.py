@@ -50,6 +50,7 @@ class AsyncSubscriber:
         token: Token | None = None,
         watermarks: Iterable[Token] = (),
         prefer: str = "",
+        location: tuple[float, float] | None = None,
         on_batch: OnBatch | None = None,
         on_state: OnState | None = None,
     ) -> None:
@@ -64,7 +65,7 @@ class AsyncSubscriber:
         self._closed = False
         self._inner = self._connection.machine.subscriber(
             name or self._connection.engine.own_name("s"),
-            policy=policy, token=token, watermarks=watermarks, prefer=prefer,
+            policy=policy, token=token, watermarks=watermarks, prefer=prefer, location=location,
             holds=on_batch is None,
         )  # fmt: skip
         self._connection.own(self._inner, self)

@@ -132,7 +132,8 @@ class EdgeFinder:
         self._timer(subscriber, client.limits.answer_seconds)
         if (link := client.home_link) is not None:
             head = self._head_of(subscriber)
-            client.say(link, msg.Join(subscriber.name, list(subscriber.exclude), subscriber.prefer, head))
+            exclude, location = list(subscriber.exclude), subscriber.location
+            client.say(link, msg.Join(subscriber.name, exclude, subscriber.prefer, head, location))
 
     def _head_of(self, subscriber: ClientSubscriber) -> str:
         """The head whose edge to ask for; empty: any head."""

@@ -7,6 +7,7 @@ paused at its edge, alone, and never holds the others on its link.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -20,7 +21,7 @@ from plimsoll.core.client.handover import ClientHandovers, target_of
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import ClientPublisher, Confirm
 from plimsoll.core.client.records import UNREADABLE, pass_over
-from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, SubscriberPhase
+from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, SubscriberPhase
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, Token, WireError
@@ -96,19 +97,24 @@ class Client(OverlayNode):
         token: Token | None = None,
         watermarks: Iterable[Token] = (),
         prefer: str = "",
+        location: Location | None = None,
         holds: bool = False,
     ) -> ClientSubscriber:
         """A new subscriber; it looks for an edge from the next round on. Its name is unique in the fleet.
 
         `token` and `watermarks`: of an earlier life, to go on from there. `prefer`: the name of an edge.
+        `location`: where it is, for a fleet that places subscribers by distance.
         `holds`: its items count as queued until `consumed`, and a full queue pauses it; if not, until `take_events`.
 
         Raises:
-            ValueError: the name is used here already, or is empty or too long.
+            ValueError: the name is used here already, or is empty or too long; or a coordinate is not finite.
 
         """
         _check_name(name, self.subscribers)
-        subscriber = self.subscribers[name] = ClientSubscriber(self, name, policy or msg.Policy(), token, prefer)
+        if location is not None and not all(math.isfinite(each) for each in location):
+            raise ValueError(f"a location has two finite coordinates, not {location}")
+        own = policy or msg.Policy()
+        subscriber = self.subscribers[name] = ClientSubscriber(self, name, own, token, prefer, location)
         subscriber.stream.start_from(watermarks)
         subscriber.stream.holds = holds
         self.edge_finder.begin(subscriber)

@@ -58,6 +58,10 @@ class SubscriberPhase(Enum):
     FAILED = "failed"
 
 
+Location = tuple[float, float]
+"""Coordinates on a plane, in a unit that the edges of the fleet share."""
+
+
 class ClientSubscriber:
     """One subscriber of a client. Made by `Client.subscriber`.
 
@@ -67,12 +71,20 @@ class ClientSubscriber:
 
     __slots__ = (
         "_client", "again", "asked_since", "attempts", "conflicts", "counts", "current", "events", "exclude", "failed",
-        "handover", "is_paused", "name", "number", "phase", "policy", "prefer", "session", "stream",
+        "handover", "is_paused", "location", "name", "number", "phase", "policy", "prefer", "session", "stream",
         "subscription_list", "wake",
     )  # fmt: skip
 
-    def __init__(self, client: SubscriberHost, name: str, policy: msg.Policy, token: Token | None, prefer: str) -> None:
-        self._client, self.name, self.policy, self.prefer = client, name, policy, prefer
+    def __init__(
+        self,
+        client: SubscriberHost,
+        name: str,
+        policy: msg.Policy,
+        token: Token | None,
+        prefer: str,
+        location: Location | None = None,
+    ) -> None:
+        self._client, self.name, self.policy, self.prefer, self.location = client, name, policy, prefer, location
         self.events: list[SubscriberEvent] = []
         self.counts: Counter[str] = Counter()
         self.stream = SubscriberStream(self, self.events, self.counts, client.limits, token)

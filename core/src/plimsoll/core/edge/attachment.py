@@ -55,8 +55,8 @@ class AttachmentState(Enum):
     BLOCKED: its queue is full and does not grow. CLOSED: no longer attached; its cover stays until the head releases
     it.
 
-    Arriving by hand-over (docs/handover.md, 3): STANDBY, neither matched nor covered. CUTTING, covered; its matches in
-    the stream are still the source's. BUFFERING, matched; publications are kept until GO. Departing: ENDING, END is
+    Arriving by hand-over (docs/handover.md, 3): STANDBY, and CUTTING from INSTALL on: matched and covered, but its
+    matches in the stream are still the source's. BUFFERING: publications are kept until GO. Departing: ENDING, END is
     queued, and nothing follows it.
     """
 
@@ -80,6 +80,9 @@ SERVED = (
 )
 """States in which this edge is the one that serves the subscriber."""
 
+SILENT = (AttachmentState.STANDBY, AttachmentState.CUTTING)
+"""States in which what an attachment matches is delivered by another edge."""
+
 
 class PendingEnd(NamedTuple):
     """The END that an attachment is still owed: the position of its cut, the session, and the token to go on from."""
@@ -96,7 +99,8 @@ class EdgeAttachment:
     against its list. `arriving`: numbers, by id, of a change that is not complete. `is_covered`: the list is announced
     upward. `keeps_place`: entry and cover outlast its closing.
 
-    `incoming_session`: the one that brings it here, until GO; `has_go`: GO has come before INSTALLED.
+    `incoming_session`: the one that brings it here, until GO; `is_held`: all of its list has been taken, and HELD sent;
+    `has_go`: GO has come before INSTALLED.
     `outgoing_session`: the one that takes it away. `pending_end`: the END that is due once all up to its cut is queued.
 
     `identity`: of the client. `is_verified`: the head has confirmed that the name is this identity's.
@@ -124,6 +128,7 @@ class EdgeAttachment:
         "identity",
         "incoming_session",
         "is_covered",
+        "is_held",
         "is_installed",
         "is_verified",
         "keeps_place",
@@ -172,7 +177,7 @@ class EdgeAttachment:
         self.dropped: DroppedRange | None = None
         self.end_gap: tuple[int, bytes] | None = None
         self.incoming_session = self.outgoing_session = ""
-        self.has_go = False
+        self.is_held = self.has_go = False
         self.pending_end: PendingEnd | None = None
         self.counts_from: tuple[Token, list[Token]] | None = None
         self.moved_by = ""

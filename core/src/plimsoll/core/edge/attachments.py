@@ -98,9 +98,11 @@ class AttachmentTable:
             self.pending_subacks.ask(last.seq, attachment, attachment.version)
         return last
 
-    def install_part(self, attachment: EdgeAttachment, taken: list[Numbered]) -> list[msg.Cover]:
-        """The same for a part of what a change adds: no SUBACK waits for it, since the change is not complete."""
-        return self._install({attachment: taken}, ())
+    def install_part(
+        self, attachment: EdgeAttachment, taken: list[Numbered], removes: Iterable[int] = ()
+    ) -> list[msg.Cover]:
+        """The same for a part that no SUBACK waits for: its change is not complete, or it is on standby."""
+        return self._install({attachment: taken}, removes)
 
     def _install(self, taken: Mapping[EdgeAttachment, list[Numbered]], removes: Iterable[int]) -> list[msg.Cover]:
         for attachment, numbered in taken.items():
@@ -136,7 +138,7 @@ class AttachmentTable:
             self.host.say(attachment.link, msg.AttachmentClosed(attachment.id, code, text))
 
     def drop(self, attachments: Iterable[EdgeAttachment]) -> None:
-        """Forget closed attachments, and withdraw their cover in one step."""
+        """Forget closed attachments, and withdraw their cover."""
         removes = []
         for attachment in attachments:
             if self.by_subscriber.get(attachment.subscriber) is attachment:
@@ -145,9 +147,8 @@ class AttachmentTable:
         self.withdraw(removes)
 
     def withdraw(self, removes: list[int]) -> None:
-        """Take these numbers out of the cover."""
-        for cover in self.subscription_table.shrink(removes) if removes else ():
-            self.host.up(cover)
+        """Take these numbers out of the cover, in bounded steps from the end of this round on."""
+        self.subscription_table.retire(removes)
 
     def disconnect(self, attachment: EdgeAttachment) -> None:
         """Apply the policy `disconnect`: the subscriber loses its place, at its head too."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from plimsoll.core.covering.cover_set import reading_units
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.subscription_table import Numbered
@@ -49,7 +50,7 @@ class ListChange:
                 if units >= PART_UNITS:
                     yield units + self._part(attachment, taken)
                     taken, units = [], 0
-                    if not _is_changeable(attachment):
+                    if not is_changeable(attachment):
                         return
                 units += self._take(attachment, item, leaving, version, taken)
             gone += self.table.confirm(attachment, leaving)
@@ -74,7 +75,7 @@ class ListChange:
         except ValueError as error:
             self.host.counters["subscriptions_refused"] += 1
             self.host.say(attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)))
-        return reading_units(item)
+        return reading_units(item.text)
 
     def _part(self, attachment: EdgeAttachment, taken: list[Numbered]) -> int:
         """Install and announce what has been taken so far; returns the units of work."""
@@ -83,12 +84,7 @@ class ListChange:
         return self.table.units_spent
 
 
-def reading_units(item: msg.SubscriptionItem) -> int:
-    """The work of parsing a subscription and filing it in the index."""
-    return 60 + 2 * len(item.text)
-
-
-def _is_changeable(attachment: EdgeAttachment) -> bool:
+def is_changeable(attachment: EdgeAttachment) -> bool:
     """Whether its list still counts here: after the cut the target answers."""
     is_over = attachment.state in (AttachmentState.CLOSED, AttachmentState.ENDING)
     return not is_over and attachment.pending_end is None

@@ -66,11 +66,13 @@ class LoadReports:
             "input_queue_messages": len(host.server.queue),
             "output_queue_messages": sum(len(a.queue) for a in queued) + sum(len(each.link.buffer) for each in by_link),
             "output_queue_bytes": sum(a.queue_bytes for a in queued),
-            "capacity": self._capacity(),
+            **configured_fields(host.config),
             "counters": {**host.meter.total, **host.counters},
         }
 
-    def _capacity(self) -> float:
-        """Relative size, by which subscribers are placed before there is any load to compare."""
-        bandwidth = self.host.config.hardware.output_bytes_per_second
-        return 1.0 if bandwidth is None else bandwidth / 100_000
+
+def configured_fields(config: BrokerConfig) -> dict[str, float]:
+    """Relative size, by which newcomers are placed before there is any load to compare; where the edge is, if known."""
+    bandwidth, at = config.hardware.output_bytes_per_second, config.location
+    found = {"capacity": 1.0 if bandwidth is None else bandwidth / 100_000}
+    return found if at is None else {**found, "location_x": at[0], "location_y": at[1]}

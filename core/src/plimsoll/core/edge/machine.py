@@ -13,7 +13,7 @@ from typing import Any
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import SERVED, AttachmentState, LinkAttachments
 from plimsoll.core.edge.attachments import AttachmentTable
-from plimsoll.core.edge.balancing import estimation
+from plimsoll.core.edge.balancing import estimation, policy_change
 from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.edge.catchup_replay import CatchupReplay
@@ -175,8 +175,12 @@ class Edge(OverlayNode):
             link.is_stuck = bool(link.buffer)
 
     def up(self, message: msg.FromEdge) -> None:
-        """Send to the head, behind the arrivals that have gathered: DONE must not come after what follows from it."""
-        self._send_arrivals()
+        """Send to the head, behind the arrivals that have gathered: DONE must not come after what follows from it.
+
+        From a COVER nothing follows: a batch that arrives with many of them is still reported together.
+        """
+        if not isinstance(message, msg.Cover) or message.more:
+            self._send_arrivals()
         self.say(self.head, message)
 
     def _send_arrivals(self) -> None:
@@ -224,6 +228,7 @@ class Edge(OverlayNode):
         self._tidy()
         self.handover_source.report_closed()
         self.queues.tick()
+        self.meter.set_aside(self.queues.silent.take())
         self._send_arrivals()
         if (fetch := self.cursor.begin() if self.head.open else None) is not None:
             self.say(self.head, fetch)
@@ -254,8 +259,7 @@ class Edge(OverlayNode):
 
     def served(self, frames: int, seconds: float) -> None:
         if self.server.transparent and frames:
-            self.meter.service_seconds += seconds
-            self.meter.served = self.meter.arrivals
+            self.meter.count_round(seconds, len(self.index))
 
     # -- control
 
@@ -269,6 +273,10 @@ class Edge(OverlayNode):
             return
         elif isinstance(message, msg.Revoke):
             self.handover_source.on_revoke(message)
+        elif isinstance(message, msg.ClusterPolicy):
+            agent = policy_change.agent_after(self, self.config, self.balancing_agent, message.policy)
+            if agent is not self.balancing_agent:
+                self.balancing_agent, self._record_traffic = agent, None  # it begins with the next tick
         elif self.balancing_agent is not None and isinstance(
             message, msg.PeerLoads | msg.Reservation | msg.ProfileQuery
         ):

@@ -7,12 +7,12 @@ not emptied before GO, and no policy drops anything from it. END goes behind all
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment, LinkAttachments
+from plimsoll.core.edge.attachment import SILENT, AttachmentState, EdgeAttachment, LinkAttachments
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -46,18 +46,39 @@ class QueueOutcomes(NamedTuple):
     """All up to the cut has been queued, or sent."""
 
 
+class SilentMatches:
+    """Takes what the stream has for attachments that another edge delivers to, and counts it: it is no output here."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def append(self, record: bytes) -> None:
+        self.count += 1
+
+    def take(self) -> int:
+        """The count since the last call."""
+        count, self.count = self.count, 0
+        return count
+
+    def __len__(self) -> int:
+        return 1  # never empty: no link has to be flushed for it
+
+
 class DeliveryQueues:
     """The queues of all attachments of an edge.
 
-    `void` takes what the stream has for attachments that it passes over. `outcomes` is set once, when all parts of the
-    edge exist.
+    `void` takes what the stream has for attachments that it passes over, `silent` what it has for those that are served
+    elsewhere. `outcomes` is set once, when all parts of the edge exist.
     """
 
     outcomes: QueueOutcomes
 
     def __init__(self, host: QueuesContext, cursor: CatchupCursor, by_link: dict[Link, LinkAttachments]) -> None:
         self.host, self.cursor, self.by_link = host, cursor, by_link
-        self.void: list[bytes] = [b""]
+        self.void: deque[bytes] = deque([b""], maxlen=1)
+        self.silent = SilentMatches()
         self._queueing: dict[LinkAttachments, None] = {}
         self._stuck: dict[LinkAttachments, None] = {}
 
@@ -83,7 +104,7 @@ class DeliveryQueues:
             attachment.out = attachment.queue
             self.put_aside(attachment)
         elif attachment.state is not AttachmentState.LIVE:
-            attachment.out = self.void
+            attachment.out = self.silent if attachment.state in SILENT else self.void
         elif link_attachments.behind or attachment.paused or attachment.queue or attachment.dropped:
             attachment.out = attachment.queue
             self.put_aside(attachment)
@@ -187,7 +208,6 @@ class DeliveryQueues:
 
     def tick(self) -> None:
         """Apply each subscriber's policy to what has grown in this round."""
-        del self.void[1:]
         for link_attachments in list(self._stuck):
             self._bound(link_attachments)
         for link_attachments in list(self._queueing):

@@ -65,11 +65,14 @@ class StreamInput:
                 return
             if not transparent:
                 is_pub = isinstance(message, msg.PubOpen)
-                meter.arrivals += is_pub
+                if is_pub:
+                    meter.arrivals += 1
+                    meter.bytes_in += len(piece)
                 item = (host.head.id, message, piece, is_held and i == last)
                 host.server.submit(item, len(piece), host.now, is_publication=is_pub)
             elif isinstance(message, msg.PubOpen):
                 meter.arrivals += 1
+                meter.bytes_in += len(piece)
                 deliver(message, piece)
             else:
                 handle(message)

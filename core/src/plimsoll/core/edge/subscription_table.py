@@ -88,6 +88,14 @@ class SubscriptionTable:
         attachment.arriving = {}
         return removed
 
+    def put_back(self, attachment: EdgeAttachment, taken: Iterable[Numbered]) -> None:
+        """Undo `take` of what has not been confirmed or installed."""
+        numbers = {number for number, _ in taken}
+        attachment.arriving = {i: number for i, number in attachment.arriving.items() if number not in numbers}
+        for number in numbers:
+            del attachment.subscriptions[-number]
+        self._waiting -= len(numbers)
+
     def install(self, attachment: EdgeAttachment, taken: Iterable[Numbered]) -> None:
         """Match publications from here on against these subscriptions of the attachment's list."""
         attachment.is_installed = True
@@ -102,25 +110,25 @@ class SubscriptionTable:
         """Remove some from an attachment's list and from the index; returns their numbers, still in the cover."""
         numbers = [attachment.subscriptions.pop(i)[1] for i in item_ids if i in attachment.subscriptions]
         if attachment.is_installed:
-            self._remove(numbers)
+            self._unmatching.extend(numbers)
+            self._unmatch()
         else:
             self._waiting -= len(numbers)
         return numbers
 
     def uninstall(self, attachment: EdgeAttachment) -> None:
-        """Stop matching it. A covered list stays in the cover; one that never was is forgotten."""
+        """Stop matching it, in bounded steps from the end of this round on: meanwhile it takes nothing.
+
+        A covered list stays in the cover; one that never was is forgotten.
+        """
         self.with_several.discard(attachment)
         numbers = [number for _, number in attachment.subscriptions.values()]
         if attachment.is_installed:
-            self._remove(numbers)
+            self._unmatching.extend(numbers)
         elif not attachment.is_covered:
             self._waiting -= len(numbers)
             attachment.clear_subscriptions()
         attachment.is_installed = False
-
-    def _remove(self, numbers: Iterable[int]) -> None:
-        self._unmatching.extend(numbers)
-        self._unmatch()
 
     def _unmatch(self) -> None:
         constraints = 0
@@ -129,10 +137,6 @@ class SubscriptionTable:
             constraints += len(self.index[number].constraints)
             self.index.remove(number)
             del self.holders[number]
-
-    def numbered(self, attachment: EdgeAttachment) -> list[Numbered]:
-        """The numbered list of an attachment."""
-        return [(number, subscription) for subscription, number in attachment.subscriptions.values()]
 
     def uncover(self, attachment: EdgeAttachment) -> list[int]:
         """Forget its covered list; returns the numbers, which the caller takes out of the cover in its next step."""
@@ -152,11 +156,9 @@ class SubscriptionTable:
         self._uncovering.extend(removes)
         return self._numbered(self._apply(adds))
 
-    def shrink(self, removes: Iterable[int]) -> list[msg.Cover]:
-        """The same for removals that no SUBACK waits for: no update, if the covering set does not change."""
+    def retire(self, removes: Iterable[int]) -> None:
+        """Leave removals that no SUBACK waits for to `tidy`."""
         self._uncovering.extend(removes)
-        delta = self._apply(())
-        return self._numbered(delta) if delta else []
 
     def tidy(self) -> list[msg.Cover]:
         """A round's bounded share of what is left over; returns the update, if it changes anything."""

@@ -6,7 +6,7 @@ onward until all others have reported, so that it does not shrink what its neigh
 
 from __future__ import annotations
 
-from plimsoll.core.covering.cover_set import CoverDelta
+from plimsoll.core.covering.cover_set import CoverDelta, reading_units
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
@@ -14,12 +14,16 @@ from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.cover_parts import join_covers, split_cover
 
+REMOVAL_UNITS = 30
+"""Of taking a subscription out of the index."""
+
 
 class CoverUpdates:
-    """The one way in and out for covers: tables are changed here only."""
+    """The one way in and out for covers: tables are changed here only. `units_spent`: work on updates, in all."""
 
     def __init__(self, routes: RoutingTable, outboxes: Outboxes, fence: MediatorFence) -> None:
         self.routes, self.outboxes, self.fence = routes, outboxes, fence
+        self.units_spent = 0
 
     # -- from links
 
@@ -36,7 +40,9 @@ class CoverUpdates:
             WireError: `cover`, if it does not fit what the link has announced. Nothing is applied.
 
         """
-        self.announce(self.routes.apply(outbox.key, _joined(outbox, last)))
+        cover = _joined(outbox, last)
+        self.announce(self.routes.apply(outbox.key, cover))
+        self._count(cover)
         self.routes.wait(outbox.key, last.seq)
 
     def replace(self, outbox: Outbox, last: msg.Cover) -> None:
@@ -46,8 +52,14 @@ class CoverUpdates:
             WireError: `cover`, if a subscription cannot be parsed. Nothing is replaced.
 
         """
-        self.announce(self.routes.replace(outbox.key, _joined(outbox, last)))
+        cover = _joined(outbox, last)
+        self.announce(self.routes.replace(outbox.key, cover))
+        self._count(cover)
         self.routes.wait(outbox.key, last.seq)
+
+    def _count(self, cover: msg.Cover) -> None:
+        read = sum(reading_units(item.text) for item in cover.adds)
+        self.units_spent += read + REMOVAL_UNITS * len(cover.removes) + self.routes.units_spent
 
     def on_neighbor_report(self, outbox: Outbox, report: msg.NeighborReport) -> None:
         """Take over the whole cover of a neighbour."""

@@ -79,7 +79,7 @@ class JoinRequests:
                 self._answer(link, record)
 
     def _placed(self, join: msg.Join) -> msg.PlacedFor:
-        candidate = self.placement.place(join.exclude, join.prefer)
+        candidate = self.placement.place(join.exclude, join.prefer, join.location)
         if candidate is None:
             return msg.PlacedFor(join.subscriber, "", "", "")
         return msg.PlacedFor(join.subscriber, candidate.name, candidate.endpoint, candidate.public_key)

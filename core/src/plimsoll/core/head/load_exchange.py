@@ -10,9 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, assert_never
 
-from plimsoll.core.head.mediator_fence import MediatorFence
-from plimsoll.core.head.outbox import Outbox
-from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.policies.model.load import BrokerLoad, combined_load
 from plimsoll.core.profiling.profile_codec import split_texts
 from plimsoll.core.protocol import messages as msg
@@ -36,15 +33,38 @@ BalancingReply = msg.ReservationReply | msg.Trigger | msg.ProfileReply
 ForEdge = msg.Reservation | msg.ProfileQuery | msg.PeerLoads
 
 
+class EdgeLink(Protocol):
+    """The link of an edge: `key` names it in the routing table."""
+
+    key: str
+
+
+class CoverTexts(Protocol):
+    def texts(self, key: str) -> list[str]:
+        """The subscriptions of a link's cover, written."""
+
+
+class EpochFence(Protocol):
+    """`epoch`: the highest mediator epoch that this cluster has seen."""
+
+    epoch: int
+
+    def raise_to(self, epoch: int) -> None: ...
+
+
 class LoadExchangeContext(Protocol):
     """The parts of a head that loads pass through."""
 
     now: float
     reporter: LoadReporter
-    routes: RoutingTable
-    edges: dict[str, Outbox]
-    mediator_fence: MediatorFence
     counters: Counter[str]
+
+    @property
+    def routes(self) -> CoverTexts: ...
+    @property
+    def edges(self) -> Mapping[str, EdgeLink]: ...
+    @property
+    def mediator_fence(self) -> EpochFence: ...
 
     def say_control(self, peer: Peer, *said: ForEdge | BalancingReply | msg.CoverReply) -> None: ...
 
@@ -149,7 +169,7 @@ class LoadExchange:
         named = asked.targets or [asked.target]
         parts = [(name, texts) for name in named for texts in self._cover(name, COVER_BYTES // len(named))]
         for part, (name, texts) in enumerate(parts):
-            yield msg.ProfileQuery(asked.id, asked.edge, name, part, len(parts), texts, asked.targets)
+            yield msg.ProfileQuery(asked.id, asked.edge, name, part, len(parts), texts, asked.targets, asked.each)
 
     def _cover(self, edge: str, most_bytes: int) -> list[list[str]]:
         """The covering set of an edge in parts, at least one; a single empty one if the edge is not here."""

@@ -14,7 +14,9 @@ from typing import Any, assert_never
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head import log_reader
+from plimsoll.core.head.cluster_policy import ClusterPolicies
 from plimsoll.core.head.confirmations import Confirmations
+from plimsoll.core.head.cover_turns import COVERING, CoverTurns
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.handover.commands import MediatorCommands
@@ -30,7 +32,7 @@ from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
-from plimsoll.core.head.placement import Placement
+from plimsoll.core.head.placement import Placement, placer_of
 from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_share import SILENT_SECONDS, PublisherShares
 from plimsoll.core.head.publishers import PublisherTable
@@ -73,7 +75,7 @@ class Head(OverlayNode):
         self.log, self.log_growth = Log(limits.log_bytes), LogGrowth()
         self.routes = RoutingTable(neighbors, compiled=config.may_compile)
         self.owners = OwnershipTable()
-        self.placement = Placement()
+        self.placement = Placement(placer_of(config.policy))
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
         self.publishers = PublisherTable(limits, PublisherShares(self.outboxes.by_key, SILENT_SECONDS * factor))
         self.confirmations = Confirmations(self.outboxes, self.publishers, limits.confirm_seconds * factor)
@@ -82,6 +84,7 @@ class Head(OverlayNode):
         self.reporter = LoadReporter(self, config, epoch, self.meter)
         self.mediator_fence = MediatorFence(self)
         self.covers = CoverUpdates(self.routes, self.outboxes, self.mediator_fence)
+        self.cover_turns = CoverTurns(self)
         self.distributor = Distributor(self)
         self.startup = StartupBarrier((*config.edges, *neighbors), self.covers, self.distributor, self._on_ready)
         self.publish_requests = PublishRequests(self)
@@ -95,7 +98,9 @@ class Head(OverlayNode):
         )
         self.handovers = HandoverDispatch(self)
         self.join_requests = JoinRequests(self, self.placement, self.router, factor)
-        self.load_exchange = LoadExchange(self, limits.report_seconds * factor) if config.policy is not None else None
+        report_seconds = limits.report_seconds * factor
+        self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
+        self.policies = ClusterPolicies(config.policy, report_seconds)
         self._started: float | None = None
         self._next_progress = 0.0
         self._left = False
@@ -136,6 +141,8 @@ class Head(OverlayNode):
             self.publishers.lost(link)
             self.startup.forget(link)
             return
+        for relayed in self.cover_turns.drop(link):
+            self.deal(link, relayed, ends_frame=False)
         self.outboxes.lost(outbox)
         self.confirmations.lost(outbox)
         self.publishers.touch(*self.publishers.shares.lost(outbox.key, self.now))
@@ -191,6 +198,14 @@ class Head(OverlayNode):
                 self._handle(link, message, ends_frame)
 
     def _handle(self, link: Link, message: DataMessage | None, ends_frame: bool) -> None:
+        turns = self.cover_turns
+        if type(message) in COVERING or (turns.waiting and link in turns.waiting):
+            turns.take(link, message, ends_frame)
+        else:
+            self.deal(link, message, ends_frame)
+
+    def deal(self, link: Link, message: DataMessage | None, ends_frame: bool) -> None:
+        """Deal with a message in its turn, and return the credit of the frame that it ends."""
         if self.startup.missing and isinstance(message, msg.Pub | msg.Gap):
             self.startup.hold(link, message, ends_frame=ends_frame)
             return
@@ -281,7 +296,7 @@ class Head(OverlayNode):
     def _on_ready(self) -> None:
         """All have reported: what has waited goes on, relayed publications first, for those were sent earlier."""
         for held in self.startup.take_held():
-            self._handle(held.link, held.message, held.ends_frame)
+            self.deal(held.link, held.message, held.ends_frame)
         for link, opening in self.startup.take_waiting():
             self.publish_requests.open(link, opening)
 
@@ -295,6 +310,7 @@ class Head(OverlayNode):
         if self.startup.missing and self.now - self._started > limits.lease_seconds * factor:
             self.startup.lease_passed()
         self.covers.tidy()
+        self.cover_turns.tick()
         if not self.startup.missing:
             self.covers.acknowledge()
         self._serve()
@@ -339,7 +355,7 @@ class Head(OverlayNode):
     def wake_at(self) -> float:
         return min(
             self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report,
-            self.coordinator.wake_at(), NEVER if self.routes.is_tidy else self.now,
+            self.coordinator.wake_at(), NEVER if self.routes.is_tidy and not self.cover_turns.waiting else self.now,
         )  # fmt: skip
 
     # -- control
@@ -356,6 +372,8 @@ class Head(OverlayNode):
         match message:
             case msg.ClusterMembers() if is_mediator:
                 self.members, self.placement.cordoned = frozenset(message.edges), frozenset(message.cordoned)
+            case msg.ClusterPolicy() if is_mediator:
+                self.policies.receive(self, self, message)
             case msg.Command() if is_mediator:
                 self.commands.on_command(peer, message)
             case msg.ListSubscribers() if is_mediator:
@@ -379,8 +397,7 @@ class Head(OverlayNode):
 
     def served(self, frames: int, seconds: float) -> None:
         if self.server.transparent and frames:
-            self.meter.service_seconds += seconds
-            self.meter.served = self.meter.arrivals
+            self.meter.count_round(seconds)
 
     def status(self) -> dict[str, Any]:
         return {

@@ -6,12 +6,16 @@ emptiest at that time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from plimsoll.core.policies import LeastLoadedPlacer, PlacementTarget, PlacementUnit, Placer
+from plimsoll.core.policies import LeastLoadedPlacer, Location, PlacementTarget, PlacementUnit, Placer
+from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol.wire import WireError
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.types.policy import PolicySpec
 
 NEWCOMER: Final = PlacementUnit()
 
@@ -35,6 +39,7 @@ class Placement:
     def __init__(self, placer: Placer | None = None) -> None:
         self.placer = placer or LeastLoadedPlacer()
         self._candidates: dict[str, EdgeCandidate] = {}
+        self._placed = 0
         self.cordoned: frozenset[str] = frozenset()
         """Edges that take no newcomers; their subscribers stay."""
 
@@ -61,9 +66,12 @@ class Placement:
             raise WireError("report", f"the load report of {candidate.name} cannot be read: {error!r}") from error
         if not (0.0 <= utilization < float("inf") and 0.0 < capacity < float("inf") and subscribers >= 0):
             raise WireError("report", f"the load report of {candidate.name} has a number out of range")
-        candidate.target = PlacementTarget(candidate.name, utilization, subscribers, capacity)
+        location = reported_location(report)
+        candidate.target = PlacementTarget(candidate.name, utilization, subscribers, capacity, location)
 
-    def place(self, exclude: Collection[str], prefer: str = "") -> EdgeCandidate | None:
+    def place(
+        self, exclude: Collection[str], prefer: str = "", location: Location | None = None
+    ) -> EdgeCandidate | None:
         """Choose an edge for a newcomer, or None if there is none; `exclude` counts unless nothing else is left."""
         open_candidates = [candidate for candidate in self._candidates.values() if candidate.name not in self.cordoned]
         candidates = [candidate for candidate in open_candidates if candidate.name not in exclude] or open_candidates
@@ -71,9 +79,35 @@ class Placement:
             return None
         by_name = {candidate.name: candidate for candidate in candidates}
         wanted = {prefer: by_name[prefer]} if prefer in by_name else by_name
-        target = self.placer.place(NEWCOMER, [candidate.target for candidate in wanted.values()])
+        newcomer = replace(NEWCOMER, number=self._placed, location=location if is_location(location) else None)
+        target = self.placer.place(newcomer, [candidate.target for candidate in wanted.values()])
         if target is None:
             return None
+        self._placed += not prefer
         candidate = wanted[target.name]
         candidate.target = target.after(NEWCOMER)
         return candidate
+
+
+def placer_of(policy: Mapping[str, Any] | None) -> Placer:
+    """The placer of a policy as brokers are given it: to the least loaded edge, unless the policy says otherwise.
+
+    Raises:
+        InvalidResourcesError: a field is missing, unknown or out of bounds.
+
+    """
+    return placer_of_spec(None if policy is None else parse_block(PolicySpec, policy))
+
+
+def is_location(at: Location | None) -> bool:
+    """Whether these are usable coordinates: a client may send any numbers."""
+    return at is not None and all(math.isfinite(each) for each in at)
+
+
+def reported_location(report: Mapping[str, Any]) -> Location | None:
+    """Where an edge is, by its report; None if it does not say."""
+    found = [report.get(name) for name in ("location_x", "location_y")]
+    if any(isinstance(each, bool) or not isinstance(each, int | float) for each in found):
+        return None
+    at = (float(found[0] or 0.0), float(found[1] or 0.0))
+    return at if is_location(at) else None

@@ -59,6 +59,8 @@ class RoutingTable:
         self._owner: dict[int, str] = {}
         self._subscriptions: dict[int, Subscription] = {}
         self._next_id = 0
+        self.units_spent = 0
+        """Of the latest change, on the covers of all neighbours; a unit is some quarter of a microsecond."""
 
     def __contains__(self, key: str) -> bool:
         return key in self._covers
@@ -131,9 +133,11 @@ class RoutingTable:
             self._owner[i] = key
             self._subscriptions[i] = subscription
         deltas = {}
+        self.units_spent = 0
         for name, neighbor in self.neighbors.items():
             if name != key:
                 delta = neighbor.cover.apply(new, gone, units=STEP_UNITS)
+                self.units_spent += neighbor.cover.units_spent
                 if delta.announce or delta.withdraw:
                     deltas[name] = delta
         return deltas

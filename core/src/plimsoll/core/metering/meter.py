@@ -20,6 +20,7 @@ class LoadSample:
     input_rate: float
     output_rate: float
     output_bytes_per_second: float
+    input_bytes_per_second: float
     match_delay_seconds: float
     index_delay_seconds: float
     input_utilization: float
@@ -38,8 +39,32 @@ class FrameCounts:
 
 
 @dataclass(slots=True)
+class SteadyService:
+    """What publications cost, and with how many subscriptions: what a model of the matching delay is fitted to.
+
+    `subscriptions`: those installed when a publication was served, summed over all served. Rounds in which
+    subscriptions came or went are left out, since their time is not that of publications alone.
+    """
+
+    publications: int = 0
+    subscriptions: int = 0
+    deliveries: int = 0
+    seconds: float = 0.0
+
+    def add(self, publications: int, subscriptions: int, deliveries: int, seconds: float) -> None:
+        """Count publications that were served with this number of subscriptions."""
+        self.publications += publications
+        self.subscriptions += publications * subscriptions
+        self.deliveries += deliveries
+        self.seconds += seconds
+
+
+@dataclass(slots=True)
 class LoadMeter:
-    """Counts since the last report. The hot path adds to the fields; `sample` makes a `LoadSample` and starts over."""
+    """Counts since the last report. The hot path adds to the fields; `sample` makes a `LoadSample` and starts over.
+
+    `silent_matches`: matches for subscribers that another edge delivers to. They cost service time, and are no output.
+    """
 
     started: float = 0.0
     arrivals: int = 0
@@ -48,7 +73,9 @@ class LoadMeter:
     index_seconds: float = 0.0
     indexed: int = 0
     deliveries: int = 0
+    silent_matches: int = 0
     bytes_out: int = 0
+    bytes_in: int = 0
     input_wait_seconds: float = 0.0
     input_waits: int = 0
     output_wait_seconds: float = 0.0
@@ -56,8 +83,11 @@ class LoadMeter:
     total: dict[str, int] = field(default_factory=dict)
     total_served: int = 0
     total_service_seconds: float = 0.0
+    steady: SteadyService = field(default_factory=SteadyService)
     _last_match_delay: float = 0.0
     _last_subscriptions: int = 0
+    _round_subscriptions: int = 0
+    _counted_matches: int = 0
 
     def count_serviced(self, done: ServicedItem[Any]) -> None:  # the item itself does not count
         """Count an item that an emulated or limited broker has finished."""
@@ -66,6 +96,27 @@ class LoadMeter:
         if done.is_publication:
             self.service_seconds += done.cost_seconds
             self.served += 1
+            self.steady.add(1, done.subscriptions, self._new_matches(), done.cost_seconds)
+
+    def count_round(self, seconds: float, subscriptions: int = 0) -> None:
+        """Count a round of a broker that is neither emulated nor limited: it has served all that has arrived."""
+        served, delivered = self.arrivals - self.served, self._new_matches()
+        if served and subscriptions == self._round_subscriptions:
+            self.steady.add(served, subscriptions, delivered, seconds)
+        self._round_subscriptions = subscriptions
+        self.service_seconds += seconds
+        self.served = self.arrivals
+
+    def _new_matches(self) -> int:
+        """Matches since this was asked last: those on standby are no output, but they take as long."""
+        matches = self.deliveries + self.silent_matches
+        found, self._counted_matches = matches - self._counted_matches, matches
+        return found
+
+    def set_aside(self, silent_matches: int) -> None:
+        """Take these out of the deliveries, among which they have been counted."""
+        self.deliveries -= silent_matches
+        self.silent_matches += silent_matches
 
     def take_frame_counts(self, sealed: FrameCounts) -> None:
         """Add the counts of the node's links and reset them."""
@@ -90,6 +141,7 @@ class LoadMeter:
             input_rate=self.arrivals / seconds,
             output_rate=self.deliveries / seconds,
             output_bytes_per_second=bytes_out,
+            input_bytes_per_second=self.bytes_in / seconds,
             match_delay_seconds=match_delay,
             index_delay_seconds=self.index_seconds / self.indexed if self.indexed else 0.0,
             # PADRES 2006, 3.2: I_r = rate of incoming messages / (1 / matching delay)
@@ -107,7 +159,9 @@ class LoadMeter:
         self.total_served += self.served
         self.total_service_seconds += self.service_seconds
         self.started = now
-        self.arrivals = self.served = self.indexed = self.deliveries = self.bytes_out = 0
+        self.arrivals = self.served = self.indexed = self.deliveries = self.silent_matches = 0
+        self.bytes_out = self.bytes_in = 0
+        self.steady, self._counted_matches = SteadyService(), 0
         self.service_seconds = self.index_seconds = 0.0
         self.input_wait_seconds = self.output_wait_seconds = 0.0
         self.input_waits = self.output_waits = 0

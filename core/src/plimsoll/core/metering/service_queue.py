@@ -26,12 +26,16 @@ class QueuedItem(NamedTuple, Generic[T]):
 
 
 class ServicedItem(NamedTuple, Generic[T]):
-    """One finished item: how long it waited for service, how long service took, and whether it was a publication."""
+    """One finished item: how long it waited for service, how long service took, and whether it was a publication.
+
+    `subscriptions`: how many were installed when its service began, which its cost is of.
+    """
 
     waited_seconds: float
     cost_seconds: float
     is_publication: bool
     item: T
+    subscriptions: int = 0
 
 
 class ServiceQueue(Generic[T]):
@@ -47,6 +51,7 @@ class ServiceQueue(Generic[T]):
         self.free_at = self.arrived_at = 0.0
         self.waiting_bytes = 0
         self._began_at: float | None = None
+        self._began_with = 0
 
     def cost(self, subscriptions: int) -> float:
         """a + b x subscriptions, in seconds; 0 without emulation."""
@@ -71,14 +76,15 @@ class ServiceQueue(Generic[T]):
             if begins > now:
                 return None
             first = self.queue[0]
-            self._began_at = begins
+            self._began_at, self._began_with = begins, subscriptions
             self.free_at = begins + (self.cost(subscriptions) if first.is_publication else 0.0)
         if self.free_at > now:
             return None
         began, self._began_at = self._began_at, None
         first = self.queue.popleft()
         self.waiting_bytes -= first.size_bytes
-        return ServicedItem(began - first.submitted_at, self.free_at - began, first.is_publication, first.item)
+        waited, took = began - first.submitted_at, self.free_at - began
+        return ServicedItem(waited, took, first.is_publication, first.item, self._began_with)
 
     def _begins_at(self) -> float:
         return max(self.free_at, self.queue[0].arrived_at)

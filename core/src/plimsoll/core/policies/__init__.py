@@ -4,6 +4,6 @@ A policy is a frozen dataclass of its parameters. It takes values and returns va
 memory and knows no broker, store or wire. Other code decides whether its proposals are carried out.
 """
 
-from plimsoll.core.policies.placement import LeastLoadedPlacer, PlacementTarget, PlacementUnit, Placer
+from plimsoll.core.policies.placement import LeastLoadedPlacer, Location, PlacementTarget, PlacementUnit, Placer
 
-__all__ = ["LeastLoadedPlacer", "PlacementTarget", "PlacementUnit", "Placer"]
+__all__ = ["LeastLoadedPlacer", "Location", "PlacementTarget", "PlacementUnit", "Placer"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,10 +66,18 @@ class RowChoosingPolicy(BalancingPolicy):
         most: int | None = None,
         others: Iterable[BrokerLoad] = (),
     ) -> OffloadPlan:
-        trigger = self.parameters.trigger(self.scope)
-        pair = BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
-        draft = PlanBuilder(pair, action)
-        return draft.plan(self.choose(draft))
+        trigger, near = self.parameters.trigger(self.scope), list(others)
+
+        def begin() -> PlanBuilder:
+            pair = BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, near)
+            return PlanBuilder(pair, action)
+
+        draft = begin()
+        return self.refined(draft.plan(self.choose(draft)), begin)
+
+    def refined(self, made: OffloadPlan, begin: Callable[[], PlanBuilder]) -> OffloadPlan:
+        """A plan that does as much as this one; `begin` makes an empty draft of the same pair."""
+        return made
 
     @abstractmethod
     def choose(self, draft: PlanBuilder) -> PlanEnd:

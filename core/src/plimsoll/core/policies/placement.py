@@ -18,15 +18,22 @@ SINGLE_PLACEMENTS_AT_MOST = 1000
 """Above this number several units are placed together: a placement may then be off by one part in this many."""
 
 
+Location = tuple[float, float]
+"""Coordinates on a plane, in any unit that all clients and edges of a fleet share."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementUnit:
     """Subscribers that have one owner. `load`: the utilisation that they add to a target of capacity 1; 0 if unknown.
 
-    Each subscriber counts a little in any case.
+    Each subscriber counts a little in any case. `number`: how many were placed before; `location`: where it is, None if
+    that is not known.
     """
 
     subscribers: int = 1
     load: float = 0.0
+    number: int = 0
+    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,7 @@ class PlacementTarget:
     utilization: float = 0.0
     subscribers: int = 0
     capacity: float = 1.0
+    location: Location | None = None
 
     @property
     def load(self) -> float:

@@ -1,28 +1,88 @@
 """Policies by the names that specifications give them.
 
-All of them share detection; they differ in which broker is asked first and in what moves. A plan is a function of its
+Those of pairs share detection; they differ in which broker is asked first and in what moves. A rebalancer plans for all
+edges of a cluster at once, and needs no detection. A plan is a function of its
 inputs: random choices are drawn from a seed and the numbers of the load reports.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
+from plimsoll.core.policies.bad import Bad
+from plimsoll.core.policies.bad.placers import NearestPlacer, RandomPlacer, RoundRobinPlacer
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.greedy import Greedy
 from plimsoll.core.policies.least_loaded import LeastLoaded
-from plimsoll.core.policies.model.load import OverloadThreshold, Resource, ResourceThresholds
+from plimsoll.core.policies.model.load import (
+    NO_THRESHOLD,
+    NO_THRESHOLDS,
+    OverloadThreshold,
+    Resource,
+    ResourceThresholds,
+)
 from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger, Scope
 from plimsoll.core.policies.padres import Padres
+from plimsoll.core.policies.placement import LeastLoadedPlacer, Placer
 from plimsoll.core.policies.random import Random
 from plimsoll.core.spec.quantities import Quantity
-from plimsoll.core.spec.types.policy import PadresParameters, PolicySpec, PolicyType, RandomParameters
+from plimsoll.core.spec.types.policy import (
+    FLEET_WIDE_TYPES,
+    BadParameters,
+    PadresParameters,
+    PolicySpec,
+    PolicyType,
+    RandomParameters,
+)
 
 POLICIES: dict[PolicyType, type[BalancingPolicy]] = {
     policy.name: policy for policy in (Padres, Random, LeastLoaded, Greedy)
 }
 
 
+REBALANCERS: Final = (Bad,)
+"""Policies that plan for all edges of a cluster at once."""
+
+
+def is_fleet_wide(spec: PolicySpec) -> bool:
+    """Whether the policy plans for all edges of a cluster at once, so that no edge asks for balance itself."""
+    return spec.type in FLEET_WIDE_TYPES
+
+
+def rebalancer_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Bad | None:
+    """The policy that plans for a whole cluster; None if edges ask for balance themselves."""
+    if spec.type != "Bad":
+        return None
+    own = spec.bad or BadParameters()
+    return Bad(
+        migration=own.migration,
+        shuffle=own.shuffle,
+        alpha=_ratio(own.alpha),
+        beta=_ratio(own.beta),
+        gamma=_ratio(own.gamma),
+        normalize=own.normalize,
+        interval_seconds=own.interval.seconds * time_factor,
+    )
+
+
+def placer_of_spec(spec: PolicySpec | None) -> Placer:
+    """Where newcomers go under a policy: to the least loaded edge, unless it says otherwise."""
+    if spec is None or spec.type != "Bad":
+        return LeastLoadedPlacer()
+    own = spec.bad or BadParameters()
+    if own.placement == "Nearest":
+        return NearestPlacer()
+    return RandomPlacer(own.seed) if own.placement == "Random" else RoundRobinPlacer()
+
+
 def policy_of_spec(spec: PolicySpec, time_factor: float = 1.0, scope: Scope = "Local") -> BalancingPolicy:
-    """The policy that a specification names, with durations scaled to the fleet's clock."""
+    """The policy of pairs that a specification names, with durations scaled to the fleet's clock.
+
+    Raises:
+        KeyError: it plans for a whole cluster (`is_fleet_wide`).
+
+    """
     own = parameters_of_spec(spec, time_factor)
     if spec.type == "Random":
         return Random(own, scope, seed=(spec.random or RandomParameters()).seed)
@@ -46,6 +106,16 @@ def parameters_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> BalancingP
         balance_threshold=_ratio(padres.balance_threshold),
         rules=padres.rules,
     ).scaled(time_factor)
+
+
+def detection_parameters(spec: PolicySpec, time_factor: float = 1.0) -> BalancingParameters:
+    """The parameters by which an edge detects. Under a policy that plans for the cluster nothing triggers."""
+    own = parameters_of_spec(spec, time_factor)
+    if not is_fleet_wide(spec):
+        return own
+    never = ImbalanceTrigger(NO_THRESHOLD, NO_THRESHOLD)
+    thresholds = ResourceThresholds(NO_THRESHOLDS, NO_THRESHOLDS, NO_THRESHOLDS, NO_THRESHOLDS)
+    return replace(own, thresholds=thresholds, local_trigger=never, global_trigger=never)
 
 
 def _thresholds(spec: PolicySpec) -> ResourceThresholds:

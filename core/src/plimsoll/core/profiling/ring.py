@@ -30,6 +30,10 @@ fast one that seems to have stopped, sets are then off by several percent in a r
 LIKELY_CHANGE = 1.0
 """The same for one publisher at a time at which the total of all publishers has certainly changed."""
 
+FIRST_SHARE = 1.0 / 3.0
+"""Of the time between two marks: a publisher that has just begun is judged after this. Its rate since the broker began
+would be far too low, and a session of the first minute would promise too little load at the target."""
+
 CHANGE_POINT_SPACING = 1.15
 """Ratio between the ages of neighbouring times at which a rate change is looked for."""
 
@@ -44,13 +48,14 @@ CountMark = tuple[float, int]
 
 
 class _PublisherHistory:
-    """One publisher: its last publications, their total count, and the count at each mark."""
+    """One publisher: its last publications, their total count, and the count at each mark. `first`: its first one."""
 
-    __slots__ = ("count", "marks", "samples")
+    __slots__ = ("count", "first", "marks", "samples")
 
     def __init__(self, width: int, since: float) -> None:
         self.samples: deque[TrafficSample] = deque(maxlen=width)
         self.count = 0
+        self.first: CountMark = (since, 0)
         self.marks: deque[CountMark] = deque([(since, 0)], maxlen=MARKS_PER_WINDOW)
 
     def is_silent(self, since: float) -> bool:
@@ -150,6 +155,8 @@ class RingEstimator(TrafficEstimator):
         history = self._histories[publisher] = _PublisherHistory(
             self.width, max(self._since, now - self.window_seconds)
         )
+        history.marks.append((now, 0))
+        history.first = (now, 0)
         return history
 
     def _mark(self, now: float) -> None:
@@ -180,17 +187,21 @@ class RingEstimator(TrafficEstimator):
     def _stretch(self, history: _PublisherHistory, all_changed_at: float | None, now: float) -> SampleRun:
         points = history.points(now - self.window_seconds)
         shortest = self.window_seconds / MARKS_PER_WINDOW
-        begin = last_rate_change(points, (now, history.count), shortest)
+        begin = last_rate_change(points, end := (now, history.count), shortest)
+        if begin[0] < history.first[0] <= now - shortest * FIRST_SHARE and (
+            change_likelihood_ratio(begin, history.first, end) > CERTAIN_CHANGE
+        ):
+            begin = history.first
         if all_changed_at is not None and begin[0] < all_changed_at - shortest:
             later = next((point for point in points if point[0] >= all_changed_at), begin)
-            if change_likelihood_ratio(begin, later, (now, history.count)) > LIKELY_CHANGE:
+            if change_likelihood_ratio(begin, later, end) > LIKELY_CHANGE:
                 begin = later
         samples = tuple(history.samples)
         recent = sum(came > begin[0] for _, _, came in samples)
         is_widened = begin != points[0] and self._widened_at >= begin[0] - shortest
-        if is_widened and recent >= WIDENED_MIN_SAMPLES and has_risen(points[0], begin, (now, history.count)):
+        if is_widened and recent >= WIDENED_MIN_SAMPLES and has_risen(points[0], begin, end):
             samples = samples[-recent:]
-        return SampleRun(rate_between(begin, (now, history.count)), samples, recent)
+        return SampleRun(rate_between(begin, end), samples, recent)
 
     def _all_changed_at(self, now: float) -> float | None:
         """When the total rate of all publishers last changed, if it did within the window."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
 from plimsoll.core.session.state import Session, SessionVerdict
@@ -95,7 +96,11 @@ def refusal(context: EngineContext, request: SessionRequest, *, by_policy: bool 
     spec = request.spec
     if spec.source is None or (spec.action == "Rebalance" and spec.select is None and not by_policy):
         missing = "spec.source" if spec.source is None else "spec.select"
-        return SessionVerdict(reason="NoPolicy", message=f"no policy chooses the subscribers: set {missing}")
+        policy = None if spec.source is None else context.fleet.policy_of(spec.source.name)
+        is_whole = policy is not None and is_fleet_wide(policy)
+        whole = "; its policy plans for all edges of a cluster at once, so the cluster can be named" if is_whole else ""
+        message = f"no policy chooses the subscribers: set {missing}{whole}"
+        return SessionVerdict(reason="NoPolicy", message=message)
     named = [party.name for party in (spec.source, spec.target) if party is not None]
     excluded = sorted(set(named) & set(spec.exclusions.brokers))
     if excluded:

@@ -34,7 +34,7 @@ from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
 from plimsoll.core.session.status import with_conditions
-from plimsoll.core.session.triggers import edge_triggers, global_detection
+from plimsoll.core.session.triggers import edge_triggers, fleet_policies, global_detection
 
 STEPS_AT_MOST = 1000
 """A session that takes more steps at one event goes in circles, which is a fault of this engine."""
@@ -64,6 +64,7 @@ STEPS: Final[dict[SessionKind, dict[Phase, SessionStep]]] = {
     "drain": PARENT_STEPS,
     "spread": PARENT_STEPS,
     "shuffle": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
+    "rebalance": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
     "clusters": {
         "Requested": cluster_session.step_requested,
         "Negotiating": cluster_session.step_negotiating,
@@ -150,6 +151,7 @@ class MediatorEngine:
         self._settle(self._sessions_due(event))
         edge_triggers.create_due_sessions(self._context)
         global_detection.detect_imbalance(self._context)
+        fleet_policies.look_at_clusters(self._context)
         self._send()
         self._expire_sessions()
         return [*self._unsaved_changes(), *self._context.outbox.effects]

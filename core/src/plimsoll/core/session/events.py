@@ -116,6 +116,18 @@ class CreateSession:
 
 
 @dataclass(frozen=True)
+class SaveMemory:
+    """Store this in the status of a cluster: what its policy remembers, as JSON. It replaces the last one.
+
+    The view of the fleet has it again (`FleetView.memories`), for the next life of a mediator.
+    """
+
+    cluster: str
+    policy: str
+    memory: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class DeleteSession:
     """Delete the object: its time to live is over, or its deletion was requested and its session has ended."""
 
@@ -130,4 +142,4 @@ class Deposed:
     epoch: int
 
 
-Effect = SaveSession | SendMessage | EmitEvent | CreateSession | DeleteSession | Deposed
+Effect = SaveSession | SaveMemory | SendMessage | EmitEvent | CreateSession | DeleteSession | Deposed

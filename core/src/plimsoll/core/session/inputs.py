@@ -91,7 +91,8 @@ class FleetView:
     """The fleet as the shell knows it, by name; `policies` are those of clusters that have one.
 
     `neighbors`: the clusters whose heads are linked. `overview`: how clusters are balanced with one another; None: they
-    are not. `windows`: when triggers may balance a cluster; at any time if it has none.
+    are not. `windows`: when triggers may balance a cluster; at any time if it has none. `memories`: what `SaveMemory`
+    has stored of each cluster, with `policy` and `memory`.
     """
 
     heads: Mapping[str, HeadView] = field(default_factory=dict)
@@ -100,6 +101,7 @@ class FleetView:
     neighbors: Mapping[str, frozenset[str]] = field(default_factory=dict)
     overview: ClusterComparison | None = None
     windows: Mapping[str, tuple[MaintenanceWindow, ...]] = field(default_factory=dict)
+    memories: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def policy_of(self, edge: str) -> PolicySpec | None:
         """The policy of an edge's cluster."""

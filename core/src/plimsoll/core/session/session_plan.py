@@ -6,8 +6,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from plimsoll.core.policies.model.load import Metric, Resource
-
 
 class PlannedPair(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Members that move from one edge to another, in this order. A later `wave` begins when those before have ended."""
@@ -35,7 +33,8 @@ class LoadFigures(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
 class Forecast(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """An edge before and after a plan: its higher utilisation and its subscribers, as predicted and as measured.
 
-    `before`, `after` and `measured` have its loads one by one in plans of a policy.
+    `before`, `after` and `measured` have its loads one by one in plans of a policy; `uncertain`: the standard
+    deviations of `after`.
     """
 
     edge: str
@@ -47,22 +46,25 @@ class Forecast(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     subscribers_measured: int | None = None
     before: LoadFigures | None = None
     after: LoadFigures | None = None
+    uncertain: LoadFigures | None = None
     measured: LoadFigures | None = None
 
 
 class Offer(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """An edge that could be the target, and the metric to balance with it, of which the two differ by `difference`.
+    """An edge that could be the target, and the metric to balance with it by name; the two differ by `difference`.
 
     `overloaded`: resources of the source that need relief. `answer` is empty until there is one: `OK`, or why not.
+    `is_futile`: it was accepted, and no subscriber could go; `message` says why.
     """
 
     edge: str
-    metric: Metric
+    metric: str
     difference: float
-    overloaded: list[Resource] = []
+    overloaded: list[str] = []
     asked_at: float | None = None
     answer: str = ""
     message: str = ""
+    is_futile: bool = False
 
 
 class MoveGroup(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -86,7 +88,8 @@ class SessionPlan(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     """The moves of an attempt. `hash` covers the pairs and their members in order; `rejected`: who stays, by reason.
 
     In plans of a policy, `moves` has the reasons of the moves in the order of the members, `stays` those of the others,
-    and `stop` why the plan is not longer. A plan with `faults` is not executed.
+    and `stop` why the plan is not longer. A plan with `faults` is not executed. `deliveries_per_second`: of all edges
+    of the cluster, when the plan was made: no move changes it.
     """
 
     hash: str
@@ -103,6 +106,7 @@ class SessionPlan(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     stays: list[StayGroup] = []
     stop: str = ""
     faults: list[str] = []
+    deliveries_per_second: float = 0.0
 
     @property
     def members(self) -> int:

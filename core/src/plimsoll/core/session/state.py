@@ -23,13 +23,15 @@ Phase = Literal[
     "Succeeded", "Failed", "RolledBack", "Rejected",
 ]  # fmt: skip
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
-SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "clusters"]
+SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "rebalance", "clusters"]
 """What a session does.
 
 `move`: named or counted subscribers go from edge to edge. `balance`: a policy chooses them. `drain`: all subscribers
 leave some edges, in rounds. `spread`: subscribers go over several edges. `shuffle`: one plan for all edges of one or
-two clusters. `clusters`: moves no subscriber itself, its edges balance with those of another cluster.
+two clusters. `rebalance`: the same by the policy of a cluster, if that plans for all edges at once. `clusters`: moves
+no subscriber itself, its edges balance with those of another cluster.
 """
+FLEET_WIDE_KINDS: Final = ("shuffle", "rebalance")
 FinalPhase = Literal["Succeeded", "Failed", "RolledBack", "Rejected"]
 FINAL_PHASES: Final = ("Succeeded", "Failed", "RolledBack", "Rejected")
 MOVING_PHASES: Final = ("Preparing", "Cutting", "Draining")
@@ -153,11 +155,16 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     @property
     def is_parent(self) -> bool:
         """Whether its moves are sessions of their own, which it owns."""
-        return self.kind in ("drain", "spread", "shuffle", "clusters")
+        return self.kind in ("drain", "spread", *FLEET_WIDE_KINDS, "clusters")
 
     @property
     def chooses_by_policy(self) -> bool:
-        return self.kind in ("balance", "shuffle")
+        return self.kind == "balance" or self.is_fleet_wide
+
+    @property
+    def is_fleet_wide(self) -> bool:
+        """Whether one plan is made for all of its edges, which it reserves for its children."""
+        return self.kind in FLEET_WIDE_KINDS
 
     @property
     def batch(self) -> Batch | None:
@@ -224,8 +231,8 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
 
     @property
     def accepted_offer(self) -> Offer | None:
-        """The offer that an edge has accepted."""
-        return next((offer for offer in self.offers if offer.answer == "OK"), None)
+        """The offer that an edge has accepted: the last one, since no subscriber could go by those before."""
+        return next((offer for offer in reversed(self.offers) if offer.answer == "OK"), None)
 
     @property
     def only_pair(self) -> PlannedPair:

@@ -187,7 +187,9 @@ def _predicted_fields(one: Forecast) -> dict[str, Any]:
         "subscribersAfter": one.subscribers_after,
     }
     return found | {
-        name: _load_fields(loads) for name, loads in (("before", one.before), ("after", one.after)) if loads is not None
+        name: _load_fields(loads)
+        for name, loads in (("before", one.before), ("after", one.after), ("uncertain", one.uncertain))
+        if loads is not None
     }
 
 

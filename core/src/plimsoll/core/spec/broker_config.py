@@ -5,6 +5,7 @@ Pure: the caller provides addresses and keys. `wanted_ports` lists the ports tha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -108,6 +109,7 @@ def _config(resources: Resources, place: DeclaredBroker, addresses: Mapping[str,
         ),
         time_factor=fleet.time_scale_percent / 100,
         policy=_policy(resources, place),
+        location=_location(place),
     )
 
 
@@ -119,6 +121,16 @@ def policy_of(resources: Resources, cluster: str) -> PolicySpec | None:
 def _policy(resources: Resources, place: DeclaredBroker) -> dict[str, Any] | None:
     policy = policy_of(resources, place.cluster)
     return None if policy is None else to_mapping(policy)
+
+
+def policy_text(resources: Resources, cluster: str) -> str:
+    """The policy of a cluster as it is sent to brokers that run: as JSON, empty if it has none."""
+    policy = policy_of(resources, cluster) if cluster in resources.clusters else None
+    return "" if policy is None else json.dumps(to_mapping(policy), sort_keys=True)
+
+
+def _location(place: DeclaredBroker) -> tuple[float, float] | None:
+    return None if place.location is None else (float(place.location.east.value), float(place.location.north.value))
 
 
 def _listener(resources: Resources, place: DeclaredBroker) -> ListenerSpec:

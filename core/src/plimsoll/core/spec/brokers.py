@@ -9,6 +9,7 @@ from plimsoll.core.config import Role
 from plimsoll.core.spec.kinds import GROUP, AnySpec, BrokerClusterSpec, EdgeBrokerSpec, EdgeGroup, NamedReference
 from plimsoll.core.spec.problems import Path
 from plimsoll.core.spec.resources import Resource, Resources
+from plimsoll.core.spec.types.cluster import LocationSpec
 
 CLUSTER_LABEL = f"{GROUP}/cluster"
 GROUP_LABEL = f"{GROUP}/edge-group"
@@ -24,6 +25,7 @@ class DeclaredBroker:
     profile: str
     owner: Resource[AnySpec]
     path: Path
+    location: LocationSpec | None = None
 
 
 def head_name(cluster: str) -> str:
@@ -61,10 +63,12 @@ def declared_brokers(resources: Resources) -> Iterator[DeclaredBroker]:
     for name, cluster in sorted(resources.clusters.items()):
         for index, group in enumerate(edge_groups(cluster.spec)):
             for member in group_members(group):
-                yield DeclaredBroker(member, "edge", name, group.profile, cluster, ("spec", "edges", index, "name"))
+                path: Path = ("spec", "edges", index, "name")
+                yield DeclaredBroker(member, "edge", name, group.profile, cluster, path, group.location)
     for name, edge in sorted(resources.edges.items()):
         cluster_name = edge.spec.cluster_ref.name
-        yield DeclaredBroker(name, "edge", cluster_name, edge.spec.profile, edge, ("metadata", "name"))
+        own = edge.spec.location
+        yield DeclaredBroker(name, "edge", cluster_name, edge.spec.profile, edge, ("metadata", "name"), own)
 
 
 def cluster_brokers(resources: Resources) -> dict[str, list[str]]:
@@ -83,7 +87,9 @@ def edge_brokers(resources: Resources) -> Iterator[Resource[EdgeBrokerSpec]]:
                 yield Resource(
                     kind="EdgeBroker",
                     name=member,
-                    spec=EdgeBrokerSpec(cluster_ref=NamedReference(name=name), profile=group.profile),
+                    spec=EdgeBrokerSpec(
+                        cluster_ref=NamedReference(name=name), profile=group.profile, location=group.location
+                    ),
                     labels={CLUSTER_LABEL: name, GROUP_LABEL: group.name},
                     namespace=cluster.namespace,
                     owner=("BrokerCluster", name),

@@ -7,15 +7,13 @@ A collector receives load reports and may only identify itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import Any, Protocol
 
-from plimsoll.core.config import BrokerConfig
-from plimsoll.core.metering.meter import LoadMeter, LoadSample
+from plimsoll.core.config import BrokerConfig, Role
+from plimsoll.core.metering.meter import FrameCounts, LoadMeter, LoadSample
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
-
-if TYPE_CHECKING:
-    from plimsoll.core.transport.overlay_node import OverlayNode
 
 Report = dict[str, Any]
 SCHEMA = 1
@@ -24,10 +22,20 @@ SCHEMA = 1
 MEDIATOR_SILENT_SECONDS = 30.0
 
 
+class ReportingNode(Protocol):
+    """What a load reporter needs of its broker. `sealed`: what its links have sent since the last report."""
+
+    sealed: FrameCounts
+    counters: Counter[str]
+
+    def say_control(self, peer: Peer, /, *said: Any) -> None: ...
+    def status(self) -> dict[str, Any]: ...
+
+
 class LoadReporter:
     """The control side of one broker. The machine fills in its own fields through `describe`."""
 
-    def __init__(self, node: OverlayNode, config: BrokerConfig, epoch: int, meter: LoadMeter) -> None:
+    def __init__(self, node: ReportingNode, config: BrokerConfig, epoch: int, meter: LoadMeter) -> None:
         self.node, self.config, self.epoch, self.meter = node, config, epoch, meter
         self.seq = 0
         self.next_report = 0.0
@@ -97,7 +105,7 @@ class LoadReporter:
             "clock_us": int(now * 1e6) + int(self.clock_offset_seconds * 1e6),
             "interval_seconds": sample.seconds,
             "state": state,
-            **_measured(sample),
+            **_measured(sample, self.config.role),
             "cpu_ratio": self.cpu_ratio,
             "memory_ratio": self.memory_ratio,
             "balanced_set": [],
@@ -114,12 +122,14 @@ class LoadReporter:
             self.node.say_control(peer, load)
 
 
-def _measured(sample: LoadSample) -> Report:
+def _measured(sample: LoadSample, role: Role) -> Report:
+    """Of bytes that come in only edges keep count: a head's load is not balanced."""
     names = (
         "input_utilization", "output_utilization", "match_delay_seconds", "index_delay_seconds", "input_rate",
         "output_rate", "output_bytes_per_second", "input_queue_delay_seconds", "output_queue_delay_seconds",
     )  # fmt: skip
-    return {name: getattr(sample, name) for name in names}
+    found = {name: getattr(sample, name) for name in names}
+    return found if role == "head" else {**found, "input_bytes_per_second": sample.input_bytes_per_second}
 
 
 def _flat(status: dict[str, Any]) -> dict[str, Any]:

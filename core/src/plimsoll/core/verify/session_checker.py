@@ -23,7 +23,7 @@ EXCLUSIVE_PHASES = ("Negotiating", "Sampling", *MOVING_PHASES, "Stabilizing")
 PHASE_TRANSITIONS: Mapping[str, Sequence[str]] = {
     "": ("Requested",),
     "Requested": ("Negotiating", "Rejected"),
-    "Negotiating": ("Sampling", "Rejected"),
+    "Negotiating": ("Sampling", "Succeeded", "Rejected"),
     "Sampling": ("Planned", "Preparing", "Rejected"),  # approved before, it is not planned again
     "Planned": ("Requested", "Negotiating", "Preparing", "Succeeded", "Rejected"),
     "Preparing": (*MOVING_PHASES, "Stabilizing", "Failed", "RolledBack"),

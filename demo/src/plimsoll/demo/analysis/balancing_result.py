@@ -134,10 +134,12 @@ class BalancingResult:
 
         moved, known = sum(row.subscribers for row in self.sessions), prediction_accuracy(self.sessions)
         again = f"; after the rates had risen {at(self.again_at)}" if self.has_step else ""
-        said = {name: "-" if known[name] is None else f"{known[name]:.1%}" for name, _ in METRICS}
+        said = {name: "-" if known[name] is None else f"{known['median'][name]:.1%}" for name, _ in METRICS}
+        futile = sum(row.subscribers == 0 for row in self.sessions)
         return [
             f"balancing by {self.policy}: converged {at(self.converged_at)}{again}",
-            f"{len(self.sessions)} sessions moved {moved:,} subscribers; predictions were right to "
+            f"{len(self.sessions)} sessions, {futile} of which moved none, moved {moved:,} subscribers; "
+            "predictions were right in the median to "
             f"{said['input_utilization']} of input, {said['output_utilization']} of output, "
             f"{said['match_delay_seconds']} of matching delay",
             f"overhead {share(self.converging)} of all messages while converging, {share(self.steady)} after",

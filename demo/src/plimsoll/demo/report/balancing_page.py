@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from plimsoll.core.printable import html_text
-from plimsoll.demo.report.charts import Chart, ChartLine, chart_line
+from plimsoll.pages.charts import Chart, ChartLine, chart_line
 
 FIGURES: Final = {
     "Input utilisation": "6a", "Output utilisation": "6b", "Matching delay": "6c", "Delivery delay": "6d",

@@ -10,8 +10,8 @@ from typing import Any
 
 from plimsoll.core.printable import html_text
 from plimsoll.demo.report import balancing_page
-from plimsoll.demo.report.charts import Chart, ChartLine, chart_line, svg
-from plimsoll.demo.report.style import STYLE
+from plimsoll.pages.charts import Chart, ChartLine, chart_line, svg
+from plimsoll.pages.style import STYLE
 
 _COUNTS = ("published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps")
 _SHARES = ("p50", "p99", "max")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from plimsoll.core.printable import html_text
-from plimsoll.demo.report.charts import Chart, ChartLine, svg
-from plimsoll.demo.report.style import STYLE
+from plimsoll.pages.charts import Chart, ChartLine, svg
+from plimsoll.pages.style import STYLE
 
 FIGURES: Final = (
     ("8a", "Input utilisation", "input_utilization", "%", 100.0),

@@ -19,6 +19,7 @@ from plimsoll.core.spec import (
     edge_brokers,
     wanted_ports,
 )
+from plimsoll.core.spec.broker_config import policy_text
 from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
@@ -132,7 +133,8 @@ class BrokerReconciler:
         here = [broker for broker in self.brokers.values() if broker.config.cluster == head.config.cluster]
         leaving = {broker.name for broker in here if broker.stopping or broker.name in self._evacuations}
         edges = {*head.config.edges, *leaving} - {head.name}
-        return ClusterEdges(tuple(sorted(edges)), tuple(sorted(edges & (self._cordoned | leaving))))
+        policy = policy_text(self.resources, head.config.cluster)
+        return ClusterEdges(tuple(sorted(edges)), tuple(sorted(edges & (self._cordoned | leaving))), policy)
 
     # -- configurations and keys
 

@@ -55,7 +55,8 @@ class FleetStatusWriter:
                 if head is not None:
                     self._set("BrokerCluster", name, self._cluster_status(resources, name, head, edges, interval, text))
             for name in resources.profiles:
-                self._set("HardwareProfile", name, partial(profile_status, brokers=list(seen.values()), time=text))
+                calibrated = partial(profile_status, brokers=list(seen.values()), interval_seconds=interval, time=text)
+                self._set("HardwareProfile", name, calibrated)
             change = partial(
                 resource_status.fleet_status,
                 brokers=list(seen.values()),

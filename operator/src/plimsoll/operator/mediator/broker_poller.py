@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from plimsoll.core.config import PeerBroker, Role
@@ -128,7 +128,7 @@ class BrokerPoller:
         if found is None:
             return None
         draining = self.draining.intersection(found.edges)
-        return ClusterEdges(found.edges, tuple(sorted(draining.union(found.cordoned))))
+        return replace(found, cordoned=tuple(sorted(draining.union(found.cordoned))))
 
     def receive(self, event: ControlEvent, now: float) -> None:
         match event:

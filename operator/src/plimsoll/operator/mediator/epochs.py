@@ -47,6 +47,18 @@ async def write_draining(api: Api, namespace: str, fleet: str, epoch: int, edges
     await api.set_status(FLEET_KIND, namespace, fleet, change, retry=True)
 
 
+async def write_memory(api: Api, namespace: str, cluster: str, epoch: int, value: Mapping[str, Any]) -> None:
+    """Record what a policy remembers of a cluster."""
+    await api.set_status("BrokerCluster", namespace, cluster, lambda item: with_memory(item, value, epoch), retry=True)
+
+
+def with_memory(item: Mapping[str, Any], value: Mapping[str, Any], epoch: int) -> Object:
+    """The status of a cluster with this memory. One that a mediator of a higher epoch has written stays."""
+    old: Object = item.get("status", {})
+    is_later = int(old.get("policyMemory", {}).get("mediatorEpoch", 0)) > epoch
+    return old if is_later else {**old, "policyMemory": {**value, "mediatorEpoch": epoch}}
+
+
 def epoch_of(item: Mapping[str, Any]) -> int:
     """The epoch in which the status of a fleet or a session was written; 0 if in none."""
     return int(item.get("status", {}).get("mediatorEpoch", 0))

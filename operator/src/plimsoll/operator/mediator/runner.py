@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from plimsoll.core import session as core
+from plimsoll.core.session.context.cluster_memories import stored_memory
 from plimsoll.core.session.queue_order import Turn
 from plimsoll.core.spec import InvalidResourcesError
 from plimsoll.core.spec.kinds import BrokerFleetSpec
@@ -361,6 +362,10 @@ class FleetMediator:
                     await self._api.create(self._child(effect), retry=True)
             case core.DeleteSession(uid, name):
                 await self._delete_session(uid, name)
+            case core.SaveMemory(cluster, policy, memory):
+                with contextlib.suppress(ApiNotFoundError):  # the cluster is gone, and there is nothing to remember
+                    value = stored_memory(policy, memory)
+                    await epochs.write_memory(self._api, self._namespace, cluster, self.epoch, value)
             case core.SaveSession():
                 pass  # stored before everything else
             case core.Deposed(epoch):

@@ -37,7 +37,7 @@ def _events(before: Mapping[str, ObservedBroker], after: Mapping[str, ObservedBr
         old = before.get(name)
         pod = names.pod_of(name)
         if broker.ready and (old is None or not old.ready):
-            yield BrokerEvent(name, "Normal", "Ready", f"{name} is ready: {broker.readiness().message}")
+            yield BrokerEvent(name, "Normal", "Ready", f"{name} is ready: {broker.runs_as} answers on {broker.control}")
         if broker.trouble[0] and (old is None or old.trouble[0] != broker.trouble[0]):
             yield BrokerEvent(name, "Warning", broker.trouble[0], f"pod {pod} does not run: {broker.trouble[1]}")
         if old is not None and old.pod and not broker.pod:

@@ -26,6 +26,7 @@ from plimsoll.operator.objects.manifest import Ref, is_leaving, object_of_broker
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
 from plimsoll.operator.reconcile import accepted, edge_removal
 from plimsoll.operator.reconcile.broker_events import BrokerEvents
+from plimsoll.operator.reconcile.container_ages import ContainerAges
 from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, desired_fleet
 from plimsoll.operator.reconcile.executor import StepExecutor
 from plimsoll.operator.reconcile.fleet_client import FleetClient
@@ -79,6 +80,7 @@ class FleetReconciler:
         self._executor = StepExecutor(client, metrics, self._retries, self._object_of_broker, self.wake)
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
         self._broker_events, self._refusals = BrokerEvents(), PodRefusals(api, namespace)
+        self._containers = ContainerAges()
         self._status = StatusWriter(client, settings.load_seconds)
         self._desired: DesiredFleet | None = None
         self._found = UsableFleet(None)
@@ -291,6 +293,7 @@ class FleetReconciler:
             faults=self._executor.faults,
             blocked=self._executor.blocked,
             refusals=self._refusals.messages,
+            container_seconds=self._containers.look(observed, monotonic()),
             specs=self._specs(),
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
             telemetry=self._collectors.status,

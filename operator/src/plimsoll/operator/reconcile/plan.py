@@ -6,14 +6,14 @@ object that is not the operator's is never touched: its name is reported as take
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.core.spec import head_name
 from plimsoll.mediator.fleet_resources import owning_cluster
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, ref, uid
+from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, owner, ref, uid
 from plimsoll.operator.reconcile import edge_removal, rollout
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext
@@ -53,6 +53,17 @@ def lost_pod_steps(observed: ObservedObjects, context: ReconcileContext) -> Iter
             yield Delete(pod, "its node is lost, so no kubelet will confirm its end", grace_seconds=0)
 
 
+def _is_controlled_by(item: Object, owned_by: Object) -> bool:
+    controllers = [each["uid"] for each in item["metadata"].get("ownerReferences", []) if each.get("controller")]
+    return controllers == [uid(owned_by)]
+
+
+def _handed_over(item: Object, owners: Sequence[Object]) -> Patch:
+    """Another owner in place of the EdgeBroker, which had the objects of its edge in earlier versions."""
+    patch = {"metadata": {"ownerReferences": list(owners), "resourceVersion": item["metadata"]["resourceVersion"]}}
+    return Patch(item, patch, "its cluster owns it now, as its pod may outlive the EdgeBroker")
+
+
 @dataclass(frozen=True)
 class _FleetPlan:
     desired: DesiredFleet
@@ -67,6 +78,7 @@ class _FleetPlan:
             return  # the EdgeBrokers come first: they own keys, and the first authorized keys should name all edges
         for item in self.desired.shared:
             yield from self._write(item)
+        yield from self._edge_keys()
         yield from self._keys_read()
         yield from self._head_keys()
         for broker in self.desired.brokers.values():
@@ -107,6 +119,9 @@ class _FleetPlan:
             yield NameTaken(
                 ref(wanted), f"{wanted['kind']}/{wanted['metadata']['name']} exists and is not managed by the operator"
             )
+        elif not is_ours(live, wanted):
+            # Two controllers are refused; an object restored from a backup has its owners by another field manager.
+            yield _handed_over(live, wanted["metadata"]["ownerReferences"])
         elif needs_write(live, wanted):
             old, new = annotation(live, names.DESIRED_HASH), annotation(wanted, names.DESIRED_HASH)
             yield Apply(wanted, "its spec has changed" if old != new else "it was changed by another client")
@@ -116,8 +131,15 @@ class _FleetPlan:
         if is_ours(live, wanted):
             return True
         edge = self.observed.get("EdgeBroker", label(live, names.BROKER))
-        controllers = [each["uid"] for each in live["metadata"].get("ownerReferences", []) if each.get("controller")]
-        return edge is not None and controllers == [uid(edge)]
+        return edge is not None and _is_controlled_by(live, edge)
+
+    def _edge_keys(self) -> Iterator[ReconcileStep]:
+        """Give the keys of an edge to its cluster: the pod, which needs them, may outlive the EdgeBroker."""
+        for edge in self.observed.kind("EdgeBroker"):
+            cluster = self.observed.get("BrokerCluster", edge["spec"]["clusterRef"]["name"])
+            secret = self.observed.get("Secret", names.keys_of(edge["metadata"]["name"]))
+            if cluster is not None and secret is not None and _is_controlled_by(secret, edge):
+                yield _handed_over(secret, [owner(cluster)])
 
     def _edges(self) -> Iterator[ReconcileStep]:
         """Create the EdgeBrokers of clusters, and delete those that their clusters no longer have."""

@@ -54,6 +54,16 @@ def leftovers(fleet: SimulatedFleet, apps: SimulatedApplications, at: float) -> 
             )
             if states:
                 yield seen.ResidueObserved(broker.name, f"attachments that are not live: {states}", len(states), at)
+            yield from _subscription_leftovers(broker.name, node, at)
+
+
+def _subscription_leftovers(name: str, edge: Edge, at: float) -> Iterator[seen.ResidueObserved]:
+    """Subscriptions that are in the index or the cover of an edge, and in the list of no attachment."""
+    table = edge.subscription_table
+    numbers = {number for a in edge.attachments.by_subscriber.values() for _, number in a.subscriptions.values()}
+    for what, count in {"the index": len(table.index), "the cover": table.cover.member_count}.items():
+        if table.is_tidy and count != len(numbers):
+            yield seen.ResidueObserved(name, f"{what} has {count} subscriptions, lists have {len(numbers)}", 1, at)
 
 
 def _handover_leftovers(
@@ -105,9 +115,10 @@ def _has_traffic(node: OverlayNode) -> bool:
     if any(link.buffer or link.unacked for link in links):
         return True
     if isinstance(node, Head):
-        return any(outbox.backlog for outbox in node.outboxes.by_key.values()) or bool(node.server.queue)
+        waits = bool(node.server.queue or node.cover_turns.waiting)
+        return waits or any(outbox.backlog for outbox in node.outboxes.by_key.values())
     if isinstance(node, Edge):
-        return bool(node.cursor.members or node.server.queue) or any(
+        return bool(node.cursor.members or node.server.queue or node.client_intake.waiting) or any(
             a.queue for a in node.attachments.by_subscriber.values()
         )
     return False

@@ -15,6 +15,7 @@ from typing import Any
 from plimsoll.core import session as s
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.session.context.cluster_memories import stored_memory
 from plimsoll.core.spec import SourceDocument
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
 from plimsoll.core.spec.parser import parse_block, parse_each
@@ -192,6 +193,8 @@ class SessionBackend:
         self.epoch = 0
         self.objects: dict[str, SimulatedObject] = {}
         self.handovers: dict[str, HandoverProgress] = {}
+        self.memories: dict[str, dict[str, Any]] = {}
+        """What policies remember of clusters, as in their status."""
         self.checker = SessionChecker(SLACK_SECONDS)
         self.now = 0.0
         self._planned = list(planned)
@@ -344,9 +347,8 @@ class SessionMediator(OverlayNode):
                     report_age_seconds=self.now - self._reports[name].at if name in fresh else 0.0,
                 )
         policy = self.backend.policy
-        return s.FleetView(
-            heads, edges, {} if policy is None else dict.fromkeys(self.backend.fleet.shape.heads(), policy)
-        )
+        policies = {} if policy is None else dict.fromkeys(self.backend.fleet.shape.heads(), policy)
+        return s.FleetView(heads, edges, policies, memories=dict(self.backend.memories))
 
     def _handle(self, event: s.Event) -> None:
         """Pass an event to the engine, and carry out its effects in order."""
@@ -355,6 +357,8 @@ class SessionMediator(OverlayNode):
         for effect in self.engine.handle(event, self.now):
             if isinstance(effect, s.SaveSession):
                 self.backend.save(effect.session)
+            elif isinstance(effect, s.SaveMemory):
+                self.backend.memories[effect.cluster] = stored_memory(effect.policy, effect.memory)
             elif isinstance(effect, s.SendMessage):
                 if isinstance(effect.message, msg.Command):
                     self.backend.on_command(effect.message)

@@ -20,10 +20,12 @@ from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
+from pyspark.sql.types import DoubleType, LongType
 
 from plimsoll.sparkjobs import stored_hours, telemetry_source
 from plimsoll.sparkjobs.jobs import oracle
 from plimsoll.sparkjobs.jobs.compact import HOURLY_FOLDER
+from plimsoll.sparkjobs.launch.local_process import SCAN_JVM_OPTIONS
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.tables import JobTableError, write_json
 from plimsoll.telemetry.metric_statistics import NANO
@@ -33,18 +35,24 @@ HOUR_US: Final = 3_600_000_000
 HELD_BACK_HOURS: Final = 24
 TWO_WEEKS_HOURS: Final = 14 * 24
 MODEL_FOLDER: Final = f"model/v{MAJOR}"
+HISTORY_SETTINGS: Final = {"spark.driver.extraJavaOptions": SCAN_JVM_OPTIONS}
 
 
 def hourly_table(points: DataFrame) -> DataFrame:
     """cluster, hour (hours since 1970), METRICS: the means over the reports of edges in that hour."""
-    hour = F.expr(f"at_us div {HOUR_US}").alias("hour")
-    return oracle.first_copies(points).where("role = 'edge'").groupBy("cluster", hour).agg(*means_of(METRICS, NANO))
+    edges = oracle.first_copies(points).where(F.col("role") == "edge")
+    return edges.groupBy("cluster", hour_of("at_us").alias("hour")).agg(*means_of(METRICS, NANO))
+
+
+def hour_of(name: str) -> Column:
+    """The hours since 1970 of a column of microseconds: whole numbers, and no text that Spark would have to parse."""
+    return ((F.col(name) - F.pmod(F.col(name), F.lit(HOUR_US))) / HOUR_US).cast(LongType())
 
 
 def means_of(names: Sequence[str], unit: int = 1) -> list[Column]:
     """The mean of each column, which has no nulls, divided by the unit: one count for all, and not one for each."""
     n = F.count(F.lit(1))
-    return [(F.sum(F.col(name).cast("double")) / n / unit).alias(name) for name in names]
+    return [(F.sum(F.col(name).cast(DoubleType())) / n / unit).alias(name) for name in names]
 
 
 def hourly_series(table: DataFrame) -> DataFrame:
@@ -217,7 +225,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("root", type=Path, help="folder that has raw/")
     parser.add_argument("--fleet", required=True, help="name of the fleet")
     asked = parser.parse_args(arguments)
-    with make_spark_session("plimsoll-history") as spark:
+    with make_spark_session("plimsoll-history", HISTORY_SETTINGS) as spark:
         run(spark, asked.root, asked.fleet, time.strftime("%Y-%m-%d", time.gmtime()))
     return 0
 

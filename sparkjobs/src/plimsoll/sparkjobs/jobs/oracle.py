@@ -44,9 +44,9 @@ def first_copies(points: DataFrame) -> DataFrame:
     Few rows have copies. A hash of the key finds those that may: this moves eight bytes of a row instead of all of it,
     and only they are sorted. It runs a job of Spark to count them.
     """
-    valid = points.where("valid").drop("valid").withColumn("_key", F.xxhash64(*KEY))
+    valid = points.where(F.col("valid")).drop("valid").withColumn("_key", F.xxhash64(*KEY))
     hashes = points.select(F.xxhash64(*KEY).alias("_key")).groupBy("_key").agg(F.count(F.lit(1)).alias("_rows"))
-    suspects = hashes.where("_rows > 1").select("_key").cache()
+    suspects = hashes.where(F.col("_rows") > 1).select("_key").cache()
     count = suspects.limit(FEW_SUSPECTS + 1).count()
     if count == 0:
         return valid.drop("_key")
@@ -59,7 +59,7 @@ def first_copies(points: DataFrame) -> DataFrame:
 
 def _sorted_copies(rows: DataFrame) -> DataFrame:
     key = Window.partitionBy(*KEY).orderBy("received_us", "collector")
-    return rows.withColumn("_copy", F.row_number().over(key)).where("_copy = 1").drop("_copy")
+    return rows.withColumn("_copy", F.row_number().over(key)).where(F.col("_copy") == 1).drop("_copy")
 
 
 def window_rows(rows: DataFrame, end_us: int) -> DataFrame:

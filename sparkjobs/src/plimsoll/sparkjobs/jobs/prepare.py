@@ -1,7 +1,8 @@
 """`python -m plimsoll.sparkjobs prepare`: archives Spark's classes, so that later local jobs start faster.
 
-It runs the live job and the means of `history` over an empty table, and has Java archive the classes that they have
-loaded: about 180 MB in `~/.cache/plimsoll`. If the archive is there already, it does nothing.
+It makes a folder of links to Spark without the libraries that no job uses (`lean_home`), runs the live job and the
+means of `history` over an empty table from there, and has Java archive the classes that they have loaded: about 180 MB
+in `~/.cache/plimsoll`. If both are there already, it does nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from plimsoll.core.printable import printable_lines
-from plimsoll.sparkjobs import class_archive, telemetry_source
+from plimsoll.sparkjobs import class_archive, lean_home, telemetry_source
 from plimsoll.sparkjobs.job_errors import JobInputError
 from plimsoll.sparkjobs.jobs import history, live
 from plimsoll.sparkjobs.launch.local_process import JVM_OPTIONS
@@ -38,6 +39,18 @@ def load_classes(spark: SparkSession, root: Path) -> None:
     live.run_query(spark, live.LiveJobSettings(root, "prepare"), available_now=True)
 
 
+def prepare_home(path: Path) -> bool:
+    """Make the folder of links at `path`, if it is not usable; whether it was made.
+
+    The archive is of the class path of this folder, so Spark must start from it. A SPARK_HOME of the user is kept.
+    """
+    installed = lean_home.installed_home()
+    if lean_home.HOME_VARIABLE in os.environ or installed is None or lean_home.is_usable(path, installed):
+        return False
+    lean_home.make_home(path, installed)
+    return True
+
+
 def make_archive(path: Path) -> None:
     """Write the archive, which appears whole or not at all. It ends the Java virtual machine of this process.
 
@@ -45,7 +58,6 @@ def make_archive(path: Path) -> None:
         JobInputError: Java has written none.
 
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     options = {"spark.driver.extraJavaOptions": f"{JVM_OPTIONS} {class_archive.make_options(partial)}"}
     try:
@@ -72,10 +84,11 @@ def end_java() -> None:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs prepare", description=__doc__)
     parser.parse_args(arguments)
-    path = class_archive.archive_path()
-    if path is None:
+    path, home = class_archive.archive_path(), lean_home.home_path()
+    if path is None or home is None:
         raise JobInputError(f"no archive is wanted: {class_archive.ARCHIVE_VARIABLE} is empty, or there is no HOME")
-    if not path.exists():
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if prepare_home(home) or not path.exists():
         make_archive(path)
     sys.stdout.write(printable_lines(f"{path}: {path.stat().st_size / 1e6:.0f} MB\n"))
     return 0

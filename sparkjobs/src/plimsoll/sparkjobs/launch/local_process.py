@@ -19,6 +19,9 @@ JVM_OPTIONS = (
 )
 """Options of a Java virtual machine on a small machine: the optimising compiler gets only code that runs most, since it
 would take as much processor time as the rest of a job of a minute."""
+SCAN_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:NewSize=160m -XX:MaxNewSize=160m -XX:PretenureSizeThreshold=1m"
+"""Those of a job that reads large files: their buffers, of megabytes each, live as long as a file is read. They are not
+copied within a young generation, and a small one is touched again and again instead of all memory once."""
 QUICK_START_JVM_OPTIONS = f"{_SMALL_MACHINE} -XX:TieredStopAtLevel=1"
 """Those of a short job: no code runs long enough to be worth optimising."""
 PASSED_VARIABLES = ("PATH", "HOME", "JAVA_HOME", "LANG", "PYTHONPATH", "TMPDIR")

@@ -9,7 +9,8 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.balancing import estimation, load_monitor, profiler
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.policies.model.delay_choice import BY_SUBSCRIPTIONS, MatchDelayFits
-from plimsoll.core.policies.registry import parameters_of_spec
+from plimsoll.core.policies.model.load import mean_load
+from plimsoll.core.policies.registry import detection_parameters
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.profiling.press import PressEstimator
 from plimsoll.core.profiling.ring import RingEstimator
@@ -30,11 +31,10 @@ class BalancingAgent:
         self.host, self.policy = host, policy
         self.time_factor = config.time_factor
         self.bandwidth = config.hardware.output_bytes_per_second
-        self.load_monitor = load_monitor.LoadMonitor(host, parameters_of_spec(policy, config.time_factor))
+        self.load_monitor = load_monitor.LoadMonitor(host, detection_parameters(policy, config.time_factor))
         self.ring: RingEstimator | None = None
         self.profiler: profiler.Profiler | None = None
         self.fits = MatchDelayFits("" if config.hardware.emulation is None else BY_SUBSCRIPTIONS)
-        self._last_subscriptions = 0
         self._widened = 0
 
     def begin(self) -> TrafficRecorder:
@@ -42,12 +42,20 @@ class BalancingAgent:
         if self.policy.estimation.type == "Press":
             self.profiler = profiler.Profiler(self.host, self._press)
             return self.profiler.note
-        self.ring = ring = estimation.ring(self.policy.estimation, self.time_factor, self.host.now)
+        if self.ring is None:
+            self.ring = estimation.ring(self.policy.estimation, self.time_factor, self.host.now)
+        ring = self.ring
         self.profiler = profiler.Profiler(self.host, lambda: ring)
         return ring.note
 
+    def keep_samples(self, old: BalancingAgent) -> None:
+        """Go on with what another agent of this edge has sampled and measured."""
+        self.ring, self.fits, self._widened = old.ring, old.fits, old._widened
+
     def _press(self) -> PressEstimator:
-        return estimation.press(self.policy.estimation, self.time_factor, self.host.now)
+        reports, seconds = self.load_monitor.own, self.load_monitor.parameters.detection_seconds
+        counted = (mean_load(list(reports)).input_rate * seconds, seconds) if reports else (0.0, 0.0)
+        return estimation.press(self.policy.estimation, self.time_factor, self.host.now, counted)
 
     def on_control(self, message: msg.PeerLoads | msg.Reservation | msg.ProfileQuery) -> None:
         """Deal with one message of the head."""
@@ -68,9 +76,10 @@ class BalancingAgent:
 
     def measured(self, meter: LoadMeter) -> dict[str, Any]:
         """Fields that balancing adds to a load report, at the end of its interval."""
-        count = len(self.host.subscription_table.index)
-        served_at, self._last_subscriptions = (count + self._last_subscriptions) / 2.0, count
-        self.fits.note(served_at, meter.deliveries, meter.service_seconds, meter.served)
+        count, steady = len(self.host.subscription_table.index), meter.steady
+        if steady.publications:
+            each = steady.subscriptions / steady.publications
+            self.fits.note(each, steady.deliveries, steady.seconds, steady.publications)
         found: dict[str, Any] = {"balanced_set": self.load_monitor.balanced, **self.fits.report(count)}
         return found if self.bandwidth is None else {**found, "bandwidth_bytes_per_second": self.bandwidth}
 

@@ -27,7 +27,9 @@ def ring(spec: EstimationSpec, time_factor: float, now: float) -> RingEstimator:
     return RingEstimator(own.samples, own.rate_over.seconds * time_factor, now)
 
 
-def press(spec: EstimationSpec, time_factor: float, now: float) -> PressEstimator:
-    """An estimator that takes the next publications only."""
+def press(
+    spec: EstimationSpec, time_factor: float, now: float, counted: tuple[float, float] = (0.0, 0.0)
+) -> PressEstimator:
+    """An estimator that takes the next publications only. `counted`: those of the last reports, and their seconds."""
     own = spec.press or PressParameters()
-    return PressEstimator(own.samples, own.timeout.seconds * time_factor, now)
+    return PressEstimator(own.samples, own.timeout.seconds * time_factor, now, counted)

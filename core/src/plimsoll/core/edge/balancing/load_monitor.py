@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from plimsoll.core.edge.balancing.reservation import EdgeReservation
 from plimsoll.core.policies.detection import DetectionResult, Detector, DetectorState
-from plimsoll.core.policies.model.load import BrokerLoad, mean_load
+from plimsoll.core.policies.model.load import BrokerLoad, mean_load, named_metric, named_resources
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.protocol import messages as msg
@@ -65,7 +65,10 @@ class LoadMonitor:
 
     def on_own_report(self, report: Mapping[str, Any]) -> None:
         """Take the load report that this edge has just made."""
+        before, took = self._last.get("subscribers"), report.get("interval_seconds")
         self._last = {key: value for key, value in report.items() if key != "counters"}
+        if isinstance(before, int) and isinstance(took, float) and took > 0.0:
+            self._last["subscribers_growth"] = max(0.0, (report.get("subscribers", 0) - before) / took)
         self._note(self.own, report)
 
     def on_loads(self, loads: msg.PeerLoads) -> None:
@@ -116,14 +119,18 @@ class LoadMonitor:
             self.memory = self.detector.session_ended(self.memory, self.host.now, moved=True)
             self.finding = DetectionResult("STABILIZING", (), "load was moved, and may still change")
         elif change == "ended":
-            tried = [self._tried(item) for item in items if item.target in self.others and self.own]
+            known = (self._tried(item) for item in items if item.target in self.others and self.own)
+            tried = [each for each in known if each is not None]
             self.memory = self.detector.session_ended(self.memory, self.host.now, moved=False, tried=tried)
             if tried:
                 self._look_at = self.host.now  # for the next line of its list
 
-    def _tried(self, item: msg.ActionItem) -> tuple[BrokerAction, BrokerLoad, BrokerLoad]:
+    def _tried(self, item: msg.ActionItem) -> tuple[BrokerAction, BrokerLoad, BrokerLoad] | None:
+        """An action that moved nothing, with both loads; None if its metric is of another policy."""
+        if (metric := named_metric(item.metric)) is None:
+            return None
         return (
-            BrokerAction(item.target, item.metric, item.difference, tuple(item.overloaded)),
+            BrokerAction(item.target, metric, item.difference, named_resources(item.overloaded)),
             mean_load(list(self.own)),
             mean_load(list(self.others[item.target])),
         )

@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from plimsoll.core import predicates
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge.attachment import SERVED, EdgeAttachment
-from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.edge.attachment import SERVED, SILENT, EdgeAttachment
 from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.matching import Index
-from plimsoll.core.policies.model.profile import ProfileRow, profile_rows
+from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile, profile_rows
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.profiling.press import PressEstimator
 from plimsoll.core.profiling.profile_codec import PARTS_AT_MOST, PROFILE_BYTES, encode_profile, split_reply
@@ -28,10 +28,16 @@ from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
 
 KEPT_SECONDS = 60.0
 KEY_CHARACTERS = 256
+EACH = "\0"
+"""Begins the keys of rows that stand for one subscription; no list of subscriptions begins with it."""
 SAMPLES_AT_ONCE = 64
 TEXTS_AT_ONCE = 128
 ATTACHMENTS_AT_ONCE = 256
 """Work of one round: a few milliseconds, so that the stream does not wait for a profile."""
+
+
+class AttachmentsByName(Protocol):
+    by_subscriber: dict[str, EdgeAttachment]
 
 
 class ProfilerContext(Protocol):
@@ -40,9 +46,10 @@ class ProfilerContext(Protocol):
     epoch: int
     config: BrokerConfig
     counters: Counter[str]
-    attachments: AttachmentTable
     subscription_table: SubscriptionTable
 
+    @property
+    def attachments(self) -> AttachmentsByName: ...
     @property
     def now(self) -> float: ...
     def to_head(self, message: msg.ControlRecord, /) -> None: ...
@@ -113,35 +120,63 @@ class Profiler:
             if number % TEXTS_AT_ONCE == 0:
                 yield
         keys: dict[EdgeAttachment, str] = {}
+        each: dict[int, str] = {}
+        lists: dict[str, tuple[str, ...]] = {}
         for number, attachment in enumerate(list(self.host.attachments.by_subscriber.values())):
             if attachment.state in SERVED and attachment.is_installed:
                 keys[attachment] = key_of(attachment)
+                if query.each:
+                    own = {number: shortened(str(one)) for one, number in attachment.subscriptions.values()}
+                    lists[keys[attachment]] = tuple(sorted(set(own.values())))
+                    each |= own
             if number % ATTACHMENTS_AT_ONCE == 0:
                 yield
         sampling = samples.sampling(
-            _rows(keys), lambda attributes: self._matching(keys, attributes),
+            [*_rows(keys), *_rows_of_each(each)], lambda attributes: self._matching(keys, each, attributes),
             lambda attributes: not query.targets and bool(accepting.match(attributes)), self.host.now, PROFILE_BYTES,
             lambda attributes: {texts[number][0] for number in accepting.match(attributes)} if query.targets else (),
         )  # fmt: skip
         while not sampling.advance(SAMPLES_AT_ONCE):
             yield
-        data = encode_profile(bounded_profile(sampling.profile(float(PREFIX_BYTES)), PROFILE_BYTES))
+        profile = bounded_profile(sampling.profile(float(PREFIX_BYTES)), PROFILE_BYTES)
+        data = encode_profile(_with_each(profile, lists) if query.each else profile)
         self._answer, self._answered_at = split_reply(query, self.host.epoch, data), self.host.now
         for piece in self._answer:
             self.host.to_head(piece)
 
-    def _matching(self, keys: Mapping[EdgeAttachment, str], attributes: Attributes) -> Iterable[str]:
-        holders = self.host.subscription_table.holders
-        return {keys.get(holders[number], "") for number in self.host.subscription_table.index.match(attributes)}
+    def _matching(
+        self, keys: Mapping[EdgeAttachment, str], each: Mapping[int, str], attributes: Attributes
+    ) -> Iterable[str]:
+        holders, matched = self.host.subscription_table.holders, self.host.subscription_table.index.match(attributes)
+        # What another edge still delivers is no traffic of a subscriber here, and does not stay here either.
+        numbers = [number for number in matched if holders[number].state not in SILENT]
+        found = {keys.get(holders[number], "") for number in numbers}
+        return found | {EACH + each[number] for number in numbers if number in each} if each else found
 
 
 def _rows(keys: Mapping[EdgeAttachment, str]) -> tuple[ProfileRow, ...]:
     return profile_rows((a.subscriber, key, 0, len(a.subscriptions)) for a, key in keys.items())
 
 
+def _rows_of_each(each: Mapping[int, str]) -> list[ProfileRow]:
+    """A row without subscribers for each distinct subscription, so that it is matched and bounded like the others."""
+    return [ProfileRow(EACH + text, 0, ()) for text in sorted(set(each.values()))]
+
+
+def _with_each(profile: SubscriptionProfile, lists: Mapping[str, tuple[str, ...]]) -> SubscriptionProfile:
+    """The profile with the rows of subscriptions apart from those of subscribers."""
+    found = {row.key.removeprefix(EACH): row.bits for row in profile.rows if row.key.startswith(EACH)}
+    rows = [replace(row, texts=lists[row.key]) for row in profile.rows if not row.key.startswith(EACH)]
+    return replace(profile, rows=tuple(rows), each=tuple(sorted(found.items())))
+
+
 def key_of(attachment: EdgeAttachment) -> str:
-    """A subscriber's list as text: equal lists have equal keys, and share a row. A long one is cut, with a digest."""
-    text = ", ".join(sorted(f"{{{subscription}}}" for subscription, _ in attachment.subscriptions.values()))
+    """A subscriber's list as text: equal lists have equal keys, and share a row."""
+    return shortened(", ".join(sorted(f"{{{one}}}" for one, _ in attachment.subscriptions.values())))
+
+
+def shortened(text: str) -> str:
+    """A text; a long one is cut, with a digest, so that equal ones stay equal and others differ."""
     if len(text) <= KEY_CHARACTERS:
         return text
     return f"{text[:KEY_CHARACTERS]}... {hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -1,25 +1,26 @@
 """The target of a hand-over: it keeps a slot, takes a second, silent attachment, and takes over at the cut.
 
 Rules (docs/handover.md, 3 to 5):
-- An arriving attachment is matched from INSTALLED on, and delivers from GO on. Publications in between are buffered in
-  order, and no slow-consumer policy drops any of them: a buffer that fills ends the attachment, and the subscriber goes
-  on at the source.
+- An arriving attachment is in the index and the cover from ATTACH on, and what it matches goes nowhere. From INSTALLED
+  on publications are buffered in order until GO, and no slow-consumer policy drops any of them: a buffer that fills
+  ends the attachment, and the subscriber goes on at the source.
 - Slots, and attachments that the head has not asked to cut, end by their time. From INSTALL on only the head, the
   subscriber, or the loss of either ends anything.
-- The target promises only what it can keep: it takes all of a list, or none of it.
+- The target promises only what it can keep: it takes all of a list, or none of it (`StandbyList`). However an
+  attachment on standby ends, nothing of it stays in the index or in the cover.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 from plimsoll.core.edge.attachment import REFUSALS, TOO_LONG, AttachmentState, EdgeAttachment, out_of_bounds
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.handover.arrivals import ArrivalReports
 from plimsoll.core.edge.handover.delivery_audit import DeliveryAuditRelay
 from plimsoll.core.edge.handover.slots import ReservedSlot, SlotTable
-from plimsoll.core.edge.list_change import reading_units
+from plimsoll.core.edge.handover.standby_list import StandbyList
 from plimsoll.core.edge.name_claims import NameClaims
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
@@ -38,6 +39,7 @@ class HandoverTarget:
         self.claims = NameClaims(host, attachments.by_subscriber, self.slots, host.config.time_factor)
         self.delivery_audit = DeliveryAuditRelay(host, attachments)
         self.reports = ArrivalReports(host.config.name, self.delivery_audit)
+        self.standby_list = StandbyList(host, attachments, self._refuse_list)
 
     # -- slots
 
@@ -97,9 +99,10 @@ class HandoverTarget:
         for item in attach.members:
             if (attachment := self._open(link, item, attach.session)) is not None:
                 came.append(attachment)
-                yield from self._take_all(attachment, item.subscriptions)
+                yield from self.standby_list.change(attachment, item.subscriptions, (), item.version)
         held = [a for a in came if a.state is AttachmentState.STANDBY]
         for attachment in held:
+            attachment.is_held = True
             self.reports.attached(attach.session, attachment.subscriber)
         if held:
             self.host.say(link, msg.Held([msg.HeldItem(a.id, a.version) for a in held]))
@@ -120,6 +123,7 @@ class HandoverTarget:
         attachment.is_verified = slot is not None and bool(slot.identity)
         # No place of its own yet: until INSTALL the subscriber's place is at the source, and this ends with its link.
         attachment.state, attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, False
+        self.attachments.queues.route(attachment)
         return attachment
 
     def _refusal(self, link: Link, item: msg.AttachItem, session: str) -> str:
@@ -132,25 +136,10 @@ class HandoverTarget:
             return "session"
         return out_of_bounds(item)
 
-    def _take_all(
-        self, attachment: EdgeAttachment, items: Iterable[msg.SubscriptionItem], leaving: Collection[int] = ()
-    ) -> Iterator[int]:
-        """Take subscriptions. The first that cannot be taken ends the attachment: at the source all of them count."""
-        table = self.attachments.subscription_table
-        for item in items:
-            if attachment.state is not AttachmentState.STANDBY:
-                return
-            try:
-                table.take(attachment, item, leaving)
-            except ValueError as error:
-                self.host.counters["subscriptions_refused"] += 1
-                text = f"subscription {item.id} cannot be taken here: {error}"
-                self.attachments.close_and_notify(attachment, "session", text)
-                self._reject(attachment.subscriber, attachment.incoming_session, text)
-                return
-            yield reading_units(item)
-        if attachment.state is AttachmentState.STANDBY:
-            table.confirm(attachment, leaving)
+    def _refuse_list(self, attachment: EdgeAttachment, why: str) -> None:
+        """End an attachment whose list cannot be taken: at the source all of it counts."""
+        self.attachments.close_and_notify(attachment, "session", why)
+        self._reject(attachment.subscriber, attachment.incoming_session, why)
 
     def _reject(self, x: str, session: str, why: str) -> None:
         """Report to the head that a subscriber will not attach here, unless it has already."""
@@ -160,19 +149,20 @@ class HandoverTarget:
             self.host.up(msg.HandoverRejected(session, [x], why))
 
     def on_subs(self, attachment: EdgeAttachment, subs: msg.Subs) -> Iterator[int]:
-        """Change the list of an attachment on standby, which is not matched yet."""
-        yield from self._take_all(attachment, subs.adds, set(subs.removes))
+        """Change the list of an attachment on standby."""
+        yield from self.standby_list.change(attachment, subs.adds, subs.removes, subs.version)
         if attachment.state is AttachmentState.STANDBY:
-            attachment.version = subs.version
             self.host.say(attachment.link, msg.Held([msg.HeldItem(attachment.id, subs.version)]))
 
     # -- the cut
 
     def on_install(self, install: msg.Install) -> None:
-        """Move the members from standby to cutting, all in one covering update: P4 in docs/handover.md, 1."""
+        """Move the members from standby to cutting: what they need has been announced before CUT_REQUEST."""
         by_subscriber, session = self.attachments.by_subscriber, install.session
-        cutting = [by_subscriber[x] for x in install.members if self._is_arriving(x, session, AttachmentState.STANDBY)]
-        missing = [x for x in install.members if not self._is_arriving(x, session, *ARRIVING)]
+        held = {x for x in install.members if self._is_arriving(x, session, *ARRIVING) and by_subscriber[x].is_held}
+        missing = [x for x in install.members if x not in held]
+        arrived = [by_subscriber[x] for x in install.members if x in held]
+        cutting = [attachment for attachment in arrived if attachment.state is AttachmentState.STANDBY]
         if missing:
             self.host.up(msg.HandoverRejected(session, missing, "is not attached at the target"))
         if not cutting:
@@ -180,8 +170,7 @@ class HandoverTarget:
         for attachment in cutting:
             attachment.state, attachment.keeps_place = AttachmentState.CUTTING, True
             self.slots.free(attachment.subscriber, session)  # its place is its attachment from here on
-        table = self.attachments.subscription_table
-        cover = self.attachments.install({attachment: table.numbered(attachment) for attachment in cutting})
+        cover = self.attachments.install({attachment: [] for attachment in cutting})
         items = [msg.MemberItem(attachment.subscriber, attachment.epoch) for attachment in cutting]
         # Also when the covering set does not change: what counts is its place in the stream (docs/handover.md, 3, 1).
         self.host.up(msg.CutRequest(session, cover, items))

@@ -17,6 +17,9 @@ from plimsoll.core.policies.model.match_delay import LinearMatchDelay, MatchDela
 from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
 
+CERTAIN_DEVIATIONS = 2.0
+"""A rate is another one if it differs by this many standard deviations."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScaledMatchDelay:
@@ -246,8 +249,11 @@ def calibrated_loads(
 
 
 def with_demanded_load(source: BrokerLoad, profile: SubscriptionProfile, parameters: BalancingParameters) -> BrokerLoad:
-    """An overloaded source with the load demanded of it, if that is more than it handles."""
-    if not parameters.thresholds.above_lower(source.measures):
+    """A source with the load demanded of it, if it is overloaded or its profile shows more than its report.
+
+    A report is the mean of some seconds, in which subscribers or publishers may have begun; the profile is of now.
+    """
+    if not parameters.thresholds.above_lower(source.measures) and not _shows_more(profile, source, parameters):
         return source
     input_rate = max(source.input_rate, profile.input_rate)
     output_rate = sum(profile.rate(row) * row.count for row in profile.rows)
@@ -260,6 +266,13 @@ def with_demanded_load(source: BrokerLoad, profile: SubscriptionProfile, paramet
         output_bytes_per_second=sent,
         output_utilization=sent / source.bandwidth if source.bandwidth else source.output_utilization,
     )
+
+
+def _shows_more(profile: SubscriptionProfile, source: BrokerLoad, parameters: BalancingParameters) -> bool:
+    """Whether the input of a profile is above the reported one by more than both may err by chance."""
+    rate, samples = profile.input_rate, max(profile.traffic.width, 1)
+    deviation = math.sqrt(rate / parameters.detection_seconds + rate * rate / samples)
+    return rate - source.input_rate > CERTAIN_DEVIATIONS * deviation
 
 
 def _memory_per_subscriber(source: BrokerLoad, target: BrokerLoad) -> float:

@@ -8,7 +8,7 @@ that errors do not add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
@@ -22,7 +22,19 @@ Resource = Literal["input", "output", "cpu", "memory"]
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
 RESOURCES: tuple[Resource, ...] = get_args(Resource)
+_METRICS: dict[str, Metric] = {metric: metric for metric in METRICS}
 BALANCING_STATES: tuple[BalancingState, ...] = get_args(BalancingState)
+
+
+def named_metric(name: str) -> Metric | None:
+    """The metric of this name, as messages and stored sessions have it; None if it is of another policy."""
+    return _METRICS.get(name)
+
+
+def named_resources(names: Iterable[str]) -> tuple[Resource, ...]:
+    """The resources of these names, each once; those of other policies are left out."""
+    some = set(names)
+    return tuple(each for each in RESOURCES if each in some)
 
 
 class LoadChange(NamedTuple):
@@ -81,7 +93,7 @@ class BrokerLoad:
 
     `bandwidth` is in bytes per second, None if output is not limited. `delay` predicts the matching delay; None means
     eq. 4 from the report. With either, a prediction starts from the measured delay. `memory_per_subscriber` and
-    `cpu_per_input` are the slopes of these ratios.
+    `cpu_per_input` are the slopes of these ratios. `growth`: how many more subscribers it had each second.
     """
 
     name: str
@@ -98,6 +110,7 @@ class BrokerLoad:
     time: float = 0.0
     subscribers: int = 0
     subscriptions: int = 0
+    growth: float = 0.0
     input_rate: float = 0.0
     output_rate: float = 0.0
     output_bytes_per_second: float = 0.0
@@ -106,6 +119,7 @@ class BrokerLoad:
     delay: MatchDelayModel | None = None
     memory_per_subscriber: float = 0.0
     cpu_per_input: float = 0.0
+    input_bytes_per_second: float = 0.0
 
     @classmethod
     def from_report(
@@ -142,12 +156,14 @@ class BrokerLoad:
             time=_number(report, "time_us") / 1e6,
             subscribers=int(_number(report, "subscribers")),
             subscriptions=int(_number(report, "subscriptions")),
+            growth=_number(report, "subscribers_growth"),
             input_rate=_number(report, "input_rate"),
             output_rate=_number(report, "output_rate"),
             output_bytes_per_second=sent,
             bandwidth=given,
             capacity=_number(report, "capacity") or 1.0,
             delay=delay,
+            input_bytes_per_second=_number(report, "input_bytes_per_second"),
         )
 
     @property
@@ -190,9 +206,15 @@ class BrokerLoad:
         return max(0.0, self.match_delay_seconds + after - model.delay_seconds)
 
 
+NO_THRESHOLD = math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class OverloadThreshold:
-    """Above `lower` a broker takes nothing more, above `higher` it seeks relief. PADRES 2006, 3.2."""
+    """Above `lower` a broker takes nothing more, above `higher` it seeks relief. PADRES 2006, 3.2.
+
+    A policy whose metric lacks one of them leaves it at `NO_THRESHOLD`, which no load exceeds.
+    """
 
     lower: float = 0.9
     higher: float = 0.95
@@ -204,7 +226,12 @@ class OverloadThreshold:
         Between the two thresholds a broker neither gives nor takes. The margin keeps a slightly wrong prediction from
         leaving it there.
         """
-        return max(0.0, self.lower - (self.higher - self.lower))
+        if self.higher == NO_THRESHOLD:
+            return self.lower
+        return max(0.0, self.lower - (self.higher - self.lower)) if self.lower < NO_THRESHOLD else self.higher
+
+
+NO_THRESHOLDS = OverloadThreshold(NO_THRESHOLD, NO_THRESHOLD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +260,15 @@ class ResourceThresholds:
 def mean_load(loads: Sequence[BrokerLoad]) -> BrokerLoad:
     """Several reports of one broker, oldest first, as one: the last, with measurements averaged over all.
 
+    The matching delay is the mean over publications, not over reports: a broker that took nothing in has measured none.
     Reports of an earlier epoch are left out: they come from another process.
     """
     last = loads[-1]
     same = [load for load in loads if load.epoch == last.epoch]
-    return replace(
-        last, **{name: sum(getattr(load, name) for load in same) / len(same) for name in LoadMeasures._fields}
-    )
+    found = {name: sum(getattr(load, name) for load in same) / len(same) for name in LoadMeasures._fields}
+    if arrived := sum(load.input_rate for load in same):
+        found["match_delay_seconds"] = sum(load.input_rate * load.match_delay_seconds for load in same) / arrived
+    return replace(last, **found)
 
 
 def combined_load(cluster: str, edges: Sequence[BrokerLoad]) -> BrokerLoad:

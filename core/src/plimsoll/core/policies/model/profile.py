@@ -6,7 +6,7 @@ Rows know no time; the profiler decides what the samples of its `SampledTraffic`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from plimsoll.core.policies.model.traffic import SampledTraffic, union_bits
@@ -16,13 +16,15 @@ from plimsoll.core.policies.model.traffic import SampledTraffic, union_bits
 class ProfileRow:
     """Subscribers with the same subscriptions. `key`: these as text; `bits`: the samples that they match.
 
-    `subscriptions`: how many each subscriber has, since a matching engine holds them all.
+    `subscriptions`: how many each subscriber has, since a matching engine holds them all. `texts`: the distinct ones in
+    canonical form, if the profile was asked for each subscription.
     """
 
     key: str
     bits: int
     names: tuple[str, ...]
     subscriptions: int = 1
+    texts: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -43,11 +45,26 @@ class SubscriptionProfile:
     """The samples matched by subscribers that are in no row, and so stay."""
     takers: tuple[tuple[str, int], ...] = ()
     """With several targets: the samples that each already takes in."""
+    each: tuple[tuple[str, int], ...] = ()
+    """If it was asked for: the samples that each subscription matches, by its canonical text."""
 
     @property
     def input_rate(self) -> float:
         """Publications per second that the source takes in for all of its rows and the rest."""
         return self.traffic.rate(self.rest | union_bits(row.bits for row in self.rows))
+
+    def back_end_rows(self) -> Iterator[tuple[ProfileRow, tuple[str, ...]]]:
+        """Each row with its back-end subscriptions: distinct texts, or its key if not all of them are known."""
+        known = {text for text, _ in self.each}
+        for row in self.rows:
+            yield row, row.texts if row.texts and known.issuperset(row.texts) else (row.key,)
+
+    def back_end_subscriptions(self) -> Iterator[tuple[str, int]]:
+        """All back-end subscriptions of the rows, each with the samples that it matches."""
+        known, found = dict(self.each), dict[str, int]()
+        for row, texts in self.back_end_rows():
+            found |= {text: known.get(text, row.bits) for text in texts}
+        yield from sorted(found.items())
 
     def rate(self, row: ProfileRow) -> float:
         """Publications per second that match a row. PADRES 2006, eq. 2."""

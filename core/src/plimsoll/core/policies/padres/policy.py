@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from plimsoll.core.policies.balancing_policy import RowChoosingPolicy
 from plimsoll.core.policies.model.load import Resource
-from plimsoll.core.policies.model.plan import BrokerAction
+from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
 from plimsoll.core.policies.padres import input_offload as by_input
 from plimsoll.core.policies.padres import match_offload, output_offload
+from plimsoll.core.policies.padres.fewest_moves import with_fewest_moves
 from plimsoll.core.policies.padres.report_cards import OffloadGoal
 from plimsoll.core.spec.types.policy import PolicyType
 
@@ -31,6 +33,12 @@ class Padres(RowChoosingPolicy):
         if action.metric == "input" and "input" in action.overloaded and end.kind != "Limit":
             end = with_match_relief(draft, end)
         return end
+
+    def refined(self, made: OffloadPlan, begin: Callable[[], PlanBuilder]) -> OffloadPlan:
+        """By our rules, the fewest moves that do as much, if few are possible."""
+        if self.parameters.rules == "Paper":
+            return made
+        return with_fewest_moves(made, begin, goal_of(made.action))
 
 
 def with_match_relief(draft: PlanBuilder, end: PlanEnd) -> PlanEnd:

@@ -187,17 +187,24 @@ def _margins(pair: BrokerPair, goal: OffloadGoal, at: PairPrediction) -> dict[st
         found["higher"] = (pair.higher_metric(metric, at), pair.higher_metric(metric) - MIN_GAIN)
     if goal.exempt:
         return found
-    input_and_match = pair.excess(("input", "match")), pair.excess(("input", "match"), at)
-    output = pair.excess(("output",)), pair.excess(("output",), at)
     if metric == "output":
-        found["stability"] = (input_and_match[1], input_and_match[0] + MIN_GAIN)
-        found["balance"] = (output[1], max(0.0, output[0] - MIN_GAIN))
+        found["stability"] = (pair.excess(("input", "match"), at), pair.excess(("input", "match")) + MIN_GAIN)
+        found["balance"] = (pair.excess(("output",), at), max(0.0, pair.excess(("output",)) - MIN_GAIN))
         return found
-    before, after = (one + OUTPUT_WEIGHT * other for one, other in zip(input_and_match, output, strict=True))
-    found["balance"] = (after, max(0.0, before - MIN_GAIN))
+    found["balance"] = (weighted_excess(pair, at), max(0.0, weighted_excess(pair) - MIN_GAIN))
     highest = max(pair.higher_metric("output"), pair.parameters.thresholds.output.relieved)
     found["output"] = (pair.higher_metric("output", at), highest + MIN_GAIN)
     return found
+
+
+def weighted_excess(pair: BrokerPair, at: PairPrediction | None = None) -> float:
+    """What moves for input and match must lessen: the squared differences beyond the triggers, output as a tenth."""
+    return pair.excess(("input", "match"), at) + OUTPUT_WEIGHT * pair.excess(("output",), at)
+
+
+def whole_objection(pair: BrokerPair, goal: OffloadGoal, at: PairPrediction) -> str:
+    """The rule against a plan as a whole, with what it leads to; empty if there is none."""
+    return next((name for name, (after, limit) in _margins(pair, goal, at).items() if after > limit), "")
 
 
 def objection(pair: BrokerPair, goal: OffloadGoal, found: ReportCard) -> PlanRejection | None:

@@ -8,6 +8,7 @@ lowered are left as they are and the others brought further down, while they dif
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +18,9 @@ from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
 from plimsoll.core.policies.model.plan import PlanRejection, bounded_rejections
 from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.policies.rebalancer import FleetLook, FleetSample, Memory, ProfileDetail, Step, Steps, StepsEnd
 from plimsoll.core.policies.shuffle.broker_model import ShuffledBroker
+from plimsoll.core.policies.shuffle.fleet import ShuffleFleet
 from plimsoll.core.policies.shuffle.packer import LevelPacker
 from plimsoll.core.policies.shuffle.plan import ShuffleEnding, ShufflePlan, highest_metric
 from plimsoll.core.policies.shuffle.waves import brokers_after, scheduled_waves
@@ -31,6 +34,9 @@ class Shuffle:
     """`parameters`: those of the policy that otherwise balances the brokers."""
 
     name: ClassVar[str] = "Shuffle"
+    metric: ClassVar[str] = "the highest load"
+    profiles: ClassVar[ProfileDetail] = "takers"
+    interval_seconds: ClassVar[float] = math.inf
 
     parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
@@ -69,6 +75,35 @@ class Shuffle:
             ended=ended,
             stopped=stopped,
         )
+
+    # -- as a rebalancer: a shuffle is only made at the request of a user
+
+    def imbalance(self, look: FleetLook) -> str:
+        """It looks for none."""
+        return ""
+
+    def observe(self, memory: Memory, look: FleetLook) -> Memory:
+        """It remembers nothing."""
+        return {}
+
+    def wanted(self, memory: Memory) -> str:
+        """It never asks for a plan itself."""
+        return ""
+
+    def fleet(self, sample: FleetSample) -> ShuffleFleet:
+        """The brokers, with gaps in their reports filled in."""
+        known = self._calibrated(sorted(sample.loads, key=lambda load: load.name), sample.profiles)
+        brokers = {load.name: ShuffledBroker(load, sample.profiles[load.name], sample.staying) for load in known}
+        return ShuffleFleet(sample, brokers, known)
+
+    def steps(self, fleet: ShuffleFleet, memory: Memory) -> Steps:
+        """The plan, a step for each wave."""
+        given = fleet.sample
+        made = self.plan(given.loads, given.profiles, given.staying, given.takes, given.most)
+        for number, wave in enumerate(made.waves):
+            yield Step(wave, number)
+        high = f"the highest load goes from {made.high_before:.1%} to {made.high_after:.1%}"
+        return StepsEnd(made.ended, f"{made.stopped}; {high if made.waves else 'nothing moves'}", made.rejected)
 
     def _high(self, load: BrokerLoad) -> float:
         return highest_metric(load.measures, self.parameters.normalization_seconds)[0]

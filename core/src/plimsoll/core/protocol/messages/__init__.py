@@ -17,6 +17,7 @@ from plimsoll.core.protocol.messages.balancing import (
     BrokerState,
     CoverQuery,
     CoverReply,
+    EachItem,
     LoadReport,
     Metric,
     PeerClusterLoads,
@@ -33,6 +34,7 @@ from plimsoll.core.protocol.messages.balancing import (
 from plimsoll.core.protocol.messages.control import (
     AuditItem,
     ClusterMembers,
+    ClusterPolicy,
     Command,
     HandoverPlan,
     Identify,
@@ -165,6 +167,7 @@ __all__ = [
     "BrokerState",
     "Close",
     "ClusterMembers",
+    "ClusterPolicy",
     "Command",
     "Confirmed",
     "Continue",
@@ -180,6 +183,7 @@ __all__ = [
     "Deliver",
     "Detach",
     "Done",
+    "EachItem",
     "EdgeReport",
     "End",
     "Epoch",
@@ -308,7 +312,7 @@ Routed = (
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
-    ProfileReply | PeerClusterLoads | CoverQuery | CoverReply
+    ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -9,8 +9,12 @@ from msgspec import Meta, Struct
 from plimsoll.core.protocol.wire import U32, U63, Name, Scalar, Text
 
 LoadReport = dict[str, Scalar | list[str] | dict[str, Scalar] | None]
-Metric = Literal["input", "output", "match"]
-Resource = Literal["input", "output", "cpu", "memory"]
+Metric = Name
+"""The name of a metric that a policy balances; a policy passes over names that it does not know."""
+
+Resource = Name
+"""The name of a resource that a policy watches."""
+
 BrokerState = Literal["OK", "BUSY", "N/A", "STABILIZING"]
 Bits = Annotated[bytes, Meta(max_length=1024 * 1024)]
 
@@ -76,7 +80,8 @@ class ProfileQuery(Struct, array_like=True, frozen=True, tag=115):
 
     The head forwards it to the edge in `parts` parts, with the covering set of the target. With `targets`, it is about
     each of them, and a part belongs to the `target` that it names. If a target is an edge of another head, the mediator
-    has asked for the covering sets and sends the parts itself; these are forwarded unchanged.
+    has asked for the covering sets and sends the parts itself; these are forwarded unchanged. With `each`, the profile
+    also says what each subscription alone matches.
     """
 
     id: U63
@@ -86,6 +91,7 @@ class ProfileQuery(Struct, array_like=True, frozen=True, tag=115):
     parts: U32 = 0
     accepting: list[Text] = []
     targets: list[Name] = []
+    each: bool = False
 
 
 class ProfileReply(Struct, array_like=True, frozen=True, tag=116):
@@ -108,12 +114,23 @@ class BlockItem(Struct, array_like=True, frozen=True):
 
 
 class RowItem(Struct, array_like=True, frozen=True):
-    """Subscribers with the same subscriptions. `bits`: the samples that they match, the first in the lowest bit."""
+    """Subscribers with the same subscriptions. `bits`: the samples that they match, the first in the lowest bit.
+
+    `each`: the places of these subscriptions in `ProfileBody.each`, without repeats; empty unless all are there.
+    """
 
     key: Text
     bits: Bits
     subscriptions: U32
     subscribers: list[Name]
+    each: list[U32] = []
+
+
+class EachItem(Struct, array_like=True, frozen=True):
+    """The samples that one subscription matches, by its canonical text."""
+
+    text: Text
+    bits: Bits
 
 
 class TakerItem(Struct, array_like=True, frozen=True):
@@ -126,7 +143,7 @@ class TakerItem(Struct, array_like=True, frozen=True):
 class ProfileBody(Struct, array_like=True, frozen=True):
     """A profile. `rest`: the samples that match subscriptions in no row, which stay where they are.
 
-    `takers` is set for several targets, `accepting` for one.
+    `takers` is set for several targets, `accepting` for one; `each` if that was asked for.
     """
 
     blocks: list[BlockItem]
@@ -135,6 +152,7 @@ class ProfileBody(Struct, array_like=True, frozen=True):
     rows: list[RowItem]
     rest: Bits = b""
     takers: list[TakerItem] = []
+    each: list[EachItem] = []
 
 
 class PeerClusterLoads(Struct, array_like=True, frozen=True, tag=117):

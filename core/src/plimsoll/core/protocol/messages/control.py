@@ -51,6 +51,15 @@ class ClusterMembers(Struct, array_like=True, frozen=True, tag=106):
     cordoned: list[Name]
 
 
+class ClusterPolicy(Struct, array_like=True, frozen=True, tag=120):
+    """The balancing policy of a cluster, as JSON; empty if it has none. Who has it already changes nothing.
+
+    From a mediator to a head, periodically, and from the head to its edges.
+    """
+
+    policy: Text = ""
+
+
 class HandoverPlan(Struct, array_like=True, frozen=True):
     """The members that move from an edge of the receiving head to `target`, an edge of `target_head`.
 

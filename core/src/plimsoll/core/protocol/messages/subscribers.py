@@ -9,12 +9,16 @@ from plimsoll.core.protocol.wire import U32, U63, Name, Options, OwnerEpoch, Tex
 
 
 class Join(Struct, array_like=True, frozen=True, tag=20):
-    """Ask a head for an edge: not one of `exclude`, `prefer` if possible, and of the head `head` if one is named."""
+    """Ask a head for an edge: not one of `exclude`, `prefer` if possible, and of the head `head` if one is named.
+
+    `location`: where the subscriber is, as coordinates on a plane; None if it does not say.
+    """
 
     subscriber: Name
     exclude: list[Name] = []
     prefer: Text = ""
     head: Text = ""
+    location: tuple[float, float] | None = None
 
 
 class Placed(Struct, array_like=True, frozen=True, tag=21):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from plimsoll.core.protocol.messages import Command, HandoverPlan
 from plimsoll.core.session.batch import Batch
-from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SendMessage
+from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SaveMemory, SendMessage
 from plimsoll.core.session.inputs import Timings
 from plimsoll.core.session.state import Session
 
@@ -18,7 +18,7 @@ class CommandOutbox:
     def __init__(self, epoch: int, timings: Timings) -> None:
         self.epoch, self.timings = epoch, timings
         self.now = 0.0
-        self.effects: list[EmitEvent | CreateSession | DeleteSession | SendMessage] = []
+        self.effects: list[EmitEvent | CreateSession | DeleteSession | SendMessage | SaveMemory] = []
         self._last_sent: dict[str, float] = {}
         self._queries = self._batches = 0
 
@@ -61,6 +61,10 @@ class CommandOutbox:
         """Ask the shell for a session object, owned by `parent` if there is one."""
         owner = ("", "") if parent is None else (parent.uid, parent.name)
         self.effects.append(CreateSession(name, *owner, spec))
+
+    def remember(self, cluster: str, policy: str, memory: Mapping[str, Any]) -> None:
+        """Ask the shell to store what a policy remembers of a cluster."""
+        self.effects.append(SaveMemory(cluster, policy, memory))
 
     def emit(self, session: Session, reason: str, message: str, type_: Literal["Normal", "Warning"] = "Normal") -> None:
         """Add an event about a session, for people."""

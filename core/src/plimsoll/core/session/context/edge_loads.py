@@ -10,7 +10,8 @@ from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.model.delay_choice import fitted_line, reported_model
 from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.match_delay import MatchDelayModel
-from plimsoll.core.policies.registry import policy_of_spec
+from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.registry import is_fleet_wide, parameters_of_spec, policy_of_spec
 from plimsoll.core.session.context.reservations import AnsweredReservation
 from plimsoll.core.session.inputs import EngineSettings, FleetView
 from plimsoll.core.session.session_plan import LoadFigures
@@ -32,9 +33,16 @@ class EdgeLoads:
     now: float
 
     def policy_of(self, edge: str) -> BalancingPolicy | None:
-        """The policy of an edge's cluster, on this fleet's clock."""
+        """The policy of an edge's cluster, on this fleet's clock; None also if it plans for the whole cluster."""
         spec = self.fleet.policy_of(edge)
-        return policy_of_spec(spec, self.settings.time_factor) if spec is not None else None
+        if spec is None or is_fleet_wide(spec):
+            return None
+        return policy_of_spec(spec, self.settings.time_factor)
+
+    def parameters_of(self, edge: str) -> BalancingParameters | None:
+        """The parameters of the policy of an edge's cluster, of either kind; None without a policy."""
+        spec = self.fleet.policy_of(edge)
+        return None if spec is None else parameters_of_spec(spec, self.settings.time_factor)
 
     @property
     def answer_seconds(self) -> float:
@@ -43,8 +51,8 @@ class EdgeLoads:
 
     def settle_seconds(self, session: Session) -> float:
         """From the last move to the measurement: with a policy as long as both edges stabilise."""
-        policy = self.policy_of(session.sources[0]) if session.chooses_by_policy else None
-        return self.settings.scaled.settle if policy is None else policy.parameters.stabilize_seconds
+        parameters = self.parameters_of(session.sources[0]) if session.chooses_by_policy else None
+        return self.settings.scaled.settle if parameters is None else parameters.stabilize_seconds
 
     def current(self, edge: str) -> BrokerLoad | None:
         """The load of an edge: the average in its answer if that is recent, else its last report; None without both."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plimsoll.core.protocol.messages import Trigger
+from plimsoll.core.session.context.cluster_memories import ClusterMemories
 from plimsoll.core.session.context.command_outbox import CommandOutbox
 from plimsoll.core.session.context.edge_loads import EdgeLoads
 from plimsoll.core.session.context.listings import SubscriberListings
@@ -38,7 +39,10 @@ class EngineContext:
         """The epoch and the number of the last trigger of each edge."""
         self.waiting_triggers: dict[str, tuple[float, Trigger]] = {}
         """The last trigger of each edge that has not become a session, and when it came."""
+        self.awaited_sessions: dict[str, tuple[float, frozenset[str]]] = {}
+        """By name: sessions of triggers whose objects have not come back yet, until when, and the edges meant."""
         self.watched_clusters: dict[str, WatchedCluster] = {}
+        self.cluster_memories = ClusterMemories()
 
     @property
     def now(self) -> float:
@@ -54,6 +58,7 @@ class EngineContext:
         if self.now - self.fleet_observed_at > self.timings.view:
             self.view_resumed_at = self.now
         self.fleet, self.fleet_observed_at = fleet, self.now
+        self.cluster_memories.adopt(fleet)
 
     @property
     def is_fleet_known(self) -> bool:

@@ -53,14 +53,16 @@ class PendingCoverQuery:
 class PendingProfileQuery:
     """The query of one session: the input of the subscribers of `edge`, and the part that `target` takes in already.
 
-    With `targets`, each of them is meant. `covers`: their covering sets, if one of them is behind another head; the
-    edges of one session share what is known of a target. `fault`: why the last profile could not be read.
+    With `targets`, each of them is meant; with `each`, what each subscription alone matches is wanted as well.
+    `covers`: their covering sets, if one of them is behind another head; the edges of one session share what is known
+    of a target. `fault`: why the last profile could not be read.
     """
 
     edge: str
     target: str
     id: int
     targets: list[str]
+    each: bool
     since: float
     covers: dict[str, PendingCoverQuery] = field(default_factory=dict)
     assembly: ProfileAssembly = field(default_factory=ProfileAssembly)
@@ -77,13 +79,14 @@ class ProfileQueries:
         self._covers: dict[str, dict[str, PendingCoverQuery]] = {}
 
     def profile_of(
-        self, fleet: FleetView, uid: str, edge: str, target: str, targets: Sequence[str] = ()
+        self, fleet: FleetView, uid: str, edge: str, target: str, targets: Sequence[str] = (), *, each: bool = False
     ) -> SubscriptionProfile | None:
         """The profile of an edge; None until it is complete. It is queried meanwhile."""
         query = self._pending.get((uid, edge))
         head = fleet.edges[edge].head
-        if query is None or (query.target, query.targets) != (target, list(targets)):
-            query = PendingProfileQuery(edge, target, self._outbox.next_query_id(), list(targets), self._outbox.now)
+        if query is None or (query.target, query.targets, query.each) != (target, list(targets), each):
+            number, now = self._outbox.next_query_id(), self._outbox.now
+            query = PendingProfileQuery(edge, target, number, list(targets), each, now)
             query.covers = self._cover_queries(fleet, uid, query, head)
             self._pending[uid, edge] = query
         if query.profile is not None or self._awaits_covers(query):
@@ -152,8 +155,8 @@ class ProfileQueries:
 
 def _messages(query: PendingProfileQuery) -> Iterator[msg.ProfileQuery]:
     if not query.covers:
-        yield msg.ProfileQuery(query.id, query.edge, query.target, targets=query.targets)
+        yield msg.ProfileQuery(query.id, query.edge, query.target, targets=query.targets, each=query.each)
         return
     parts = [(name, texts) for name, cover in query.covers.items() for texts in cover.texts_by_part()]
     for part, (name, texts) in enumerate(parts):
-        yield msg.ProfileQuery(query.id, query.edge, name, part, len(parts), texts, query.targets)
+        yield msg.ProfileQuery(query.id, query.edge, name, part, len(parts), texts, query.targets, query.each)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session.context.command_outbox import CommandOutbox
 from plimsoll.core.session.inputs import FleetView
-from plimsoll.core.session.state import Session
+from plimsoll.core.session.state import NOTHING_TO_MOVE, Session
 from plimsoll.core.session.table import SessionTable
 
 ReservedState = Literal["ASK", "BUSY", "STABILIZING", "OK"]
@@ -96,7 +96,7 @@ class SessionReservations:
             return
         self.number += 1
         sent.last_number, sent.sent_at = self.number, self._outbox.now
-        fruitless = _fruitless_actions(table, sent.uid) if sent.state == "OK" else []
+        fruitless = _fruitless_actions(table, sent.uid, edge) if sent.state == "OK" else []
         seconds = self._outbox.timings.busy
         message = msg.Reservation(
             self._outbox.epoch, sent.last_number, edge, sent.session, sent.state, seconds, fruitless
@@ -127,10 +127,10 @@ def _wanted_reservations(table: SessionTable, fleet: FleetView) -> Iterator[tupl
 
 
 def _reserves_edges(table: SessionTable, session: Session) -> bool:
-    """Whether it reserves its edges itself: a shuffle does so for its children, other parents leave it to them."""
+    """Whether it reserves its edges itself: one with a fleet-wide plan does, other parents leave it to children."""
     parent = table.get(session.parent)
-    is_reserved_by_parent = parent is not None and parent.kind == "shuffle" and not parent.is_over
-    return session.kind == "shuffle" or not (session.is_parent or is_reserved_by_parent)
+    is_reserved_by_parent = parent is not None and parent.is_fleet_wide and not parent.is_over
+    return session.is_fleet_wide or not (session.is_parent or is_reserved_by_parent)
 
 
 def _wanted_state(session: Session, edge: str) -> ReservedState:
@@ -140,12 +140,12 @@ def _wanted_state(session: Session, edge: str) -> ReservedState:
     return "ASK" if is_asked else "BUSY"
 
 
-def _fruitless_actions(table: SessionTable, uid: str) -> list[msg.ActionItem]:
-    """Actions that moved no subscriber, so that the edge does not trigger for them again at the same load."""
+def _fruitless_actions(table: SessionTable, uid: str, edge: str) -> list[msg.ActionItem]:
+    """Actions that moved no subscriber, for the source, so that it does not trigger for them again at the same load."""
     session = table.get(uid)
-    if session is None or not session.found_nothing_to_move:
+    if session is None or session.reason != NOTHING_TO_MOVE or edge not in session.sources:
         return []
     return [
         msg.ActionItem(offer.edge, offer.metric, offer.difference, list(offer.overloaded))
-        for offer in session.offers if offer.answer == "OK"
+        for offer in session.offers if offer.is_futile
     ]  # fmt: skip

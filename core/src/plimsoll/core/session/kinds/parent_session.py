@@ -194,7 +194,7 @@ def step_stabilizing(context: EngineContext, request: SessionRequest, session: S
 
 def _settle_seconds(context: EngineContext, session: Session) -> float:
     """From the last move to the next listing. It doubles: a client away keeps its place for its lease."""
-    if session.kind == "shuffle":
+    if session.is_fleet_wide:
         return context.loads.settle_seconds(session)
     return context.timings.settle * min(2.0**session.round, LONGEST_PAUSE_FACTOR)
 

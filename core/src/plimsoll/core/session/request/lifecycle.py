@@ -12,9 +12,17 @@ from plimsoll.core.session import admission
 from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict, end_negotiation
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, FleetView, SessionRequest
-from plimsoll.core.session.request import handover_method, planner, policy_plan, session_kind, shuffle_plan
+from plimsoll.core.session.request import (
+    fleet_plan,
+    handover_method,
+    negotiation,
+    planner,
+    policy_plan,
+    session_kind,
+    shuffle_plan,
+)
 from plimsoll.core.session.session_plan import SessionPlan
-from plimsoll.core.session.state import ChildSession, Session, SessionKind, SessionVerdict
+from plimsoll.core.session.state import FLEET_WIDE_KINDS, ChildSession, Session, SessionKind, SessionVerdict
 from plimsoll.core.spec.resources import to_mapping
 
 FINGERPRINTED_FIELDS = ("scope", "source", "target", "action", "select", "candidates", "exclusions", "handover")
@@ -57,7 +65,7 @@ def step_requested(context: EngineContext, request: SessionRequest, session: Ses
 
 def _refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict | None:
     kind = session_kind.kind_of(request, context.fleet)
-    if kind == "shuffle":
+    if kind in FLEET_WIDE_KINDS:
         return shuffle_plan.refusal(context, request)
     return admission.refusal(context, request, by_policy=kind == "balance")
 
@@ -76,7 +84,7 @@ def _parties_of(kind: SessionKind, request: SessionRequest, fleet: FleetView) ->
     spec = request.spec
     if spec.source is None:
         raise AssertionError("a request without a source is refused before this")
-    if kind == "shuffle":
+    if kind in FLEET_WIDE_KINDS:
         return shuffle_plan.shuffled_edges(fleet, request), []
     sources = [name for name in fleet.resolve(spec.source.name) if name not in spec.exclusions.brokers]
     return sources, [spec.target.name] if spec.target is not None and kind in ("move", "balance") else []
@@ -222,7 +230,7 @@ def _plan_by_policy(
 ) -> tuple[SessionPlan | None, int | None]:
     """The plan of a policy; None while it waits for its inputs."""
     resting = _recently_moved(context, context.settings.seconds(request.spec.limits.move_interval))
-    chosen = shuffle_plan.make_shuffle_plan if session.kind == "shuffle" else policy_plan.make_policy_plan
+    chosen = fleet_plan.make_fleet_plan if session.is_fleet_wide else policy_plan.make_policy_plan
     found = chosen(context, request, session, served, resting, _members_of_other_sessions(context, session))
     return (None if found is None else _with_handover_method(context, request, found)), None
 
@@ -278,6 +286,11 @@ def _accept_plan(
     if not plan.members:
         reason = "Empty" if session.kind == "drain" and not plan.rejected else "NothingToMove"
         why = planner.empty_plan_reason(plan.rejected) if plan.rejected or not plan.stop else plan.stop
+        if session.kind == "balance":
+            session = negotiation.with_futile_offer(session, why)
+            if not all(offer.answer for offer in session.offers):
+                return replace(session, targets=[]).entered("Negotiating", context.now)
+            why = negotiation.refusals_text(session.offers) if len(session.offers) > 1 else why
         return end_attempt(context, request, session, "Succeeded", SessionVerdict(reason=reason, message=why))
     if request.spec.mode != "Execute":
         context.outbox.emit(session, request.spec.mode, plan_summary(plan))
@@ -312,7 +325,8 @@ def step_planned(context: EngineContext, request: SessionRequest, session: Sessi
         raise AssertionError("a session in Planned has a plan")
     if not session.approved and is_approved(request, plan):
         context.outbox.emit(session, "Approved", f"plan {plan.hash}")
-        asked = [replace(each, asked_at=None, answer="", message="") for each in session.offers if each.answer == "OK"]
+        accepted = session.accepted_offer
+        asked = [] if accepted is None else [replace(accepted, asked_at=None, answer="", message="")]
         approved = replace(session, approved=plan.hash, queued_at=context.now, offers=asked)
         session = _with_queue_deadline(context, request, approved.because("Approved", f"plan {plan.hash}"))
     if session.approved:

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.detection import Detector, DetectorState
-from plimsoll.core.policies.model.load import METRICS, RESOURCES, BrokerLoad, Metric
+from plimsoll.core.policies.model.load import METRICS, BrokerLoad, Metric, named_metric, named_resources
 from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.session import admission
-from plimsoll.core.session.completion import end_by_verdict
+from plimsoll.core.session.completion import end_attempt, end_by_verdict
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.session_plan import Offer
-from plimsoll.core.session.state import Session, SessionVerdict
+from plimsoll.core.session.state import NOTHING_TO_MOVE, TEMPORARY_STAYS, Session, SessionVerdict
 from plimsoll.core.spec.kinds import CandidateSpec
 
 OFFERS_AT_MOST = 64
@@ -34,6 +34,9 @@ def step_negotiating(context: EngineContext, request: SessionRequest, session: S
     if not session.offers:
         return _with_offers(context, request, session, source)
     offer = next((each for each in session.offers if not each.answer), None)
+    if offer is None and any(each.is_futile for each in session.offers):
+        verdict = SessionVerdict(reason=NOTHING_TO_MOVE, message=refusals_text(session.offers))
+        return end_attempt(context, request, session, "Succeeded", verdict)
     if offer is None:
         return end_by_verdict(
             context, request, session, SessionVerdict(reason="NobodyTakes", message=refusals_text(session.offers))
@@ -76,8 +79,24 @@ def _with_offer(session: Session, old: Offer, new: Offer) -> Session:
     return replace(session, offers=[new if each is old else each for each in session.offers])
 
 
+def with_futile_offer(session: Session, why: str) -> Session:
+    """The session with its accepted offer marked: by it no subscriber could go.
+
+    One that could not go for a moment only, since subscribers had just been moved, is not marked: it may come to more.
+    """
+    offer = session.accepted_offer
+    if offer is None:
+        return session
+    lasts = session.plan is None or not set(session.plan.rejected) & TEMPORARY_STAYS
+    return _with_offer(session, offer, replace(offer, message=why, is_futile=lasts))
+
+
 def refusals_text(offers: Iterable[Offer]) -> str:
-    """All refusals in one line, each edge once."""
+    """All refusals in one line, each edge once; first why nothing could go to those that accepted."""
+    offers = list(offers)
+    if futile := [f"{each.edge}, {each.metric}: {each.message}" for each in offers if each.answer == "OK"]:
+        refused = [f"{each.edge} is {each.answer}" for each in offers if each.answer != "OK"]
+        return "; ".join(dict.fromkeys([*futile, *refused]))
     answers = {offer.edge: offer.answer for offer in offers}
     return "no edge accepts: " + ", ".join(f"{edge} is {answer}" for edge, answer in answers.items())
 
@@ -127,7 +146,8 @@ def _action_list(
 ) -> list[BrokerAction]:
     """The broker-action list: from the request, from detection, or else by difference."""
     if request.spec.candidates:
-        return [_action_of_candidate(candidate) for candidate in request.spec.candidates]
+        named = (_action_of_candidate(candidate) for candidate in request.spec.candidates)
+        return [action for action in named if action is not None]
     found = Detector(policy.parameters).run(own, others.values(), DetectorState(), _earliest_report(own, others))[1]
     return list(found.actions) or _actions_by_difference(own, others, policy)
 
@@ -137,10 +157,18 @@ def _earliest_report(own: BrokerLoad, others: Mapping[str, BrokerLoad]) -> float
     return min(each.time for each in (own, *others.values()))
 
 
-def _action_of_candidate(candidate: CandidateSpec) -> BrokerAction:
-    metric = next(each for each in METRICS if each == candidate.metric.lower())
-    overloaded = tuple(each for each in RESOURCES if each.capitalize() in candidate.overloaded)
+def _action_of_candidate(candidate: CandidateSpec) -> BrokerAction | None:
+    """The action of a candidate; None if its metric is of another policy."""
+    metric = named_metric(_plain(candidate.metric))
+    if metric is None:
+        return None
+    overloaded = named_resources(_plain(each) for each in candidate.overloaded)
     return BrokerAction(candidate.name, metric, float(candidate.difference.value), overloaded)
+
+
+def _plain(name: str) -> str:
+    """A name of a specification as policies and messages write it."""
+    return name[:1].lower() + name[1:]
 
 
 def _actions_by_difference(

@@ -18,6 +18,7 @@ from plimsoll.core.session.session_plan import Forecast, PlannedPair, SessionPla
 STAY_REASONS = {
     "Excluded": "is excluded by the session",
     "InAnotherSession": "is being moved by another session",
+    "MovedAway": "was moved away from the target, and the load is as it was then",
     "MovedRecently": "was moved less than moveInterval ago",
     "NotServed": "is not served by the source",
     "NoPlace": "no edge can take it",

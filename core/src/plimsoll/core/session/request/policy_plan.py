@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.least_loaded import LeastLoaded
 from plimsoll.core.policies.model import plan as steps
-from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
+from plimsoll.core.policies.model.load import RESOURCES, named_metric, named_resources
 from plimsoll.core.policies.model.profile import SubscriptionProfile
-from plimsoll.core.session.context import edge_loads
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
 from plimsoll.core.session.request import planner
-from plimsoll.core.session.session_plan import Forecast, MoveGroup, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.request.forecasts import forecasts_of
+from plimsoll.core.session.session_plan import MoveGroup, PlannedPair, SessionPlan, StayGroup
 from plimsoll.core.session.state import Session
 from plimsoll.core.spec.types.policy import PressParameters
 from plimsoll.core.verify import offload_plan_checker
@@ -26,8 +25,8 @@ REASONS_AT_MOST = 100
 
 KEY_CHARACTERS_AT_MOST = 200
 FAULTS_AT_MOST = 10
-LEAST_UNCERTAINTY = 0.005
-"""Of the output utilisation; less is not worth a word."""
+CONSTANT_WITHIN = 0.2
+"""Of the deliveries of a cluster: what changes by less may be chance, and is no reason to move a subscriber back."""
 
 LEAST_SAMPLE_SECONDS = 5.0
 """Machines do not sample faster where the clock of a fleet runs faster."""
@@ -63,39 +62,39 @@ def make_policy_plan(
     has_answered = context.reservations.answer_for(session, source, "BUSY") is not None
     if not has_answered and context.now < session.phase_at + context.loads.answer_seconds:
         return None  # a report covers one interval, an answer an average over several
-    if profile is None or own is None or other is None:
+    metric = named_metric(offer.metric)
+    if profile is None or own is None or other is None or metric is None:
         return None
-    kept = stay_reasons(request, profile, set(served[source]), resting, busy)
-    words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
-    action = steps.BrokerAction(offer.edge, offer.metric, offer.difference, tuple(offer.overloaded))
+    action = steps.BrokerAction(offer.edge, metric, offer.difference, named_resources(offer.overloaded))
     clusters = {fleet.edges[source].cluster, fleet.edges[offer.edge].cluster}
     near = [edge.name for edge in fleet.edges.values() if edge.cluster in clusters]
     others = [load for name in near if (load := context.loads.current(name)) is not None]
+    delivered = sum(load.output_rate for load in others)
+    may_return = bool(offer.overloaded) or policy.parameters.rules == "Paper"
+    away = frozenset() if may_return else moved_away(context.table.sessions.values(), offer.edge, delivered)
+    kept = stay_reasons(request, profile, set(served[source]), resting, busy, away)
+    words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
     made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves, others)
     plan = _session_plan(made, fleet.edges[source], fleet.edges[offer.edge], kept, context.now, policy.name)
-    return replace(with_uncertainty(plan, made, profile), faults=_faults(made, profile, policy))
+    told, allowed = forecasts_of(made, profile, policy.parameters)
+    stop = f"{plan.stop}; {allowed}" if allowed else plan.stop
+    faults = _faults(made, profile, policy)
+    return replace(plan, forecasts=told, stop=stop, deliveries_per_second=round(delivered, 3), faults=faults)
 
 
-def with_uncertainty(plan: SessionPlan, made: steps.OffloadPlan, profile: SubscriptionProfile) -> SessionPlan:
-    """The plan with forecasts of output that it is sure to keep, where samples of fast publishers span too little time.
+def moved_away(sessions: Iterable[Session], edge: str, delivered: float) -> frozenset[str]:
+    """Subscribers that a policy has moved away from an edge, at a load like that of now.
 
-    The predicted relief is less by what is uncertain, and the target's load is more; `stop` says by how much.
+    At constant load none of them returns, or balancing would go round in circles. Moves change no edge's deliveries in
+    sum, so a load is constant as long as that sum is.
     """
-    bits = {row.key: row.bits for row in profile.rows}
-    moved = [(bits[move.key], len(move.subscribers)) for move in made.moves]
-    uncertain = profile.traffic.bytes_uncertainty(moved, profile.overhead_bytes)
-    loads = [made.predicted_source, made.predicted_target]
-    ratios = [uncertain / load.bandwidth if load.bandwidth else 0.0 for load in loads]
-    if max(ratios) < LEAST_UNCERTAINTY:
-        return plan
-    loads = [replaced(load, output_utilization=load.output_utilization + ratio)
-             for load, ratio in zip(loads, ratios, strict=True)]  # fmt: skip
-    highest = made.source.output_utilization  # a source that gives has no more than before
-    loads[0] = replaced(loads[0], output_utilization=min(loads[0].output_utilization, highest))
-    told = ", ".join(f"{load.name} by {ratio:.3f}" for load, ratio in zip(loads, ratios, strict=True))
-    why = f"output is uncertain, as samples of fast publishers span too little time: {told}, which forecasts allow for"
-    forecasts = [edge_forecast(one, other) for one, other in zip((made.source, made.target), loads, strict=True)]
-    return replace(plan, forecasts=forecasts, stop=f"{plan.stop}; {why}")
+    found: set[str] = set()
+    for one in sessions:
+        if one.kind != "balance" or one.plan is None or not any(pair.source == edge for pair in one.plan.pairs):
+            continue
+        if abs(one.plan.deliveries_per_second - delivered) <= CONSTANT_WITHIN * delivered:
+            found |= {name for name, outcome in one.outcomes().items() if outcome == "moved"}
+    return frozenset(found)
 
 
 def _faults(made: steps.OffloadPlan, profile: SubscriptionProfile, policy: BalancingPolicy) -> list[str]:
@@ -107,7 +106,12 @@ def _faults(made: steps.OffloadPlan, profile: SubscriptionProfile, policy: Balan
 
 
 def stay_reasons(
-    request: SessionRequest, profile: SubscriptionProfile, served: Set[str], resting: Set[str], busy: Set[str]
+    request: SessionRequest,
+    profile: SubscriptionProfile,
+    served: Set[str],
+    resting: Set[str],
+    busy: Set[str],
+    away: Set[str] = frozenset(),
 ) -> dict[str, str]:
     """Subscribers of the profile that may not move, with the reason in a word."""
     excluded = set(request.spec.exclusions.subscribers)
@@ -121,6 +125,8 @@ def stay_reasons(
             found[name] = "InAnotherSession"
         elif name in resting:
             found[name] = "MovedRecently"
+        elif name in away:
+            found[name] = "MovedAway"
     return found
 
 
@@ -135,10 +141,6 @@ def _session_plan(
         pairs=pairs,
         made_at=now,
         rejected=group_by_reason(kept),
-        forecasts=[
-            edge_forecast(made.source, made.predicted_source),
-            edge_forecast(made.target, made.predicted_target),
-        ],
         policy=policy,
         metric=made.action.metric,
         moves=move_groups(made.moves),
@@ -177,20 +179,3 @@ def _subscriber_count(moves: Iterable[steps.PlanMove]) -> int:
 def shorten_key(text: str) -> str:
     """A subscription key, cut to the length that is stored."""
     return text if len(text) <= KEY_CHARACTERS_AT_MOST else f"{text[: KEY_CHARACTERS_AT_MOST - 3]}..."
-
-
-def edge_forecast(before: BrokerLoad, after: BrokerLoad) -> Forecast:
-    """An edge before and after, as it is stored."""
-    return Forecast(
-        edge=before.name,
-        utilization_before=round(_higher_utilization(before), 4),
-        utilization_after=round(_higher_utilization(after), 4),
-        subscribers_before=before.subscribers,
-        subscribers_after=after.subscribers,
-        before=edge_loads.load_figures_of(before),
-        after=edge_loads.load_figures_of(after),
-    )
-
-
-def _higher_utilization(load: BrokerLoad) -> float:
-    return max(load.input_utilization, load.output_utilization)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.session.inputs import FleetView, SessionRequest
 from plimsoll.core.session.state import SessionKind
 
@@ -15,6 +16,8 @@ def kind_of(request: SessionRequest, fleet: FleetView) -> SessionKind:
         return "drain"
     if requested_clusters(request, fleet):
         return "clusters"
+    if is_planned_for_cluster(request, fleet):
+        return "rebalance"
     if any(fleet.is_cluster(name) for name in named_parties(request)):
         return "spread"
     return "balance" if is_by_policy(request, fleet) else "move"
@@ -33,7 +36,17 @@ def is_by_policy(request: SessionRequest, fleet: FleetView) -> bool:
     if request.parent and spec.trigger is None:  # its parent has planned it already
         return False
     clusters = {fleet.edges[name].cluster if name in fleet.edges else "" for name in named_parties(request)}
-    return len(clusters) == 1 and fleet.policy_of(spec.source.name) is not None
+    policy = fleet.policy_of(spec.source.name)
+    return len(clusters) == 1 and policy is not None and not is_fleet_wide(policy)
+
+
+def is_planned_for_cluster(request: SessionRequest, fleet: FleetView) -> bool:
+    """Whether the policy of a cluster plans for all of its edges: the request names the cluster and nothing else."""
+    spec = request.spec
+    if spec.action != "Rebalance" or spec.select is not None or spec.source is None or spec.target is not None:
+        return False
+    policy = fleet.policies.get(spec.source.name)
+    return fleet.is_cluster(spec.source.name) and policy is not None and is_fleet_wide(policy)
 
 
 def requested_clusters(request: SessionRequest, fleet: FleetView) -> list[str]:
@@ -41,6 +54,12 @@ def requested_clusters(request: SessionRequest, fleet: FleetView) -> list[str]:
     spec, named = request.spec, named_parties(request)
     if spec.scope != "Global" or spec.action != "Rebalance" or spec.select is not None or request.parent:
         return []
-    if len(set(named)) != 2 or not all(fleet.is_cluster(name) and name in fleet.policies for name in named):
+    if len(set(named)) != 2 or not all(fleet.is_cluster(name) and _has_pairs(fleet, name) for name in named):
         return []
     return named
+
+
+def _has_pairs(fleet: FleetView, cluster: str) -> bool:
+    """Whether a cluster has a policy by which its edges balance in pairs."""
+    policy = fleet.policies.get(cluster)
+    return policy is not None and not is_fleet_wide(policy)

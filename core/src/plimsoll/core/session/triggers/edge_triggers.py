@@ -12,6 +12,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from plimsoll.core.policies.model.load import named_metric, named_resources
+from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView
@@ -42,20 +46,21 @@ TTL = "24h"
 def receive_trigger(context: EngineContext, trigger: msg.Trigger) -> None:
     """Take a trigger, unless it is old, outdated or without a policy, and create its session as soon as possible."""
     known = context.fleet.edges.get(trigger.edge)
-    if known is None or known.cluster not in context.fleet.policies or not trigger.actions:
+    actions = [action for action in trigger.actions if named_metric(action.metric) is not None]
+    if known is None or known.cluster not in context.fleet.policies or not actions:
         return
     if _note_if_new(context, trigger) and not _is_outdated(known.report, trigger):
-        context.waiting_triggers[trigger.edge] = context.now, trigger
+        context.waiting_triggers[trigger.edge] = context.now, replace(trigger, actions=actions)
         create_due_sessions(context)
 
 
 def create_due_sessions(context: EngineContext) -> None:
     """Create sessions for waiting triggers, and drop those that have waited too long."""
-    engaged: set[str] = set()
+    engaged = _awaited_edges(context)
     for said_at, trigger in sorted(context.waiting_triggers.values(), key=_urgency):
         known = context.fleet.edges.get(trigger.edge)
         policy = context.fleet.policy_of(trigger.edge)
-        if known is None or policy is None or known.leaving:
+        if known is None or policy is None or is_fleet_wide(policy) or known.leaving:
             del context.waiting_triggers[trigger.edge]
             continue
         interval = context.settings.seconds(policy.detection.interval)
@@ -63,10 +68,25 @@ def create_due_sessions(context: EngineContext) -> None:
             del context.waiting_triggers[trigger.edge]
         elif trigger.edge not in engaged and not _must_wait(context, trigger, min(context.timings.retry, interval)):
             here = [action for action in trigger.actions if _may_be_asked(context, known, action.target)]
-            free = (action.target for action in here if _could_accept(context, action.target, trigger))
+            free = (action.target for action in here if _could_accept(context, action.target))
             if (first := next((name for name in free if name not in engaged), None)) is not None:
                 engaged |= {trigger.edge, first}
-                _create_session(context, trigger, known, here, policy.detection.stabilize_for)
+                _create_session(context, trigger, known, here, first, policy.detection.stabilize_for)
+
+
+def _awaited_edges(context: EngineContext) -> set[str]:
+    """The edges that sessions are meant for whose objects were created just now, and which have not asked them yet.
+
+    Without them a second trigger would get a session for a target that the first has by the time it is asked.
+    """
+    if not context.awaited_sessions:
+        return set()
+    asking = {one.name for one in context.table.sessions.values() if one.triggered and (one.is_over or one.targets)}
+    context.awaited_sessions = {
+        name: (until, edges) for name, (until, edges) in context.awaited_sessions.items()
+        if context.now < until and name not in asking
+    }  # fmt: skip
+    return {edge for _, edges in context.awaited_sessions.values() for edge in edges}
 
 
 def _urgency(wish: tuple[float, msg.Trigger]) -> tuple[bool, float, str]:
@@ -83,11 +103,13 @@ def _must_wait(context: EngineContext, trigger: msg.Trigger, pause: float) -> bo
 
 
 def _create_session(
-    context: EngineContext, trigger: msg.Trigger, edge: EdgeView, actions: Sequence[msg.ActionItem], rest: Duration
-) -> None:
+    context: EngineContext, trigger: msg.Trigger, edge: EdgeView, actions: Sequence[msg.ActionItem], first: str,
+    rest: Duration,
+) -> None:  # fmt: skip
     if context.outbox.is_due(f"trigger/{trigger.edge}", context.timings.ask):
         del context.waiting_triggers[trigger.edge]
         name = f"balance-{trigger.edge[:30].rstrip('-')}-{trigger.epoch & 0xFFFFFFFF:x}-{trigger.seq}"
+        context.awaited_sessions[name] = context.now + context.timings.ask, frozenset({trigger.edge, first})
         spec, parent = _session_spec(trigger, actions, rest), _parent_session(context, edge, actions)
         context.outbox.create(name, parent, spec if parent is None else {**spec, **_inherited_spec(context, parent)})
 
@@ -162,17 +184,27 @@ def _blocks_trigger(session: Session, trigger: msg.Trigger) -> bool:
     return not session.is_over and not (is_urgent and session.kind == "balance" and session.phase == "Stabilizing")
 
 
-def _is_engaged(context: EngineContext, edge: str, trigger: msg.Trigger) -> bool:
-    """Whether an edge takes part in a session that does not give way to this trigger."""
-    running = (session for session in context.table.holding() if session.is_running)
-    return any(edge in session.brokers and _blocks_trigger(session, trigger) for session in running)
+def _is_engaged(context: EngineContext, edge: str, trigger: msg.Trigger | None = None) -> bool:
+    """Whether an edge takes part in a session, or in one that does not give way to this trigger."""
+    running = (session for session in context.table.holding() if session.is_running and edge in session.brokers)
+    return any(trigger is None or _blocks_trigger(session, trigger) for session in running)
 
 
-def _could_accept(context: EngineContext, edge: str, trigger: msg.Trigger) -> bool:
-    """Whether an edge may accept: it is in no session, and its last report does not rule it out."""
+def _could_accept(context: EngineContext, edge: str) -> bool:
+    """Whether an edge may accept: it is in no session, and neither its last report nor a later move rules it out.
+
+    A target gives way to no trigger: if a session that only stabilises ends for one, its edges stabilise without it.
+    """
     known = context.fleet.edges.get(edge)
     state = known.report.get("state", "OK") if known is not None else "OK"
-    return state in ("OK", "BUSY") and not _is_engaged(context, edge, trigger)
+    if state not in ("OK", "BUSY") or _is_engaged(context, edge):
+        return False
+    reported_at = context.fleet_observed_at - (known.report_age_seconds if known is not None else 0.0)
+    return not any(
+        (one.ended_at or 0.0) > reported_at and edge in one.brokers and one.counts()["moved"]
+        for one in context.table.sessions.values()
+        if one.triggered
+    )
 
 
 def _earliest_next(sessions: list[Session], pause: float) -> float:
@@ -216,7 +248,7 @@ def _candidate_spec(action: msg.ActionItem) -> dict[str, Any]:
         "metric": action.metric.capitalize(),
         "difference": f"{round(1000 * difference)}m",
     }
-    overloaded = [each.capitalize() for each in dict.fromkeys(action.overloaded)]  # without duplicates
+    overloaded = [each.capitalize() for each in named_resources(action.overloaded)]
     return {**found, "overloaded": overloaded} if overloaded else found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from plimsoll.core.policies.detection import DetectionResult, Detector
 from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
-from plimsoll.core.policies.registry import parameters_of_spec
+from plimsoll.core.policies.registry import is_fleet_wide, parameters_of_spec
 from plimsoll.core.session import maintenance_windows
 from plimsoll.core.session.context.cluster_loads import cluster_load
 from plimsoll.core.session.context.command_outbox import CommandOutbox
@@ -42,7 +42,9 @@ def detect_imbalance(context: EngineContext) -> None:
     if not context.outbox.is_due("overview", fleet.overview.seconds * context.settings.time_factor):
         return
     known = {
-        cluster: load for cluster in sorted(fleet.policies) if (load := cluster_load(context, cluster)) is not None
+        cluster: load
+        for cluster, policy in sorted(fleet.policies.items())
+        if not is_fleet_wide(policy) and (load := cluster_load(context, cluster)) is not None
     }
     for cluster, own in known.items():
         others = [known[other] for other in fleet.nearby_clusters(cluster) if other in known]

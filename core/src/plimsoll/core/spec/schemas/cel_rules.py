@@ -13,7 +13,7 @@ from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.quantities import DURATION
 from plimsoll.core.spec.types.cluster import BrokerClusterSpec
 from plimsoll.core.spec.types.fleet import TimingDefaults
-from plimsoll.core.spec.types.policy import EstimationSpec, OverloadThresholds, PolicySpec
+from plimsoll.core.spec.types.policy import BadParameters, EstimationSpec, OverloadThresholds, PolicySpec
 from plimsoll.core.spec.types.session import LoadBalancingSessionSpec, SelectSpec
 
 
@@ -78,10 +78,18 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
         ),
     ),
     EstimationSpec: (_block_of("Ring", "ring"), _block_of("Press", "press")),
+    BadParameters: (
+        CelRule(
+            "quantity(string(self.alpha)).compareTo(quantity(string(self.gamma))) <= 0",
+            "`alpha` is above `gamma`: lower it, or raise `gamma`",
+            ".alpha",
+        ),
+    ),
     PolicySpec: tuple(
         _block_of(name, block)
         for name, block in (
             ("Padres", "padres"), ("Random", "random"), ("LeastLoaded", "leastLoaded"), ("Greedy", "greedy"),
+            ("Bad", "bad"),
         )
     ),
     BrokerClusterSpec: (

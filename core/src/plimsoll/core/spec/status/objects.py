@@ -7,7 +7,7 @@ Amounts are whole numbers, with their unit in the name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from plimsoll.core.spec.field_info import FieldInfo
 
@@ -130,6 +130,12 @@ class ClusterStatus:
         int, FieldInfo("The largest difference of a utilisation between two edges.", unit="percent")
     ]
     last_session: Annotated[LastSessionStatus, FieldInfo("The last session of its edges that ended.")]
+    policy_memory: Annotated[
+        Any,
+        FieldInfo("What its policy remembers between two looks, if that plans for the whole cluster. Its fields are the"
+                  " policy's own: Bad has `cov`, `mean` and `highest` of the loads F, and `looks` in a row that were"
+                  " too uneven."),
+    ]  # fmt: skip
     next_window: Annotated[
         str, FieldInfo("When the next maintenance window opens; absent while one is open, or without any.",
                    format="date-time")

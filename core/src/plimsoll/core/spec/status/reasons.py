@@ -56,6 +56,18 @@ BROKERS = ReasonSection(
             "Check the brokers that it names: one of them is down.",
         ),
         StatusReason(
+            "PodNotReady",
+            "Ready, Progressing",
+            "the broker answers, but the readiness probe of its pod does not succeed",
+            "Wait for some seconds; if it lasts, read the pod's events: `kubectl describe pod BROKER-0`.",
+        ),
+        StatusReason(
+            "NoBrokers",
+            "Ready",
+            "the fleet has no cluster yet, so nothing serves",
+            "Apply a BrokerCluster.",
+        ),
+        StatusReason(
             "NotAnswering",
             "Ready, Degraded",
             "the broker runs and no longer answers the mediator",
@@ -90,9 +102,9 @@ BROKERS = ReasonSection(
         ),
         StatusReason(
             "Rolling",
-            "Progressing",
-            "brokers are replaced one after the other, each after its subscribers have moved;"
-            " the message says what they wait for",
+            "Ready, Progressing",
+            "brokers are replaced one after the other, each after its subscribers have moved: all serve, some of them"
+            " with earlier settings; the message says what they wait for",
         ),
         StatusReason("Settled", "Progressing", "no broker is starting, stopping or being replaced"),
         StatusReason("AsExpected", "Degraded", "no broker has failed, and all that run answer"),
@@ -294,6 +306,17 @@ PROFILES = ReasonSection(
     "Reasons of `Calibrated`, of HardwareProfiles.",
     (
         StatusReason("Measured", "Calibrated", "brokers with this profile have measured their matching time"),
+        StatusReason(
+            "Rolling",
+            "Calibrated",
+            "brokers have measured it, but were started with the profile as it was before, and are yet to be replaced",
+        ),
+        StatusReason(
+            "Stale",
+            "Calibrated",
+            "brokers have measured it, and none of them has reported for three intervals",
+            "Read the reason of `LoadDataFresh` of their cluster.",
+        ),
         StatusReason(
             "NotMeasured",
             "Calibrated",

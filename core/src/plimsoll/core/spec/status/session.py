@@ -148,6 +148,7 @@ class PredictedEdgeStatus:
     subscribers_after: Annotated[int, FieldInfo("Its subscribers afterwards, as predicted.")]
     before: Annotated[EdgeLoadsStatus, FieldInfo("Its loads before.")]
     after: Annotated[EdgeLoadsStatus, FieldInfo("Its loads afterwards, as predicted.")]
+    uncertain: Annotated[EdgeLoadsStatus, FieldInfo("By how much these are uncertain: their standard deviations.")]
 
 
 @dataclass(frozen=True, kw_only=True)

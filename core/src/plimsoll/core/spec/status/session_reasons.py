@@ -273,6 +273,7 @@ MEMBERS = ReasonSection(
     (
         StatusReason("Excluded", "plan", "`exclusions.subscribers` names it"),
         StatusReason("InAnotherSession", "plan", "another session is moving it"),
+        StatusReason("MovedAway", "plan", "it was moved away from the target, and the load is as it was then"),
         StatusReason("MovedRecently", "plan", "it was moved less than `limits.moveInterval` ago"),
         StatusReason("NotServed", "plan", "`select.names` or the profile names it, and it is not at the source"),
         StatusReason(

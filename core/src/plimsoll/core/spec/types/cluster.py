@@ -92,6 +92,17 @@ class HeadSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LocationSpec:
+    """Coordinates on a plane, in any unit that clients and edges of a fleet share.
+
+    No field is named `y`: YAML 1.1, which API servers read, takes a bare `y` for true.
+    """
+
+    east: Annotated[Quantity, FieldInfo("The first coordinate.", low=-(10**9), high=10**9)]
+    north: Annotated[Quantity, FieldInfo("The second coordinate.", low=-(10**9), high=10**9)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class EdgeGroup:
     """Edges with the same hardware profile; each becomes an EdgeBroker."""
 
@@ -100,6 +111,9 @@ class EdgeGroup:
     replicas: Annotated[
         int | None,
         FieldInfo("Number of edges, called NAME-0, NAME-1, ...; absent: a single edge called NAME.", low=0, high=1000),
+    ] = None
+    location: Annotated[
+        LocationSpec | None, FieldInfo("Where they are, for placement by distance; absent: not known.")
     ] = None
 
 
@@ -157,6 +171,9 @@ class EdgeBrokerSpec:
     cluster_ref: Annotated[NamedReference, FieldInfo("The cluster of the edge; immutable.", refers="BrokerCluster")]
     profile: Annotated[str, name_field("Its hardware profile.", refers="HardwareProfile")]
     cordoned: Annotated[bool, FieldInfo("New subscribers are placed on other edges; present ones stay.")] = False
+    location: Annotated[
+        LocationSpec | None, FieldInfo("Where it is, for placement by distance; absent: not known.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,15 @@ Detection and estimation are the same for every type, so that policies can be co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from plimsoll.core.spec.field_info import FieldInfo
 from plimsoll.core.spec.quantities import Duration, Quantity
 
-PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy"]
+PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad"]
+
+FLEET_WIDE_TYPES: Final = ("Bad",)
+"""Policies that plan for all edges of a cluster at once, at an interval. With the others edges ask for balance."""
 
 
 def _ratio(text: str, high: int = 1) -> FieldInfo:
@@ -123,11 +126,11 @@ class EstimationSpec:
     ring: Annotated[RingParameters | None, FieldInfo("Parameters of Ring.")] = None
     press: Annotated[PressParameters | None, FieldInfo("Parameters of Press.")] = None
     match_delay: Annotated[
-        Literal["Linear", "Measured", "Fitted"],
-        FieldInfo("How matching delay grows: Linear, with the number of subscriptions and without a base, as in the"
-              " paper; Measured, with the subscriptions or with the matches of a publication, as each broker's"
-              " measurements say; Fitted, with the matches of a publication."),
-    ] = "Linear"  # fmt: skip
+        Literal["Measured", "Linear", "Fitted"],
+        FieldInfo("How matching delay grows: Measured, with the subscriptions or with the matches of a publication, as"
+              " each broker's measurements say; Linear, with the number of subscriptions and without a base, as in the"
+              " paper; Fitted, with the matches of a publication."),
+    ] = "Measured"  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +165,46 @@ class GreedyParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BadParameters:
+    """Parameters of BAD load balancing. A load F is what a broker takes in and sends, in bytes per second."""
+
+    interval: Annotated[Duration, FieldInfo("Interval at which the loads of all edges are looked at.", above=0)] = (
+        Duration.parse("10s")
+    )
+    placement: Annotated[
+        Literal["Nearest", "Random", "RoundRobin"],
+        FieldInfo("Where newcomers go: to the nearest edge by `location`, to any, or to each in turn. Without locations"
+              " Nearest goes in turn."),
+    ] = "RoundRobin"  # fmt: skip
+    seed: Annotated[int, FieldInfo("Seed of Random placement.", low=0, high=2**31 - 1)] = 1
+    migration: Annotated[
+        Literal["LoadBased", "SimilarityBased", "None"],
+        FieldInfo("Where subscribers of the edge with the highest load go: to the one with the lowest, or to the one"
+              " below the mean that shares most; None: nowhere."),
+    ] = "LoadBased"  # fmt: skip
+    shuffle: Annotated[
+        Literal["Greedy", "None"],
+        FieldInfo("What happens above `gamma`: all subscribers are placed anew, the heaviest first; None: nothing more"
+              " than above `alpha`."),
+    ] = "Greedy"  # fmt: skip
+    alpha: Annotated[
+        Quantity, FieldInfo("Above this cov, the standard deviation of F over its mean, subscribers migrate.",
+                            unit="(ratio)", above=0, high=1000)
+    ] = Quantity.parse("150m")  # fmt: skip
+    beta: Annotated[
+        Quantity, FieldInfo("Nothing moves while the mean of F is not above this.", unit="bytes/s", low=0)
+    ] = Quantity.parse("300")  # fmt: skip
+    gamma: Annotated[
+        Quantity, FieldInfo("Above this cov all subscribers are shuffled.", unit="(ratio)", above=0, high=1000)
+    ] = Quantity.parse("500m")
+    normalize: Annotated[
+        Literal["None", "Capacity"],
+        FieldInfo("Capacity: F and `beta` are divided by the capacity of an edge, which is its output bandwidth over"
+              " 100 kB/s, or 1 if that is not limited."),
+    ] = "None"  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class PolicySpec:
     """The balancing policy, with its parameters in the block of its name."""
 
@@ -172,3 +215,4 @@ class PolicySpec:
     random: Annotated[RandomParameters | None, FieldInfo("Parameters of Random.")] = None
     least_loaded: Annotated[LeastLoadedParameters | None, FieldInfo("Parameters of LeastLoaded.")] = None
     greedy: Annotated[GreedyParameters | None, FieldInfo("Parameters of Greedy.")] = None
+    bad: Annotated[BadParameters | None, FieldInfo("Parameters of Bad.")] = None

@@ -10,6 +10,9 @@ from typing import Annotated, Literal
 from plimsoll.core.spec.field_info import FieldInfo, NamedReference, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
 
+METRIC = "[A-Z][A-Za-z0-9]*"
+"""Metrics and resources are named by the policies that balance them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalSpec:
@@ -52,16 +55,28 @@ class CandidateSpec:
 
     name: Annotated[str, name_field("The edge.")]
     metric: Annotated[
-        Literal["Input", "Output", "Match"],
-        FieldInfo("The metric to balance: input or output utilisation, or matching delay."),
+        str,
+        FieldInfo(
+            "The metric to balance, by its name. Policies whose edges ask for balance know Input and Output, the"
+            " utilisations, and Match, the matching delay; a candidate with another one is passed over.",
+            pattern=METRIC,
+            form="a name such as Input",
+            max_length=63,
+        ),
     ]
     difference: Annotated[
         Quantity,
         FieldInfo("Difference between the two, of utilisations, or of delays divided by `normalization`.", low=0),
     ] = Quantity.parse("0")
     overloaded: Annotated[
-        tuple[Literal["Input", "Output", "Cpu", "Memory"], ...],
-        FieldInfo("Overloaded resources of the source.", max_items=4),
+        tuple[str, ...],
+        FieldInfo(
+            "Overloaded resources of the source, as Input, Output, Cpu and Memory; others are passed over.",
+            pattern=METRIC,
+            form="a name such as Cpu",
+            max_length=63,
+            max_items=16,
+        ),
     ] = ()
 
 

@@ -18,7 +18,7 @@ from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSe
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
 from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
 from plimsoll.core.spec.resources import Resource, Resources
-from plimsoll.core.spec.types.policy import PolicySpec
+from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, PolicySpec
 
 SMALLEST_LOG_BYTES = 2**20
 LOG_SHARE = 2  # a head's log may take at most 1/LOG_SHARE of its memory
@@ -107,7 +107,10 @@ def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> 
         found = f"parameters of another estimation than {estimation.type}"
         yield owner.problem((*path, "estimation", other), found, remedy)
     own = policy.type[:1].lower() + policy.type[1:]
-    for name in ("padres", "random", "least_loaded", "greedy"):
+    if policy.bad is not None and policy.bad.alpha > policy.bad.gamma:
+        found = f"{policy.bad.alpha} is above `gamma`, which is {policy.bad.gamma}"
+        yield owner.problem((*path, "bad", "alpha"), found, "Lower it, or raise `gamma`.")
+    for name in ("padres", "random", "least_loaded", "greedy", "bad"):
         if getattr(policy, name) is not None and camel_case(name) != own:
             found = f"parameters of another policy than {policy.type}"
             yield owner.problem((*path, camel_case(name)), found, f"Move them into `{own}:`, or change `type`.")
@@ -174,6 +177,8 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     kind = "EdgeBroker" if spec.scope == "Local" else "BrokerCluster or EdgeBroker"
     if spec.action == "Shuffle":
         places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
+    elif _plans_for_cluster(resources, spec):
+        places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster"
     for role, party in (("source", spec.source), ("target", spec.target)):
         if party is not None:
             path: Path = ("spec", role, "name")
@@ -194,6 +199,15 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
         yield session.problem(("spec", "source"), "this field is missing", "Say what to drain.")
     yield from _shuffle(session)
     yield from _selection(session)
+
+
+def _plans_for_cluster(resources: Resources, spec: LoadBalancingSessionSpec) -> bool:
+    """Whether a session lets the policy of a cluster plan for all of its edges."""
+    if spec.source is None or spec.source.name not in resources.clusters:
+        return False
+    policy = resources.clusters[spec.source.name].spec.policy or resources.fleet.spec.defaults.policy
+    is_whole = spec.action == "Rebalance" and spec.target is None and spec.select is None
+    return is_whole and policy is not None and policy.type in FLEET_WIDE_TYPES
 
 
 def _shuffle(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:

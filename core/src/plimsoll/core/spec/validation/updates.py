@@ -1,4 +1,4 @@
-"""Changes allowed while a fleet runs: edges come and go; the configuration of a running broker stays.
+"""Changes allowed while a fleet runs: edges come and go, policies change; the rest of a running broker stays.
 
 Each refusal names the changed field, so that a user knows that the change did not happen.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plimsoll.core.spec import head_tree
-from plimsoll.core.spec.broker_config import policy_of
 from plimsoll.core.spec.brokers import declared_brokers
 from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec
@@ -53,8 +52,6 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem
             yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
         if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
             yield _refusal(new, ("spec", "listeners", "bindAddress"), "this cannot change while brokers listen on it")
-        if policy_of(running, name) != policy_of(wanted, name):
-            yield _refusal(new, ("spec", "policy"), "the policy cannot change while its brokers run")
         staying = {place.name for place in declared_brokers(running)} & {
             place.name for place in declared_brokers(wanted)
         }
@@ -85,6 +82,8 @@ def _brokers(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]
         elif old.profile != place.profile:
             found = f"{place.name} runs with profile {old.profile} and cannot change to {place.profile}"
             yield _refusal(place.owner, place.path, found)
+        elif old.location != place.location:
+            yield _refusal(place.owner, place.path, f"the location of {place.name} cannot change while it runs")
         if old is not None and running.profiles[old.profile].spec != wanted.profiles[place.profile].spec:
             changed.add(place.profile if old.profile == place.profile else "")
     for name in sorted(changed - {""}):

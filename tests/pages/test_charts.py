@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.demo.report.charts import (
+from plimsoll.pages.charts import (
     BOTTOM,
     HEIGHT,
     LABEL_GAP,

@@ -1,0 +1,1 @@
+"""The stages of BAD on a fleet of the size that its simulation has."""

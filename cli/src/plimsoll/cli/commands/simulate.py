@@ -1,0 +1,108 @@
+"""`plimsoll simulate`: a world of one's own in virtual time, under several policies side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
+from plimsoll.cli.output import print_line, table
+from plimsoll.core.printable import html_text
+from plimsoll.core.spec import SourceDocument
+from plimsoll.local import manifests
+from plimsoll.pages.charts import Chart, ChartLine, svg
+from plimsoll.pages.style import STYLE
+
+PROGRAM = "plimsoll.simulator.worlds"
+COLUMNS = (
+    "POLICY", "MAX LOAD", "COV", "MOVES", "SESSIONS", "DELAY", "P99", "AT THE END", "OVERLOADED", "OVERHEAD",
+)  # fmt: skip
+
+
+def simulate(options: argparse.Namespace) -> int:
+    """Run the world of the files under each policy, and print a row for each."""
+    documents = manifests.load(options.file)
+    world = _world(documents)
+    rest = [each.content for each in documents if each.content is not None and _kind(each) != "World"]
+    asked = {"documents": rest, "world": world, "policies": options.policy or ["own"], "seed": options.seed}
+    rows = _run(asked)
+    for line in table(COLUMNS, [_row(row) for row in rows]):
+        print_line(line)
+    if options.json is not None:
+        options.json.write_text(json.dumps(rows, indent=1))
+    if options.page is not None:
+        options.page.write_text(page(rows))
+    return OK
+
+
+def _kind(document: SourceDocument) -> str:
+    return str(document.content.get("kind")) if isinstance(document.content, Mapping) else ""
+
+
+def _world(documents: Sequence[SourceDocument]) -> Mapping[str, Any]:
+    found = [each for each in documents if _kind(each) == "World"]
+    if len(found) != 1:
+        said = "there is no World" if not found else f"there are {len(found)} Worlds"
+        raise CommandError(BAD_INPUT, f"{said} in the files: give one, as in examples/worlds/")
+    content: Any = found[0].content
+    spec = content.get("spec")
+    if not isinstance(spec, Mapping):
+        raise CommandError(BAD_INPUT, f"{found[0].file}: the World has no spec: name duration, publishers, subscribers")
+    return spec
+
+
+def _run(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run the simulator as a program."""
+    done = subprocess.run(
+        [sys.executable, "-m", PROGRAM], input=json.dumps(asked, default=str), stdout=subprocess.PIPE, text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise CommandError(FAILED, f"the simulation ended with code {done.returncode}; what it wrote is above")
+    answer = json.loads(done.stdout)
+    if "problems" in answer:
+        raise CommandError(BAD_INPUT, "\n".join(answer["problems"]))
+    rows: list[dict[str, Any]] = answer["rows"]
+    return rows
+
+
+def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        str(row["policy"]), f"{row['max_load']:.3f}", f"{row['cov']:.3f}", f"{row['moves']:,}", str(row["sessions"]),
+        _milliseconds(row["delay_mean_seconds"]), _milliseconds(row["delay_p99_seconds"]),
+        _milliseconds(row["delay_end_seconds"]), f"{row['overload_seconds']:.0f} s", f"{row['overhead_ratio']:.2%}",
+    )  # fmt: skip
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1000:,.1f} ms"
+
+
+def page(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The comparison as one HTML page: the table, and the loads of every edge under each policy."""
+    charts = "".join(
+        f"<figure><h3>{html_text(str(row['policy']))} <span class='dim'>(load of each edge)</span></h3>"
+        f"{svg(_chart(row))}</figure>"
+        for row in rows
+    )
+    heads = "".join(f"<th>{html_text(each.lower())}</th>" for each in COLUMNS)
+    body = "".join("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in _row(row)) + "</tr>" for row in rows)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Plimsoll: policies side by side</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>Policies side by side</h1>\n<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>\n"
+        f"<div class='charts'>{charts}</div>\n</body>\n</html>\n"
+    )
+
+
+def _chart(row: Mapping[str, Any]) -> Chart:
+    lines = [
+        ChartLine(edge, 1 + number % 7, [(at, load) for at, load in points])
+        for number, (edge, points) in enumerate(row["loads"].items())
+    ]
+    return Chart("Load", "ratio", lines)

@@ -1,0 +1,39 @@
+"""A policy that changes while an edge runs: what the edge has measured and promised stays.
+
+Samples stay unless they are taken in another way; a reservation stays, since a session goes on under the policy that it
+began with at the mediator. What was tried in vain under the old policy may be tried again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.edge.balancing import estimation
+from plimsoll.core.edge.balancing.agent import BalancingAgent, BalancingContext
+
+
+def agent_after(
+    host: BalancingContext, config: BrokerConfig, old: BalancingAgent | None, text: str
+) -> BalancingAgent | None:
+    """The agent under the policy that a head has sent: the same one if nothing has changed, None without a policy.
+
+    A text that cannot be read changes nothing: it may be of a later version.
+    """
+    try:
+        policy = estimation.policy_of(json.loads(text)) if text else None
+    except (AttributeError, TypeError, ValueError):
+        host.counters["policies_refused"] += 1
+        return old
+    if policy is None or old is None:
+        return None if policy is None else BalancingAgent(host, config, policy)
+    if policy == old.policy:
+        return old
+    new = BalancingAgent(host, config, policy)
+    if policy.estimation == old.policy.estimation:
+        new.keep_samples(old)
+    before, after = old.load_monitor, new.load_monitor
+    after.reservation, after.own, after.others = before.reservation, before.own, before.others
+    after.memory = replace(before.memory, futile=())
+    return new

@@ -1,0 +1,58 @@
+"""The policy of a head's cluster, which may change while it runs: mediators send it again and again, heads pass it on.
+
+It is passed on each time, since control messages may be lost and an edge may have started from an older configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.placement import Placement, placer_of
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport.link import Peer
+from plimsoll.core.transport.load_reporter import LoadReporter
+
+
+class ClusterPolicyContext(Protocol):
+    """What a change of the policy needs of a head."""
+
+    placement: Placement
+    load_exchange: LoadExchange | None
+    reporter: LoadReporter
+    edges: dict[str, Outbox]
+    counters: Counter[str]
+
+    def say_control(self, peer: Peer, *said: msg.ClusterPolicy) -> None: ...
+
+
+class ClusterPolicies:
+    """`policy`: the one that the head was started with. `report_seconds`: the interval of load reports."""
+
+    def __init__(self, policy: Mapping[str, Any] | None, report_seconds: float) -> None:
+        self._policy, self._report_seconds = policy, report_seconds
+
+    def receive(self, host: ClusterPolicyContext, exchange: LoadExchangeContext, said: msg.ClusterPolicy) -> None:
+        """Take over the policy, and pass it on. One that cannot be read changes nothing here."""
+        try:
+            policy = json.loads(said.policy) if said.policy else None
+            placer = placer_of(policy)
+        except (AttributeError, TypeError, ValueError):
+            host.counters["policies_refused"] += 1
+            return
+        if policy != self._policy:
+            self._policy, host.placement.placer = policy, placer
+            if policy is None:
+                host.load_exchange = None
+            elif host.load_exchange is None:
+                host.load_exchange = LoadExchange(exchange, self._report_seconds)
+        for peer in self._peers(host):
+            host.say_control(peer, said)
+
+    def _peers(self, host: ClusterPolicyContext) -> Iterable[Peer]:
+        found = (host.reporter.brokers.get(name) for name in host.edges)
+        return [peer for peer in found if peer is not None]

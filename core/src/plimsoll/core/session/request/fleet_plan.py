@@ -1,0 +1,162 @@
+"""Plans for all edges of a cluster at once: of our shuffle, and of policies that plan for the whole cluster.
+
+The edges are asked all at once, for their loads and their profiles; the policy's steps become pairs of edges, each of
+which is a session of its own. A plan may have several sources and several targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, assert_never
+
+from plimsoll.core.policies.bad import Bad
+from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.model.plan import PlanMove
+from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.policies.rebalancer import FleetSample, Rebalancer, RebalancingPlan, fleet_plan
+from plimsoll.core.policies.registry import rebalancer_of_spec
+from plimsoll.core.policies.shuffle import Shuffle
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.inputs import EdgeView, SessionRequest
+from plimsoll.core.session.request import forecasts, planner, policy_plan, shuffle_plan
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.state import Session
+from plimsoll.core.verify import bad_plan_checker, shuffle_plan_checker
+
+FAULTS_AT_MOST = 10
+
+
+def make_fleet_plan(
+    context: EngineContext,
+    request: SessionRequest,
+    session: Session,
+    served: Mapping[str, Sequence[str]],
+    resting: Set[str],
+    busy: Set[str],
+) -> SessionPlan | None:
+    """The plan; None until all profiles and loads are known.
+
+    `resting` were moved just now, `busy` are being moved; they stay, and so do subscribers that have left meanwhile.
+    """
+    policy = rebalancer_of(context, request, session)
+    if policy is None or not set(session.sources) <= context.fleet.edges.keys():
+        return None
+    profiles = _edge_profiles(context, session, policy)
+    known = [load for name in session.sources if (load := context.loads.current(name)) is not None]
+    has_answered = all(context.reservations.answer_for(session, name, "BUSY") is not None for name in session.sources)
+    if not has_answered and context.now < session.phase_at + context.loads.answer_seconds:
+        return None  # a report covers one interval, an answer an average over several
+    if profiles is None or len(known) < len(session.sources):
+        return None
+    kept: dict[str, str] = {}
+    for name, profile in profiles.items():
+        kept |= policy_plan.stay_reasons(request, profile, set(served[name]), resting, busy)
+    words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
+    takers, most = shuffle_plan.ready_targets(context, session), request.spec.limits.max_moves
+    sample = FleetSample(tuple(known), profiles, words, takers, most)
+    rebalancer: Rebalancer[Any] = policy
+    made = fleet_plan(rebalancer, sample, context.cluster_memories.of(_cluster(context, session), policy.name))
+    faults = _faults(policy, made, sample)[:FAULTS_AT_MOST]
+    return _session_plan(policy, made, context.fleet.edges, kept, context.now, faults)
+
+
+def rebalancer_of(context: EngineContext, request: SessionRequest, session: Session) -> Bad | Shuffle | None:
+    """The policy that plans a session; None while its cluster has none."""
+    parameters = context.loads.parameters_of(session.sources[0])
+    spec = context.fleet.policy_of(session.sources[0])
+    if parameters is None or spec is None:
+        return None
+    if session.kind == "shuffle":
+        return Shuffle(parameters, request.spec.scope)
+    return rebalancer_of_spec(spec, context.settings.time_factor)
+
+
+def _cluster(context: EngineContext, session: Session) -> str:
+    return context.fleet.edges[session.sources[0]].cluster
+
+
+def _edge_profiles(
+    context: EngineContext, session: Session, policy: Bad | Shuffle
+) -> dict[str, SubscriptionProfile] | None:
+    """The profile of each edge, as the policy wants it; None until all are complete."""
+    found: dict[str, SubscriptionProfile] = {}
+    for name in session.sources:
+        others = [other for other in session.sources if other != name]
+        targets, each = (others, False) if policy.profiles == "takers" else ([], True)
+        queries = context.profile_queries
+        profile = queries.profile_of(context.fleet, session.uid, name, others[0], targets, each=each)
+        if profile is not None:
+            found[name] = profile
+    return found if len(found) == len(session.sources) else None
+
+
+def _faults(policy: Bad | Shuffle, made: RebalancingPlan, sample: FleetSample) -> list[str]:
+    """Faults of a plan, found by a checker that shares no code with the policy."""
+    takes = sample.takes or frozenset()
+    match policy:
+        case Shuffle():
+            parameters = policy.parameters
+            checked = shuffle_plan_checker.ShufflePlanContext(
+                sample.profiles, _lower(parameters), takes, parameters.normalization_seconds, sample.staying.keys(),
+                sample.most,
+            )  # fmt: skip
+            return shuffle_plan_checker.shuffle_plan_faults(made, checked)
+        case Bad():
+            capacities = {load.name: load.capacity if policy.normalize == "Capacity" else 1.0 for load in sample.loads}
+            return bad_plan_checker.bad_plan_faults(
+                made, bad_plan_checker.BadPlanContext(sample.profiles, takes, capacities, sample.staying.keys(),
+                                                      sample.most)
+            )  # fmt: skip
+        case _:
+            assert_never(policy)
+
+
+def _lower(parameters: BalancingParameters) -> dict[str, float]:
+    return {resource: parameters.thresholds.of(resource).lower for resource in RESOURCES}
+
+
+def _session_plan(
+    policy: Bad | Shuffle,
+    made: RebalancingPlan,
+    edges: Mapping[str, EdgeView],
+    kept: Mapping[str, str],
+    now: float,
+    faults: list[str],
+) -> SessionPlan:
+    pairs: list[PlannedPair] = []
+    moves: list[PlanMove] = []
+    for number, wave in enumerate(made.waves):
+        for source, target in dict.fromkeys((move.source, move.target) for move in wave):
+            some = [move for move in wave if (move.source, move.target) == (source, target)]
+            moves += some
+            members = [name for move in some for name in move.subscribers]
+            heads = edges[source].head, edges[target].head
+            pair = PlannedPair(
+                source=source, target=target, source_head=heads[0], target_head=heads[1], members=members, wave=number
+            )
+            pairs.append(pair)
+    return SessionPlan(
+        hash=planner.hash_pairs(pairs),
+        pairs=pairs,
+        made_at=now,
+        rejected=policy_plan.group_by_reason(kept),
+        forecasts=[forecasts.edge_forecast(one, two) for one, two in _before_and_after(made)],
+        policy=policy.name,
+        metric=policy.metric,
+        moves=policy_plan.move_groups(moves),
+        stays=[
+            StayGroup(
+                kind=each.kind, reason=each.reason, count=each.subscribers, what=policy_plan.shorten_key(each.key)
+            )
+            for each in made.rejected[: policy_plan.REASONS_AT_MOST]
+        ],
+        stop=f"{made.ended}: {made.stopped}",
+        faults=faults,
+    )
+
+
+def _before_and_after(made: RebalancingPlan) -> Iterable[tuple[BrokerLoad, BrokerLoad]]:
+    """Every edge before and after, those that carry most first."""
+    both = zip(made.before, made.after, strict=True)
+    return sorted(both, key=lambda each: (-max(each[0].input_utilization, each[0].output_utilization), each[0].name))

@@ -1,0 +1,119 @@
+"""Policies that plan for a whole cluster: each looks at the loads at its interval, and may ask for a session.
+
+No look is taken while the edges of the cluster are in a session or settle after one, since their loads are about to
+change; after a session that has moved subscribers the policy begins with an empty memory. After plans that moved nobody
+the next session waits, longer each time, until subscribers of the cluster have moved.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.core.policies.rebalancer import FleetLook, Rebalancer
+from plimsoll.core.policies.registry import rebalancer_of_spec
+from plimsoll.core.session import maintenance_windows
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.state import Session
+from plimsoll.core.spec.brokers import head_name
+from plimsoll.core.spec.types.policy import PolicySpec
+
+QUEUE_FOR = "1m"
+DEADLINE = "30m"
+TTL = "24h"
+
+LONGEST_PAUSE_INTERVALS = 32
+"""The longest pause after plans that moved nobody, in intervals of the policy; pauses double."""
+
+
+def look_at_clusters(context: EngineContext) -> None:
+    """Let the policy of each cluster look, if it is time, and create the sessions that are wanted."""
+    for cluster, spec in sorted(context.fleet.policies.items()):
+        policy = rebalancer_of_spec(spec, context.settings.time_factor)
+        if policy is not None and context.outbox.is_due(f"look/{cluster}", policy.interval_seconds):
+            _look_at(context, cluster, spec, policy)
+
+
+def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Rebalancer[Any]) -> None:
+    if (look := _look(context, cluster)) is None or _is_engaged(context, cluster):
+        return
+    ended = _ended_sessions(context, cluster)
+    moved_at = max((one.ended_at or 0.0 for one in ended if one.counts()["moved"]), default=0.0)
+    settled_at = moved_at + context.settings.seconds(spec.detection.stabilize_for)
+    if moved_at and context.now < settled_at:
+        return
+    memory = context.cluster_memories.of(cluster, policy.name)
+    if moved_at > context.now - policy.interval_seconds - context.settings.seconds(spec.detection.stabilize_for):
+        memory = {}  # what it has seen before the last moves says nothing of the loads now
+    memory = policy.observe(memory, look)
+    if context.cluster_memories.put(cluster, policy.name, memory):
+        context.outbox.remember(cluster, policy.name, context.cluster_memories.of(cluster, policy.name))
+    is_time = context.now >= _earliest_next(ended, policy.interval_seconds)
+    is_allowed = maintenance_windows.is_balancing_allowed(context, cluster)
+    if (why := policy.wanted(memory)) and is_time and is_allowed:
+        name = f"plan-{cluster[:40].rstrip('-')}-{context.outbox.next_query_id():x}"
+        context.outbox.create(name, None, _session_spec(cluster, spec, f"{policy.name}: {why}"))
+
+
+def _look(context: EngineContext, cluster: str) -> FleetLook | None:
+    """The loads of all edges by their last reports; None while one of them is not known."""
+    edges = context.fleet.edges_of([cluster])
+    loads = [load for edge in edges if (load := context.loads.reported(edge.name)) is not None]
+    is_whole = len(loads) == len(edges) and context.now - context.fleet_observed_at <= context.timings.view
+    return FleetLook(tuple(loads), context.now) if is_whole and len(loads) > 1 else None
+
+
+def _is_engaged(context: EngineContext, cluster: str) -> bool:
+    """Whether a session takes part with one of the edges now, or one of the policy is open for the cluster.
+
+    A plan that a user has yet to approve reserves no edge, and keeps no policy waiting.
+    """
+    edges = {edge.name for edge in context.fleet.edges_of([cluster])}
+    return any(
+        (session.is_running and bool(edges & session.brokers))
+        or (not session.is_over and _is_named(context, session, cluster) and _is_of_policy(context, session))
+        for session in context.table.open_sessions()
+    )
+
+
+def _is_of_policy(context: EngineContext, session: Session) -> bool:
+    """Whether no user has asked for it, also before it has begun."""
+    request = context.requests.get(session.uid)
+    return request is not None and request.spec.trigger is not None
+
+
+def _is_named(context: EngineContext, session: Session, cluster: str) -> bool:
+    """Whether a session is a plan for this cluster, also before it has begun."""
+    request = context.requests.get(session.uid)
+    return request is not None and request.spec.source is not None and request.spec.source.name == cluster
+
+
+def _ended_sessions(context: EngineContext, cluster: str) -> list[Session]:
+    """Plans for the cluster that have ended, the last one first."""
+    found = [
+        session for session in context.table.sessions.values()
+        if session.ended_at is not None and _is_named(context, session, cluster)
+    ]  # fmt: skip
+    return sorted(found, key=lambda session: session.ended_at or 0.0, reverse=True)
+
+
+def _earliest_next(ended: list[Session], interval_seconds: float) -> float:
+    """When the next plan may be made: some intervals after plans of the policy that moved nobody, more each time."""
+    own = [session for session in ended if session.triggered]
+    fruitless = next((number for number, one in enumerate(own) if one.counts()["moved"]), len(own))
+    if not fruitless:
+        return 0.0
+    return (own[0].ended_at or 0.0) + interval_seconds * float(min(2**fruitless, LONGEST_PAUSE_INTERVALS))
+
+
+def _session_spec(cluster: str, spec: PolicySpec, reason: str) -> dict[str, Any]:
+    """The specification of a session of the policy, as in YAML."""
+    return {
+        "scope": "Local",
+        "source": {"name": cluster},
+        "action": "Rebalance",
+        "mode": "Execute",
+        "trigger": {"broker": head_name(cluster), "reason": reason[:500]},
+        "limits": {"queueFor": QUEUE_FOR, "moveInterval": str(spec.detection.stabilize_for)},
+        "deadline": DEADLINE,
+        "ttl": TTL,
+    }

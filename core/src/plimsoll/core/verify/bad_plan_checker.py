@@ -1,0 +1,121 @@
+"""Faults of a plan of BAD, found without the code that made it.
+
+Every broker is filled anew with its subscribers as plain sets, once as they are and once as the plan has them, and the
+loads F = I + O are added up from the samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.core.verify import offload_plan_checker
+from plimsoll.core.verify.shuffle_plan_checker import ShufflePlanView
+
+EQUAL = 1e-6
+"""Loads that differ by a smaller part are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadPlanContext:
+    """The data to check a plan against. `profiles`: of each broker, with each subscription; `takes`: who may take.
+
+    `capacities`: what the load of each is divided by. `stays`: subscribers that may not move; `most`: how many may.
+    """
+
+    profiles: Mapping[str, Any]
+    takes: Set[str]
+    capacities: Mapping[str, float]
+    stays: Set[str] = frozenset()
+    most: int | None = None
+
+
+def bad_plan_faults(plan: ShufflePlanView, fleet: BadPlanContext) -> list[str]:
+    """Every fault of a plan in words; empty if there is none.
+
+    No subscriber may move twice, be unknown or be one that must stay; targets may take; each has a reason to move or to
+    stay; and the highest load falls, or fewer brokers are at it.
+    """
+    moves = [move for wave in plan.waves for move in wave]
+    found = [*_members(moves, fleet), *_reasons(plan, moves, fleet)]
+    return found or list(_objective(moves, fleet))
+
+
+def _members(moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:
+    here = _places(fleet)
+    times = Counter(name for move in moves for name in move.subscribers)
+    yield from (f"{name} moves {count} times" for name, count in sorted(times.items()) if count > 1)
+    yield from (f"{name} may not move" for name in sorted(times.keys() & fleet.stays))
+    if fleet.most is not None and sum(times.values()) > fleet.most:
+        yield f"{sum(times.values())} move, and {fleet.most} may"
+    for move in moves:
+        if move.source == move.target:
+            yield f"{move.source} would give to itself"
+        if move.target not in fleet.takes:
+            yield f"{move.target} may not take"
+        yield from (f"{name} is not at {move.source}" for name in move.subscribers if here.get(name) != move.source)
+
+
+def _places(fleet: BadPlanContext) -> dict[str, str]:
+    return {name: broker for broker, profile in fleet.profiles.items() for row in profile.rows for name in row.names}
+
+
+def _reasons(plan: ShufflePlanView, moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:
+    yield from (f"{move.key} moves without a reason" for move in moves if not move.reason.strip())
+    yield from (f"{each.key} is rejected without a reason" for each in plan.rejected if not each.reason.strip())
+    if not plan.stopped.strip():
+        yield "the plan does not say why it ends"
+    moved, stay = sum(len(move.subscribers) for move in moves), sum(each.subscribers for each in plan.rejected)
+    if moved + stay != (total := len(_places(fleet))):
+        yield f"of {total} subscribers {moved} move and {stay} have a reason to stay"
+
+
+def _objective(moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:
+    if not moves:
+        return
+    before = _places(fleet)
+    after = before | {name: move.target for move in moves for name in move.subscribers}
+    was, will = (sorted(_loads(places, fleet), reverse=True) for places in (before, after))
+    least = EQUAL * max(1.0, was[0])
+    if abs(will[0] - was[0]) <= least:
+        if _count_at(will, was[0] - least) >= _count_at(was, was[0] - least):
+            yield f"the highest load stays {was[0]:.4g}, at as many brokers"
+    elif will[0] > was[0]:
+        yield f"the highest load would rise from {was[0]:.4g} to {will[0]:.4g}"
+
+
+def _count_at(loads: Sequence[float], level: float) -> int:
+    return sum(load >= level for load in loads)
+
+
+def _loads(places: Mapping[str, str], fleet: BadPlanContext) -> list[float]:
+    rates = _rates(fleet)
+    wanted = {
+        name: _texts(row, profile) for profile in fleet.profiles.values() for row in profile.rows for name in row.names
+    }
+    found = []
+    for broker in fleet.profiles:
+        here = [wanted[name] for name, place in places.items() if place == broker]
+        distinct = set().union(*here) if here else set()
+        whole = sum(rates[text] for text in distinct) + sum(rates[text] for texts in here for text in texts)
+        found.append(whole / fleet.capacities[broker])
+    return found
+
+
+def _texts(row: Any, profile: Any) -> set[str]:
+    texts = set(row.texts)
+    return texts if texts and texts <= {text for text, _ in profile.each} else {row.key}
+
+
+def _rates(fleet: BadPlanContext) -> dict[str, float]:
+    """Bytes per second of each back-end subscription: the highest that any broker has measured."""
+    found: dict[str, float] = {}
+    for profile in fleet.profiles.values():
+        _, sizes = offload_plan_checker.weights(profile.traffic)
+        bits = {row.key: row.bits for row in profile.rows} | dict(profile.each)
+        for text in set().union(*(_texts(row, profile) for row in profile.rows)):
+            rate = offload_plan_checker.total(offload_plan_checker.samples(bits[text]), sizes)
+            found[text] = max(found.get(text, 0.0), rate)
+    return found

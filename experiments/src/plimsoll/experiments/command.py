@@ -1,0 +1,70 @@
+"""`plimsoll experiment`: run experiments and write their results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from plimsoll.core.printable import printable, printable_lines
+from plimsoll.demo import quotes
+from plimsoll.experiments.catalogue import EXPERIMENTS, run_experiment
+from plimsoll.experiments.page import lines, page
+from plimsoll.experiments.result import ExperimentResult
+from plimsoll.experiments.stock_world import PolicyPlan
+
+POLICIES: Final = {"padres": "Padres", "greedy": "Greedy", "least-loaded": "LeastLoaded", "random": "Random"}
+FAILED: Final = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the experiments that are named; 0 also if claims do not hold, since that is a result."""
+    given = _parser().parse_args(argv)
+    names = sorted(EXPERIMENTS) if given.name == "all" else [given.name]
+    try:
+        streams = quotes.load()
+    except quotes.QuotesError as error:
+        sys.stderr.write(printable_lines(str(error)) + "\n")
+        return FAILED
+    policy = PolicyPlan({"type": POLICIES[given.policy]})
+    given.report.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        for seed in range(given.seed, given.seed + given.runs):
+            sys.stdout.write(printable(f"{name}: running with seed {seed} ...") + "\n")
+            sys.stdout.flush()
+            result = run_experiment(name, streams, policy, seed, quick=given.quick)
+            _write(given.report, result, name if given.runs == 1 else f"{name}-{seed}")
+    sys.stdout.write(printable(f"All results: {given.report}") + "\n")
+    return 0
+
+
+def _write(folder: Path, result: ExperimentResult, name: str) -> None:
+    (folder / f"{name}.json").write_text(json.dumps(result.plain(), indent=1))
+    (folder / f"{name}.html").write_text(page(result))
+    sys.stdout.write(printable_lines("\n".join(lines(result))) + "\n")
+    sys.stdout.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="plimsoll experiment",
+        description="Run an experiment of a published system in virtual time, and judge the paper's claims.",
+        epilog="docs/experiments.md says what each of them is, docs/queueing-model.md what is modelled.",
+    )
+    parser.add_argument("name", choices=[*sorted(EXPERIMENTS), "all"], help="which experiment, or all")
+    parser.add_argument(
+        "--policy", choices=sorted(POLICIES), default="padres", help="which policy balances (default %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=2006, help="of the first run (default %(default)s)")
+    parser.add_argument("--runs", type=int, default=1, help="with that many seeds in turn (default %(default)s)")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the time and of the subscribers: to see it work, not to judge"
+    )
+    parser.add_argument(
+        "--report", type=Path, default=Path("experiments-report"), metavar="DIR",
+        help="where results go (default %(default)s)",
+    )  # fmt: skip
+    return parser

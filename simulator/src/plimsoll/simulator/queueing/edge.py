@@ -1,0 +1,319 @@
+"""An edge of the queueing model: a server with a queue in front of it, and an output behind it.
+
+The stream from the head is a queue of publications and messages in order. A publication takes the emulated hardware's
+time, and what it matches is handed to the output; a message takes no time and is dealt with in its turn. The queue is
+advanced whenever something asks, so a publication costs no event.
+
+Subscriptions, cover, load reports, detection, samples and profiles are the product's own parts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.edge.attachment import SERVED, AttachmentState, EdgeAttachment
+from plimsoll.core.edge.balancing import estimation
+from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
+from plimsoll.core.edge.load_reports import configured_fields
+from plimsoll.core.edge.subscription_table import SubscriptionTable
+from plimsoll.core.metering.service_queue import ServicedItem, ServiceQueue
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
+from plimsoll.core.protocol.wire import DATA_HEAD_BYTES, Info, OwnerEpoch
+from plimsoll.core.transport.link import Link, LinkLimits
+from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
+from plimsoll.simulator.queueing.publications import Publication
+
+DELAY_PARTS = 4
+"""Deliveries of one publication leave one after the other: their delays are counted in this many parts."""
+
+
+class EdgeWorld(ControlWorld, Protocol):
+    """What an edge needs of its world."""
+
+    @property
+    def now(self) -> float: ...
+    def at(self, at: float, action: Any, /, *args: object) -> None: ...
+    def delivered(self, at: float, delay_seconds: float, count: int, /) -> None: ...
+    def frames_for(self, count: int, /) -> float:
+        """In how many frames this many deliveries of one publication leave."""
+
+    def bit(self, subscriber: str, /) -> int: ...
+    def handle_message(self, edge: QueueingEdge, message: msg.ToEdge, /) -> None:
+        """A message of the stream has come to its turn."""
+
+
+class StreamItem(NamedTuple):
+    """A publication or a message of the stream; `arrives_at`: at the server."""
+
+    arrives_at: float
+    submitted_at: float
+    content: Publication | msg.ToEdge
+
+
+@dataclass(slots=True)
+class Attachments:
+    """The subscribers of an edge, as its profiler asks for them."""
+
+    by_subscriber: dict[str, EdgeAttachment] = field(default_factory=dict)
+
+
+class QueueingEdge(QueueingBroker):
+    """`members`: the subscribers that publications are matched against, as a mask; `held`: those before their GO."""
+
+    def __init__(self, world: EdgeWorld, config: BrokerConfig) -> None:
+        super().__init__(world, config)
+        self.world, self.now = world, 0.0
+        self.subscription_table = SubscriptionTable(config.name, config.limits, compiled=False)
+        self.attachments = Attachments()
+        policy = estimation.policy_of(config.policy)
+        self.agent = BalancingAgent(self, config, policy) if policy is not None else None
+        self.members = self.held = 0
+        self.holding: dict[int, list[Publication]] = {}
+        self._cost: ServiceQueue[None] = ServiceQueue(config.hardware)
+        self._items: deque[StreamItem] = deque()
+        self._messages = 0
+        self._free_at = self._arrived_at = 0.0
+        self._finish_at: float | None = None
+        self._served_with = 0
+        self._woken_at = self._tick_at = float("inf")
+        self._record_traffic: TrafficRecorder | None = None
+        self._link = Link(
+            config.name, local=config_info(config), limits=LinkLimits(), initiator=False, new_id=lambda: 1, now=0.0
+        )
+        self._last_attachment = 0
+        self._covers_due: list[msg.Cover] = []
+
+    # -- the stream
+
+    def submit(self, content: Publication | msg.ToEdge, size_bytes: float, arrives_at: float) -> None:
+        """Put a publication or a message behind what is on its way here; it has arrived fully at its link's rate."""
+        self._arrived_at = max(self._arrived_at, arrives_at)
+        if self.config.hardware.input_bytes_per_second is not None:
+            self._arrived_at += size_bytes / self.config.hardware.input_bytes_per_second
+        self._items.append(StreamItem(self._arrived_at, arrives_at, content))
+        if isinstance(content, Publication):
+            self.meter.arrivals += 1
+            self.meter.bytes_in += content.content.size_bytes
+        else:
+            self._messages += 1
+            self._wake()
+
+    def _wake(self) -> None:
+        """Plan to look again when the first message may have come to its turn."""
+        ahead = len(self._items) - self._messages
+        begins = max(self._free_at, self._items[0].arrives_at)
+        at = max(begins, self._items[0].arrives_at) + ahead * self._cost.cost(len(self.subscription_table.index))
+        at = max(at, self.world.now)
+        if at < self._woken_at:
+            self._woken_at = at
+            self.world.at(at, self._woken, at)
+
+    def _woken(self, at: float) -> None:
+        if at == self._woken_at:
+            self._woken_at = float("inf")
+            self.advance(self.world.now)
+            if self._messages:
+                first = next(i for i in self._items if not isinstance(i.content, Publication))
+                self._woken_at = max(self.world.now + 1e-4, first.arrives_at, self._free_at)
+                self.world.at(self._woken_at, self._woken, self._woken_at)
+
+    def advance(self, until: float) -> None:
+        """Serve what is finished by this time. The cost of a publication is fixed when its service begins."""
+        items, meter = self._items, self.meter
+        while items:
+            item = items[0]
+            begins = max(self._free_at, item.arrives_at)
+            if begins > until:
+                break
+            content = item.content
+            if not isinstance(content, Publication):
+                items.popleft()
+                self._messages -= 1
+                self.now = max(self.now, begins)
+                self.world.handle_message(self, content)
+                continue
+            if self._finish_at is None:
+                self._served_with = len(self.subscription_table.index)
+                self._finish_at = begins + self._cost.cost(self._served_with)
+            if self._finish_at > until:
+                break
+            finish, self._finish_at = self._finish_at, None
+            items.popleft()
+            served = ServicedItem(begins - item.submitted_at, finish - begins, True, None, self._served_with)
+            meter.count_serviced(served)
+            self._free_at = self.now = finish
+            self._deliver(content, finish)
+        self.now = max(self.now, until)
+
+    def _deliver(self, pub: Publication, now: float) -> None:
+        content = pub.content
+        matched = pub.mask & self.members
+        if held := matched & self.held:
+            matched &= ~held
+            while held:
+                bit = held & -held
+                self.holding[bit].append(pub)
+                held ^= bit
+        if matched:
+            self.send(pub, matched.bit_count(), now)
+        if self._record_traffic is not None:
+            self._record_traffic(pub.publisher, content.attributes, content.size_bytes, now)
+
+    def send(self, pub: Publication, count: int, now: float) -> None:
+        """Hand deliveries of one publication to the output, and count them with their delays."""
+        self.meter.deliveries += count
+        heads = self.world.frames_for(count) * DATA_HEAD_BYTES
+        first, last = self.output.send(count * (pub.content.size_bytes + PREFIX_BYTES) + heads, now)
+        self.meter.output_wait_seconds += first - now
+        self.meter.output_waits += 1
+        if last - first < 1e-6 or count == 1:
+            self.world.delivered(last, last - pub.sent_at, count)
+            return
+        parts = min(count, DELAY_PARTS)
+        for part in range(parts):
+            at = first + (part + 0.5) / parts * (last - first)
+            share = count * (part + 1) // parts - count * part // parts
+            self.world.delivered(at, at - pub.sent_at, share)
+
+    def waiting_for(self, mask: int) -> list[Publication]:
+        """Publications that have not been served and that subscribers of this mask are due."""
+        return [i.content for i in self._items if isinstance(i.content, Publication) and i.content.mask & mask]
+
+    # -- subscribers
+
+    def attach(
+        self,
+        subscriber: str,
+        texts: Iterable[str],
+        epoch: OwnerEpoch,
+        state: AttachmentState = AttachmentState.RESUMING,
+    ) -> list[msg.Cover]:
+        """Take a subscriber's list, match and cover it; returns the covering update. It is not served yet."""
+        self._last_attachment += 1
+        attachment = EdgeAttachment(subscriber, self._last_attachment, self._link, epoch, 1, [])
+        attachment.state = state
+        table = self.subscription_table
+        taken = [table.take(attachment, msg.SubscriptionItem(i, text)) for i, text in enumerate(texts)]
+        table.confirm(attachment)
+        table.install(attachment, taken)
+        attachment.is_covered = True
+        self.attachments.by_subscriber[subscriber] = attachment
+        return table.step(taken, ())
+
+    def serve(self, subscriber: str, *, is_held: bool = False) -> None:
+        """From here on the stream's matches are this subscriber's; `is_held`: they wait for its GO."""
+        attachment, bit = self.attachments.by_subscriber[subscriber], self.world.bit(subscriber)
+        attachment.state = AttachmentState.BUFFERING if is_held else AttachmentState.LIVE
+        self.members |= bit
+        if is_held:
+            self.held |= bit
+            self.holding[bit] = []
+
+    def release_held(self, subscriber: str) -> None:
+        """Its GO has come: deliver what was held."""
+        bit = self.world.bit(subscriber)
+        attachment = self.attachments.by_subscriber[subscriber]
+        attachment.state = AttachmentState.LIVE
+        self.held &= ~bit
+        for pub in self.holding.pop(bit, ()):
+            self.send(pub, 1, self.world.now)
+
+    def stop_serving(self, subscriber: str) -> None:
+        """Stop matching a subscriber; its cover stays."""
+        attachment = self.attachments.by_subscriber.get(subscriber)
+        if attachment is None:
+            return
+        bit = self.world.bit(subscriber)
+        self.members &= ~bit
+        self.held &= ~bit
+        self.holding.pop(bit, None)
+        attachment.state = AttachmentState.CLOSED
+        self.subscription_table.uninstall(attachment)
+        self._settle()
+
+    def withdraw(self, subscribers: Iterable[str]) -> list[msg.Cover]:
+        """Forget subscribers that are no longer served; returns the covering updates."""
+        removes: list[int] = []
+        for subscriber in subscribers:
+            attachment = self.attachments.by_subscriber.pop(subscriber, None)
+            if attachment is not None:
+                removes += self.subscription_table.uncover(attachment)
+        self.subscription_table.retire(removes)
+        self._settle()
+        due, self._covers_due = self._covers_due, []
+        return due
+
+    def _settle(self) -> None:
+        """Do at once what an edge does in bounded steps; the covering updates go up with the next ones."""
+        while not self.subscription_table.is_tidy:
+            self._covers_due += self.subscription_table.tidy()
+
+    # -- reports and balancing
+
+    def to_head(self, message: msg.ControlRecord) -> None:
+        self.say_control(self.config.head_name, message)
+
+    def on_control(self, sender: str, record: msg.ControlRecord) -> None:
+        """Take a control record of the head."""
+        self.advance(self.world.now)
+        if self.agent is not None and isinstance(record, msg.PeerLoads | msg.Reservation | msg.ProfileQuery):
+            self.agent.on_control(record)
+            self.tick()
+
+    def tick(self) -> None:
+        """Let balancing act, and plan its next look."""
+        agent = self.agent
+        if agent is None:
+            return
+        self.advance(self.world.now)
+        self._record_traffic = self._record_traffic or agent.begin()
+        agent.tick()
+        at = max(agent.wake_at(), self.world.now + 1e-3)
+        if at < self._tick_at or self._tick_at <= self.world.now:
+            self._tick_at = at
+            self.world.at(at, self._ticked, at)
+
+    def _ticked(self, at: float) -> None:
+        if at == self._tick_at:
+            self._tick_at = float("inf")
+            self.tick()
+
+    def report(self) -> None:
+        """Make the load report of the interval that ends now, and send it."""
+        self.advance(self.world.now)
+        for cover in self.withdraw(()):
+            self.world.say(self.name, self.config.head_name, cover)
+        self.meter.bytes_out = round(self.output.departed_bytes(self.now))
+        extra, state, agent = self._measured(), "OK", self.agent
+        if agent is not None:
+            extra |= agent.measured(self.meter)
+            state = agent.state
+        report = self.reporter.make(self.now, state, extra)
+        self.reporter.cpu_ratio = min(report["input_utilization"], 1.0)
+        if agent is not None:
+            agent.load_monitor.on_own_report(report)
+        self.to_head(msg.LoadUpdate(report))
+        self.tick()
+
+    def _measured(self) -> dict[str, Any]:
+        attached = self.attachments.by_subscriber.values()
+        return {
+            "subscribers": sum(each.state in SERVED for each in attached),
+            "subscriptions": len(self.subscription_table.index),
+            "cover_subscriptions": len(self.subscription_table.cover),
+            "input_queue_messages": len(self._items),
+            "output_queue_messages": 0,
+            "output_queue_bytes": int(self.output.waiting_bytes(self.now)),
+            **configured_fields(self.config),
+            "counters": {**self.meter.total, **self.counters},
+        }
+
+
+def config_info(config: BrokerConfig) -> Info:
+    """How a broker introduces itself on a link."""
+    return Info(config.name, config.role, EPOCH)

@@ -1,0 +1,266 @@
+"""A run of the queueing model: brokers of the given resources, traffic, and a mediator, on one event heap.
+
+The same resources, traffic and seed give the same run, to the last report.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.spec import Resources
+from plimsoll.core.spec.broker_config import BrokerEndpoints, broker_configs, policy_of
+from plimsoll.core.spec.brokers import declared_brokers, head_name
+from plimsoll.core.spec.types.policy import PolicySpec
+from plimsoll.simulator.engine.event_queue import EventQueue
+from plimsoll.simulator.queueing import mediator
+from plimsoll.simulator.queueing.delays import DelaysOverTime
+from plimsoll.simulator.queueing.edge import QueueingEdge
+from plimsoll.simulator.queueing.handover import Handovers
+from plimsoll.simulator.queueing.head import QueueingHead
+from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
+from plimsoll.simulator.queueing.publications import ContentTable, Publication
+from plimsoll.simulator.queueing.traffic import Traffic, TrafficPublisher, TrafficSubscriber
+
+ReportSink = Callable[[Mapping[str, Any], float], object]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDelays:
+    """How long a message is under way, in seconds: between brokers, and between a broker and a client."""
+
+    between_brokers: float = 0.0002
+    to_clients: float = 0.0002
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was published and delivered, and what the model itself had to do."""
+
+    published: int = 0
+    delivered: int = 0
+
+
+def _ignore(_: Mapping[str, Any], __: float) -> None:
+    """No sink for load reports."""
+
+
+class QueueingFleet:
+    """`on_report` is called with every load report that reaches the mediator, and the time.
+
+    `spread_reports`: brokers make their load reports at different times, drawn from the seed; else all at once.
+    `clients`: the processes that subscribers share, each with one link to every edge; None: the heads of frames are not
+    counted.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        traffic: Traffic,
+        *,
+        seed: int = 0,
+        links: LinkDelays = LinkDelays(),  # a frozen value
+        on_report: ReportSink = _ignore,
+        delay_interval_seconds: float = 1.0,
+        spread_reports: bool = True,
+        clients: int | None = None,
+    ) -> None:
+        self.resources, self.traffic, self.links = resources, traffic, links
+        self.schedule, self.clients = EventQueue(), clients
+        self.counts = Counts()
+        self.delays = DelaysOverTime(delay_interval_seconds)
+        self.contents = ContentTable(traffic.subscribers)
+        self._subscribers = {each.name: each for each in traffic.subscribers}
+        self.configs = {config.name: config for config in _configs(resources)}
+        self.heads = {name: QueueingHead(self, c) for name, c in self.configs.items() if c.role == "head"}
+        self.edges = {name: QueueingEdge(self, c) for name, c in self.configs.items() if c.role == "edge"}
+        self.handovers = Handovers(self)
+        neighbors = {name: head.neighbors for name, head in self.heads.items()}
+        self.paths = OverlayPaths(neighbors, lambda name: self.heads[name].routed.values())
+        spec = resources.fleet.spec
+        self.mediator = mediator.QueueingMediator(
+            self,
+            self.configs,
+            _policies(resources),
+            spec.time_scale_percent / 100,
+            on_report,
+            _global_seconds(resources),
+        )
+        self._lay_out(random.Random(f"{seed} reports") if spread_reports else None)
+
+    # -- time
+
+    @property
+    def now(self) -> float:
+        return self.schedule.now
+
+    def at(self, at: float, action: Any, /, *args: object) -> None:
+        self.schedule.at(at, action, *args)
+
+    def run(self, until: float) -> None:
+        """Run to this time, in seconds."""
+        self.schedule.run(until)
+        for edge in self.edges.values():
+            edge.advance(until)
+
+    def _lay_out(self, draw: random.Random | None) -> None:
+        for name, edge in self.edges.items():
+            self.say(name, edge.config.head_name, msg.Identify(name, "edge", edge.epoch))
+        brokers: list[QueueingHead | QueueingEdge] = [*self.heads.values(), *self.edges.values()]
+        for broker in brokers:
+            seconds = broker.config.limits.report_seconds * broker.config.time_factor
+            self.at(draw.uniform(0.0, seconds) if draw is not None else 0.0, self._report, broker, seconds)
+        self.at(0.0, self.mediator.tick)
+        for publisher in self.traffic.publishers:
+            self.at(publisher.first_seconds, self._publish, publisher, 0, publisher.first_seconds)
+        for subscriber in self.traffic.subscribers:
+            self.at(subscriber.joins_at, self._join, subscriber)
+            if subscriber.leaves_at != float("inf"):
+                self.at(subscriber.leaves_at, self._leave, subscriber)
+
+    def _report(self, broker: QueueingHead | QueueingEdge, seconds: float) -> None:
+        broker.report()
+        self.at(self.now + seconds, self._report, broker, seconds)
+
+    # -- applications
+
+    def _publish(self, publisher: TrafficPublisher, number: int, due: float) -> None:
+        if publisher.rate(due) > 0:
+            content = self.contents.content(publisher, number)
+            self.counts.published += 1
+            pub = Publication(publisher.name, content, self.now, content.mask)
+            self.at(self.now + self.links.to_clients, self.heads[publisher.head].take, pub)
+            number += 1
+        if (after := publisher.after(due)) != float("inf"):
+            self.at(after, self._publish, publisher, number, after)
+
+    def _join(self, subscriber: TrafficSubscriber) -> None:
+        head = self.heads[head_name(subscriber.cluster)]
+        if (placed := head.placement.place((), subscriber.prefer, subscriber.location)) is None:
+            raise ValueError(f"cluster {subscriber.cluster} has no edge for {subscriber.name}")
+        edge = self.edges[placed.name]
+        edge.advance(self.now)
+        covers = edge.attach(subscriber.name, subscriber.subscriptions, (1, 1))
+        edge.count_sent((*covers, msg.ResumeUp))
+        self.at(self.now + self.link_seconds, self._joined, subscriber.name, edge, covers)
+
+    def _joined(self, name: str, edge: QueueingEdge, covers: Sequence[msg.Cover]) -> None:
+        head = self.heads[edge.config.head_name]
+        for cover in covers:
+            head.apply_cover(edge.name, cover)
+        head.join(name, edge.name)
+        head.routed[edge.name] |= self.bit(name)
+        self.paths.changed()
+        self.handovers.replays.resume_in_stream(head, edge, name, (1, 1))
+
+    def _leave(self, subscriber: TrafficSubscriber) -> None:
+        for head in self.heads.values():
+            owner = head.owners.entries.get(subscriber.name)
+            if owner is not None:
+                edge = self.edges[owner.edge]
+                edge.advance(self.now)
+                edge.stop_serving(subscriber.name)
+                for cover in edge.withdraw([subscriber.name]):
+                    head.apply_cover(edge.name, cover)
+                head.routed[edge.name] &= ~self.bit(subscriber.name)
+                head.owners.forget(subscriber.name, self.now)
+        self.paths.changed()
+
+    def delivered(self, at: float, delay_seconds: float, count: int, /) -> None:
+        self.counts.delivered += count
+        self.delays.add(at + self.links.to_clients, delay_seconds + self.links.to_clients, count)
+
+    def frames_for(self, count: int, /) -> float:
+        """The mean number of links that this many deliveries go to: subscribers are spread over clients by chance."""
+        if self.clients is None:
+            return 0.0
+        return self.clients * (1.0 - (1.0 - 1.0 / self.clients) ** count)
+
+    # -- subscribers
+
+    def bit(self, subscriber: str, /) -> int:
+        return self.contents.bits[subscriber]
+
+    def mask(self, subscribers: Sequence[str], /) -> int:
+        found = 0
+        for subscriber in subscribers:
+            found |= self.contents.bits[subscriber]
+        return found
+
+    def texts(self, subscriber: str, /) -> tuple[str, ...]:
+        return self._subscribers[subscriber].subscriptions
+
+    def owners(self) -> dict[str, str]:
+        """The edge of each subscriber."""
+        return {x: owner.edge for head in self.heads.values() for x, owner in sorted(head.owners.entries.items())}
+
+    # -- links
+
+    @property
+    def link_seconds(self) -> float:
+        return self.links.between_brokers
+
+    @property
+    def client_seconds(self) -> float:
+        return self.links.to_clients
+
+    def to_edge_stream(self, head: str, edge: str, content: Publication | msg.ToEdge, size_bytes: float, /) -> None:
+        there = self.edges[edge]
+        if not isinstance(content, Publication):
+            sender = self.heads[there.config.head_name]
+            far = self.paths.hops(head, sender.name) * self.link_seconds
+            there.submit(content, 0.0, max(self.now, sender.output.free_at) + far + self.link_seconds)
+            return
+        _, last = self.heads[head].output.send(size_bytes, self.now)
+        there.submit(content, size_bytes, last + self.link_seconds)
+
+    def relay(self, head: str, neighbor: str, pub: Publication, /) -> None:
+        _, last = self.heads[head].output.send(pub.content.size_bytes, self.now)
+        self.at(last + self.link_seconds, self.heads[neighbor].take, pub, head)
+
+    def say(self, sender: str, receiver: str, /, *said: Any) -> None:
+        if self.links.between_brokers > 0:
+            self.at(self.now + self.link_seconds, self._hear, sender, receiver, said)
+        else:
+            self.at(self.now, self._hear, sender, receiver, said)
+
+    def _hear(self, sender: str, receiver: str, said: Iterable[Any]) -> None:
+        for record in said:
+            if isinstance(record, msg.Cover):
+                self.heads[receiver].apply_cover(sender, record)
+            elif receiver == mediator.NAME:
+                self.mediator.on_control(sender, record)
+            elif isinstance(record, msg.Revoke):
+                self.handovers.replays.on_revoke(self.edges[receiver], record)
+            elif receiver in self.edges:
+                self.edges[receiver].on_control(sender, record)
+            else:
+                self.heads[receiver].on_control(sender, record)
+
+    def handle_message(self, edge: QueueingEdge, message: msg.ToEdge, /) -> None:
+        self.handovers.handle(edge, message)
+
+    def log_missed(self, pub: Publication, /) -> None:
+        self.handovers.replays.log_missed(pub)
+
+    def prepared(self, head: str, session: str, /) -> None:
+        self.handovers.begin(self.heads[head], session)
+
+
+def _configs(resources: Resources) -> Iterable[BrokerConfig]:
+    ends = {place.name: BrokerEndpoints(place.name, place.name) for place in declared_brokers(resources)}
+    return broker_configs(resources, ends)
+
+
+def _policies(resources: Resources) -> dict[str, PolicySpec]:
+    known = {cluster: policy_of(resources, cluster) for cluster in resources.clusters}
+    return {cluster: policy for cluster, policy in known.items() if policy is not None}
+
+
+def _global_seconds(resources: Resources) -> float | None:
+    balancing = resources.fleet.spec.global_balancing
+    return balancing.interval.seconds if balancing.enabled else None

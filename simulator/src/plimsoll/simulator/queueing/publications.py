@@ -1,0 +1,86 @@
+"""Publications of a run, each with the subscribers that it matches as one number: bit i is subscriber i.
+
+A publication is matched once in a run, by the product's index over all subscriptions. How many of an edge's
+subscribers take it is then the number of bits that it has in common with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from plimsoll.core import predicates
+from plimsoll.core.matching import Index
+from plimsoll.core.predicates import Attributes
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.simulator.queueing.traffic import TrafficPublisher, TrafficSubscriber
+
+TYPICAL = 2**15
+"""Numbers in a publication grow, and its size with them: sizes are of one in the middle of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a publisher publishes again and again: `size_bytes` on the links between brokers, `mask` as above."""
+
+    attributes: Attributes
+    size_bytes: int
+    mask: int
+
+
+@dataclass(slots=True, eq=False)
+class Publication:
+    """One publication. `mask`: that of its content, within reach of the hot path."""
+
+    publisher: str
+    content: Content
+    sent_at: float
+    mask: int
+
+
+class ContentTable:
+    """Contents by publisher, matched when they are published for the first time."""
+
+    def __init__(self, subscribers: Sequence[TrafficSubscriber]) -> None:
+        self.bits = {subscriber.name: 1 << number for number, subscriber in enumerate(subscribers)}
+        self.names = [subscriber.name for subscriber in subscribers]
+        self._index: Index = Index(compiled=False)
+        self._bit_of: list[int] = []
+        for subscriber in subscribers:
+            for text in subscriber.subscriptions:
+                self._index.add(len(self._bit_of), predicates.parse(text))
+                self._bit_of.append(self.bits[subscriber.name])
+        self._known: dict[tuple[str, int], Content] = {}
+
+    def content(self, publisher: TrafficPublisher, number: int) -> Content:
+        """The content of a publisher's `number`-th publication, from 0."""
+        key = publisher.name, number % len(publisher.contents)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._matched(publisher, publisher.contents[key[1]])
+        return found
+
+    def _matched(self, publisher: TrafficPublisher, attributes: Attributes) -> Content:
+        mask = 0
+        for number in self._index.match(attributes):
+            mask |= self._bit_of[number]
+        return Content(attributes, publication_bytes(publisher, attributes), mask)
+
+    def members(self, mask: int) -> list[str]:
+        """The subscribers of a mask."""
+        found = []
+        while mask:
+            low = mask & -mask
+            found.append(self.names[low.bit_length() - 1])
+            mask ^= low
+        return found
+
+
+def publication_bytes(publisher: TrafficPublisher, attributes: Attributes) -> int:
+    """The size of a publication as it travels between brokers."""
+    body = msgspec.Raw(wire.encode(msg.Body(dict(attributes), bytes(publisher.payload_bytes))))
+    pub = msg.Pub(TYPICAL, publisher.head, 1, TYPICAL, publisher.name, 1, TYPICAL, 0, 10**15, body)
+    return len(wire.encode(pub))

@@ -1,0 +1,121 @@
+"""The specification of a World: who publishes what and how fast, who subscribes to what, and for how long it runs.
+
+A World lies in a file beside the custom resources of its fleet. It is no custom resource: no cluster stores one.
+"""
+
+# ruff: noqa: RUF009  # quantities and durations are immutable values, safe as defaults
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from plimsoll.core import predicates
+from plimsoll.core.spec.field_info import FieldInfo, name_field
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.quantities import Duration, Quantity
+
+KIND = "World"
+LONGEST_SECONDS = 7 * 86_400
+PUBLISHERS_AT_MOST = 10_000
+SUBSCRIBERS_AT_MOST = 100_000
+CONTENTS_AT_MOST = 100_000
+
+
+def check_content(text: str) -> None:
+    """ValueError unless this is a map of attributes in JSON."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f'is not JSON ({error}): write a map such as {{"class": "STOCK", "high": 25.5}}') from error
+    if not isinstance(found, dict) or not all(isinstance(each, str | int | float) for each in found.values()):
+        raise ValueError("is not a map from names to texts, numbers and true or false")
+
+
+def check_subscription(text: str) -> None:
+    """ValueError unless this is a subscription."""
+    predicates.parse(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateSpec:
+    """A rate from a time on."""
+
+    at: Annotated[Duration, FieldInfo("From when on, since the start of the run.")] = Duration.parse("0s")
+    per_second: Annotated[Quantity, FieldInfo("Publications per second; 0: none.", low=0, high=1_000_000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublisherSpec:
+    """Publishers that are alike but for their names and times."""
+
+    name: Annotated[str, name_field("Their name; with several, followed by a number.")]
+    count: Annotated[int, FieldInfo("How many there are.", low=1, high=PUBLISHERS_AT_MOST)] = 1
+    cluster: Annotated[str, name_field("The cluster whose head they publish to.")]
+    rates: Annotated[
+        tuple[RateSpec, ...], FieldInfo("The rate of each of them, in ascending order of time.", max_items=1000)
+    ]
+    publications: Annotated[
+        tuple[str, ...],
+        FieldInfo("What each of them publishes in turn, again and again: attributes as JSON.", check=check_content,
+                  max_items=CONTENTS_AT_MOST),
+    ]  # fmt: skip
+    payload: Annotated[Quantity, FieldInfo("The size of the payload.", unit="bytes", low=0, high=1024 * 1024)] = (
+        Quantity.parse("0")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinSpec:
+    """When subscribers join."""
+
+    after: Annotated[Duration, FieldInfo("When the first of them joins, since the start of the run.")] = Duration.parse(
+        "0s"
+    )
+    over: Annotated[Duration, FieldInfo("The time over which they join, evenly.")] = Duration.parse("0s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubscriberSpec:
+    """Subscribers that are alike but for their names and times."""
+
+    name: Annotated[str, name_field("Their name; with several, followed by a number.")]
+    count: Annotated[int, FieldInfo("How many there are.", low=1, high=SUBSCRIBERS_AT_MOST)] = 1
+    cluster: Annotated[str, name_field("The cluster that they join.")]
+    edge: Annotated[str, FieldInfo("The edge that they join; empty: the head places them.", max_length=63)] = ""
+    subscriptions: Annotated[
+        tuple[str, ...],
+        FieldInfo("What each of them subscribes to.", check=check_subscription, max_items=10_000),
+    ]  # fmt: skip
+    joins: Annotated[JoinSpec, FieldInfo("When they join.")] = JoinSpec()
+    leaves: Annotated[Duration | None, FieldInfo("When all of them leave.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSpec:
+    """How long messages are under way."""
+
+    between_brokers: Annotated[Duration, FieldInfo("Between two brokers.")] = Duration.parse("1ms")
+    to_clients: Annotated[Duration, FieldInfo("Between a broker and a client.")] = Duration.parse("1ms")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSpec:
+    """The traffic of a fleet, and how long it is simulated."""
+
+    duration: Annotated[Duration, FieldInfo("How long the run is.", above=0, high=LONGEST_SECONDS)]
+    links: Annotated[LinkSpec, FieldInfo("How long messages are under way.")] = LinkSpec()
+    publishers: Annotated[tuple[PublisherSpec, ...], FieldInfo("Who publishes.", key="name", max_items=10_000)]
+    subscribers: Annotated[tuple[SubscriberSpec, ...], FieldInfo("Who subscribes.", key="name", max_items=100_000)]
+
+
+def parse_world(content: Mapping[str, Any]) -> WorldSpec:
+    """Read the specification of a World.
+
+    Raises:
+        InvalidResourcesError: with every problem found.
+
+    """
+    return parse_block(WorldSpec, content)

@@ -1,0 +1,57 @@
+"""`plimsoll simulate`: a table, a page and JSON of one world under several policies."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from plimsoll.cli.main import main
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "worlds" / "two-edges.yaml"
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """The example, one minute long."""
+    documents = list(yaml.safe_load_all(EXAMPLE.read_text()))
+    documents[0]["spec"] |= {"duration": "60s"}
+    documents[0]["spec"]["subscribers"][0]["joins"] = {"over": "5s"}
+    path = tmp_path / "world.yaml"
+    path.write_text(yaml.safe_dump_all(documents))
+    return path
+
+
+def test_policies_side_by_side(short: Path, tmp_path: Path, capsys):
+    page, numbers = tmp_path / "page.html", tmp_path / "rows.json"
+    command = ["simulate", "-f", str(short), "--policy", "none", "--policy", "padres"]
+    assert main([*command, "--page", str(page), "--json", str(numbers)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("POLICY")
+    assert [line.split()[0] for line in lines[1:]] == ["none", "padres"]
+    assert [row["policy"] for row in json.loads(numbers.read_text())] == ["none", "padres"]
+    assert page.read_text().count("<svg") == 2
+
+
+def test_a_file_without_a_world_is_refused(tmp_path: Path, capsys):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(
+        yaml.safe_dump({"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BrokerFleet", "metadata": {"name": "f"}})
+    )
+    assert main(["simulate", "-f", str(path)]) == 2
+    assert "there is no World" in capsys.readouterr().err
+
+
+def test_a_fault_in_the_world_is_said(short: Path, capsys):
+    short.write_text(short.read_text().replace("edge: small", "edge: tiny"))
+    assert main(["simulate", "-f", str(short)]) == 2
+    assert "tiny is no edge of cluster quotes" in capsys.readouterr().err
+
+
+def test_the_example_is_a_world_with_its_fleet(capsys):
+    from plimsoll.core.spec import SourceDocument, parse
+    from plimsoll.simulator.worlds.world_spec import parse_world
+    from plimsoll.simulator.worlds.world_traffic import faults
+
+    world, *rest = yaml.safe_load_all(EXAMPLE.read_text())
+    assert faults(parse_world(world["spec"]), parse([SourceDocument(each, "<example>") for each in rest])) == []
