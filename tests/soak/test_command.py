@@ -42,5 +42,8 @@ def test_a_short_soak_loses_nothing_outside_gaps(
     assert code == 0, capsys.readouterr().out
     assert report["problems"] == []
     assert (report["lost"], report["duplicated"], report["reordered"]) == (0, 0, 0)
-    assert report["delivered"] >= report["expected"] > 0
+    assert report["expected"] > 0
+    # A killed head's log is gone; only the gap that it reports may excuse a delivery.
+    assert report["delivered"] + report["excused"] >= report["expected"]
+    assert "kill-head" in disturbances or report["gaps"] == 0
     assert disturbances <= set(report["disturbances"])

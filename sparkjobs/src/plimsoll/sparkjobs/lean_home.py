@@ -48,7 +48,7 @@ def is_usable(path: Path, installed: Path) -> bool:
 
 
 def make_home(path: Path, installed: Path) -> None:
-    """Make the folder anew; it appears whole or not at all."""
+    """Make the folder afresh; it appears whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         (partial / LIBRARIES).mkdir(parents=True)

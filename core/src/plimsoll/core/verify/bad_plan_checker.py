@@ -1,17 +1,17 @@
 """Faults of a plan of BAD, found without the code that made it.
 
-Every broker is filled anew with its subscribers as plain sets, once as they are and once as the plan has them, and the
+Every broker is filled again with its subscribers as plain sets, once as they are and once as the plan has them, and the
 loads F = I + O are added up from the samples.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.verify import offload_plan_checker
+from plimsoll.core.verify.plan_accounting import member_faults, reason_faults
 from plimsoll.core.verify.shuffle_plan_checker import ShufflePlanView
 
 EQUAL = 1e-6
@@ -39,37 +39,12 @@ def bad_plan_faults(plan: ShufflePlanView, fleet: BadPlanContext) -> list[str]:
     stay; and the highest load falls, or fewer brokers are at it.
     """
     moves = [move for wave in plan.waves for move in wave]
-    found = [*_members(moves, fleet), *_reasons(plan, moves, fleet)]
+    found = [*member_faults(moves, fleet), *reason_faults(plan, moves, fleet)]
     return found or list(_objective(moves, fleet))
-
-
-def _members(moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:
-    here = _places(fleet)
-    times = Counter(name for move in moves for name in move.subscribers)
-    yield from (f"{name} moves {count} times" for name, count in sorted(times.items()) if count > 1)
-    yield from (f"{name} may not move" for name in sorted(times.keys() & fleet.stays))
-    if fleet.most is not None and sum(times.values()) > fleet.most:
-        yield f"{sum(times.values())} move, and {fleet.most} may"
-    for move in moves:
-        if move.source == move.target:
-            yield f"{move.source} would give to itself"
-        if move.target not in fleet.takes:
-            yield f"{move.target} may not take"
-        yield from (f"{name} is not at {move.source}" for name in move.subscribers if here.get(name) != move.source)
 
 
 def _places(fleet: BadPlanContext) -> dict[str, str]:
     return {name: broker for broker, profile in fleet.profiles.items() for row in profile.rows for name in row.names}
-
-
-def _reasons(plan: ShufflePlanView, moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:
-    yield from (f"{move.key} moves without a reason" for move in moves if not move.reason.strip())
-    yield from (f"{each.key} is rejected without a reason" for each in plan.rejected if not each.reason.strip())
-    if not plan.stopped.strip():
-        yield "the plan does not say why it ends"
-    moved, stay = sum(len(move.subscribers) for move in moves), sum(each.subscribers for each in plan.rejected)
-    if moved + stay != (total := len(_places(fleet))):
-        yield f"of {total} subscribers {moved} move and {stay} have a reason to stay"
 
 
 def _objective(moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:

@@ -6,7 +6,6 @@ the input that subscribers from two brokers share at a third is unknown, and cou
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,11 +15,11 @@ from plimsoll.core.verify.offload_plan_checker import (
     PREDICTION_TOLERANCE,
     BrokerLoadView,
     PlanMoveView,
-    PlanRejectionView,
 )
+from plimsoll.core.verify.plan_accounting import AccountedPlanView, member_faults, reason_faults
 
 
-class ShufflePlanView(Protocol):
+class ShufflePlanView(AccountedPlanView, Protocol):
     """What should move, in waves, and the predicted load of every broker."""
 
     @property
@@ -29,10 +28,6 @@ class ShufflePlanView(Protocol):
     def after(self) -> Sequence[BrokerLoadView]: ...
     @property
     def waves(self) -> Sequence[Sequence[PlanMoveView]]: ...
-    @property
-    def rejected(self) -> Sequence[PlanRejectionView]: ...
-    @property
-    def stopped(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,7 @@ def shuffle_plan_faults(plan: ShufflePlanView, fleet: ShufflePlanContext) -> lis
     follow from the samples; no taking broker is overloaded at any time on the way; the highest load falls.
     """
     moves = [move for wave in plan.waves for move in wave]
-    found = [*_members(moves, fleet), *_reasons(plan, moves, fleet)]
+    found = [*member_faults(moves, fleet), *_rows(moves, fleet), *reason_faults(plan, moves, fleet)]
     if found:
         return found
     brokers = {name: _ReplayedBroker(profile) for name, profile in fleet.profiles.items()}
@@ -68,36 +63,10 @@ def shuffle_plan_faults(plan: ShufflePlanView, fleet: ShufflePlanContext) -> lis
     return found
 
 
-def _members(moves: Sequence[PlanMoveView], fleet: ShufflePlanContext) -> Iterator[str]:
-    here = {name: (broker, row.key) for broker, profile in fleet.profiles.items() for row in profile.rows
-            for name in row.names}  # fmt: skip
-    times = Counter(name for move in moves for name in move.subscribers)
-    yield from (f"{name} moves {count} times" for name, count in sorted(times.items()) if count > 1)
-    yield from (f"{name} may not move" for name in sorted(times.keys() & fleet.stays))
-    if fleet.most is not None and sum(times.values()) > fleet.most:
-        yield f"{sum(times.values())} move, and {fleet.most} may"
+def _rows(moves: Sequence[PlanMoveView], fleet: ShufflePlanContext) -> Iterator[str]:
+    keys = {name: row.key for profile in fleet.profiles.values() for row in profile.rows for name in row.names}
     for move in moves:
-        if move.source == move.target:
-            yield f"{move.source} would give to itself"
-        if move.target not in fleet.takes:
-            yield f"{move.target} may not take"
-        if not move.subscribers:
-            yield f"no subscriber moves with {move.key}"
-        for name in move.subscribers:
-            if here.get(name) != (move.source, move.key):
-                yield f"{name} does not ask for {move.key} at {move.source}"
-
-
-def _reasons(plan: ShufflePlanView, moves: Sequence[PlanMoveView], fleet: ShufflePlanContext) -> Iterator[str]:
-    rejected: Sequence[PlanRejectionView] = plan.rejected
-    yield from (f"{move.key} moves without a reason" for move in moves if not move.reason.strip())
-    yield from (f"{each.key} is rejected without a reason" for each in rejected if not each.reason.strip())
-    if not plan.stopped.strip():
-        yield "the plan does not say why it ends"
-    total = sum(len(row.names) for profile in fleet.profiles.values() for row in profile.rows)
-    moved, stay = sum(len(move.subscribers) for move in moves), sum(each.subscribers for each in rejected)
-    if moved + stay != total:
-        yield f"of {total} subscribers {moved} move and {stay} have a reason to stay"
+        yield from (f"{name} does not ask for {move.key}" for name in move.subscribers if keys.get(name) != move.key)
 
 
 # -- predictions, from sets of samples

@@ -1,7 +1,7 @@
 """The shuffle of BAD by the letter: all brokers begin empty, the heaviest subscriber first goes to the lowest load.
 
 `policies/shuffle` is another algorithm, which leaves most subscribers where they are. Subscribers that may not move are
-where they are from the beginning, and a broker that takes nobody keeps its own (ours). Of brokers with equal loads the
+where they are from the beginning, and a broker that takes no one keeps its own (ours). Of brokers with equal loads the
 subscriber's own comes first (ours), since each move costs a hand-over.
 """
 

@@ -116,7 +116,7 @@ class Bad:
 def _shuffle_refusal(fleet: BadFleet, after: BadFleet, moves: int) -> str:
     """Why a shuffle is not carried out; empty if it is."""
     if not moves:
-        return "; a shuffle would move nobody"
+        return "; a shuffle would move none"
     if fleet.most is not None and moves > fleet.most:
         return f"; a shuffle would move {moves}, and {fleet.most} may"
     loads = [[broker.load for broker in each.brokers.values()] for each in (after, fleet)]

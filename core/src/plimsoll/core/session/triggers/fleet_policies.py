@@ -1,7 +1,7 @@
 """Policies that plan for a whole cluster: each looks at the loads at its interval, and may ask for a session.
 
 No look is taken while the edges of the cluster are in a session or settle after one, since their loads are about to
-change; after a session that has moved subscribers the policy begins with an empty memory. After plans that moved nobody
+change; after a session that has moved subscribers the policy begins with an empty memory. After plans that moved none
 the next session waits, longer each time, until subscribers of the cluster have moved.
 """
 
@@ -22,7 +22,7 @@ DEADLINE = "30m"
 TTL = "24h"
 
 LONGEST_PAUSE_INTERVALS = 32
-"""The longest pause after plans that moved nobody, in intervals of the policy; pauses double."""
+"""The longest pause after plans that moved none, in intervals of the policy; pauses double."""
 
 
 def look_at_clusters(context: EngineContext) -> None:
@@ -97,7 +97,7 @@ def _ended_sessions(context: EngineContext, cluster: str) -> list[Session]:
 
 
 def _earliest_next(ended: list[Session], interval_seconds: float) -> float:
-    """When the next plan may be made: some intervals after plans of the policy that moved nobody, more each time."""
+    """When the next plan may be made: some intervals after plans of the policy that moved none, more each time."""
     own = [session for session in ended if session.triggered]
     fruitless = next((number for number, one in enumerate(own) if one.counts()["moved"]), len(own))
     if not fruitless:

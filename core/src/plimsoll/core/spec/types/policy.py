@@ -184,7 +184,7 @@ class BadParameters:
     ] = "LoadBased"  # fmt: skip
     shuffle: Annotated[
         Literal["Greedy", "None"],
-        FieldInfo("What happens above `gamma`: all subscribers are placed anew, the heaviest first; None: nothing more"
+        FieldInfo("What happens above `gamma`: all subscribers are placed again, the heaviest first; None: nothing more"
               " than above `alpha`."),
     ] = "Greedy"  # fmt: skip
     alpha: Annotated[
