@@ -336,12 +336,14 @@ def one_cluster(
     return fleet
 
 
-def tree(links: list[tuple[str, str]], seed: int = 1, **limits: Any) -> Fleet:
+def tree(
+    links: list[tuple[str, str]], seed: int = 1, hardware: dict[str, BrokerHardware] | None = None, **limits: Any
+) -> Fleet:
     """A head per name in the links, each with one edge: head `a` has edge `a1`."""
     fleet = Fleet(seed, limits)
     for name in sorted({name for link in links for name in link}):
         neighbors = sorted(b if a == name else a for a, b in links if name in (a, b))
-        fleet.cluster(name, [f"{name}1"], tuple(neighbors))
+        fleet.cluster(name, [f"{name}1"], tuple(neighbors), hardware)
     fleet.start()
     fleet.run(2.0)
     return fleet

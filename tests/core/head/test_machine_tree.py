@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.core.fleet import Publishing, resume, tree
 
+from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.core.protocol import messages as msg
 
 
@@ -172,6 +173,23 @@ def test_a_neighbour_that_restarts_is_told_a_gap_for_what_it_had_not_acknowledge
     assert len(client.numbers("b1", 1)) == len(set(client.numbers("b1", 1)))
     gaps = [*client.gaps("b1", 1), *(e.gap for e in client.of("b1", msg.Epoch))]
     assert lost == [] or gaps
+
+
+def test_what_a_neighbour_had_handed_over_before_it_restarted_is_served_in_its_turn():
+    slow = BrokerHardware(emulation=HardwareEmulation(base_seconds=0.5))
+    fleet = tree([("a", "b")], hardware={"b": slow})
+    client = fleet.client("x", "a", "b1")
+    client.tell("b1", resume(1, "s"))
+    publisher = Publishing(client, "a")
+    fleet.run(1.0)
+    publisher.publish(20)
+    fleet.run(1.0)
+    fleet.crash("a")
+    fleet.start("a")
+    fleet.run(1.0)
+    assert 0 < len(client.numbers("b1", 1)) < 20, "the others wait for service, and their link is over"
+    fleet.run(15.0)
+    assert client.numbers("b1", 1) == list(range(1, 21))
 
 
 def test_what_a_neighbour_delivered_before_it_restarted_is_not_sent_again():

@@ -54,7 +54,7 @@ def test_the_lease_ends_the_wait():
     assert head.asked[-1] == "ready"
 
 
-def test_what_was_held_is_dropped_with_the_incarnation_of_its_link_and_opens_with_their_client():
+def test_what_was_held_outlives_its_link_and_opens_end_with_their_client():
     head = FakeHead()
     kept, renewed, client, gone = link(), link(), link(), link()
     head.barrier.hold(kept, GAP, ends_frame=True)
@@ -63,7 +63,10 @@ def test_what_was_held_is_dropped_with_the_incarnation_of_its_link_and_opens_wit
     head.barrier.wait(gone, msg.Open(1, "q", 1))
     renewed.id = 2
     head.barrier.forget(gone)
-    assert [held.link for held in head.barrier.take_held()] == [kept]
+    assert [(held.link, held.link_id == held.link.id) for held in head.barrier.take_held()] == [
+        (kept, True),
+        (renewed, False),
+    ]
     assert [at for at, _ in head.barrier.take_waiting()] == [client]
     assert (head.barrier.take_held(), head.barrier.take_waiting()) == ([], [])
 

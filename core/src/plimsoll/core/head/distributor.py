@@ -11,7 +11,6 @@ from typing import Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.log import Log, LogEntry
-from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.publishers import OpenPublisher, PublisherTable
 from plimsoll.core.head.routing import RoutingTable
@@ -73,14 +72,14 @@ class Distributor:
 
     # -- between heads
 
-    def relay(self, outbox: Outbox, pub: msg.Pub) -> None:
+    def relay(self, neighbor: str, pub: msg.Pub) -> None:
         """Log and send a publication of a neighbour's; one that has come before is only confirmed again."""
         host = self.host
         origin = (pub.head, pub.epoch)
         if pub.offset <= self.seen.get(origin, 0):
             host.counters["relays_repeated"] += 1
             if pub.flags & FLAG_CONFIRM_EDGES:
-                host.outboxes.send(outbox, msg.Confirmed([pub.position], []))
+                host.outboxes.send_to(neighbor, msg.Confirmed([pub.position], []))
             return
         host.meter.arrivals += 1
         self.seen[origin] = pub.offset
@@ -90,18 +89,18 @@ class Distributor:
             host.log.last + 1, pub.head, pub.epoch, pub.offset, pub.publisher, pub.incarnation, pub.seq, pub.flags,
             pub.sent_us, pub.body,
         )  # fmt: skip
-        keys = self._log_publication(pub, attributes, outbox.name)
+        keys = self._log_publication(pub, attributes, neighbor)
         if pub.flags & FLAG_CONFIRM_EDGES:
-            host.confirmations.await_for_neighbor(pub.position, outbox.name, neighbor_position, keys, host.now)
+            host.confirmations.await_for_neighbor(pub.position, neighbor, neighbor_position, keys, host.now)
 
-    def relay_gap(self, outbox: Outbox, gap: msg.Gap) -> None:
+    def relay_gap(self, neighbor: str, gap: msg.Gap) -> None:
         """Log and send a gap of a neighbour's, under a position of this log.
 
         docs/handover.md, Gaps inside a session: a subscriber that resumes before it must have it replayed.
         """
         for head, epoch, offset in gap.last:
             self.seen[head, epoch] = max(offset, self.seen.get((head, epoch), 0))
-        self._log_gap(gap.last, gap.reason, outbox.name)
+        self._log_gap(gap.last, gap.reason, neighbor)
 
     def log_uncertainty(self, source: str) -> None:
         """Log a gap without offsets: something may be lost behind `source`, and it is not known what."""

@@ -142,7 +142,7 @@ class Head(OverlayNode):
             self.startup.forget(link)
             return
         for relayed in self.cover_turns.drop(link):
-            self.deal(link, relayed, ends_frame=False)
+            self._relay(link, relayed)
         self.outboxes.lost(outbox)
         self.confirmations.lost(outbox)
         self.publishers.touch(*self.publishers.shares.lost(outbox.key, self.now))
@@ -196,6 +196,9 @@ class Head(OverlayNode):
             link, link_id, message, ends_frame = done.item
             if link.id == link_id and self.knows(link):
                 self._handle(link, message, ends_frame)
+            elif isinstance(message, msg.Pub | msg.Gap):
+                # Its link is over, but it has been acknowledged to the neighbour, which does not send it again.
+                self._relay(link, message)
 
     def _handle(self, link: Link, message: DataMessage | None, ends_frame: bool) -> None:
         turns = self.cover_turns
@@ -217,6 +220,19 @@ class Head(OverlayNode):
         if ends_frame:
             self.took(link)
 
+    def _relay(self, link: Link, message: msg.Pub | msg.Gap) -> None:
+        """Take what a neighbour has handed over on a link that may be over by now."""
+        if self.startup.missing:
+            self.startup.hold(link, message, ends_frame=False)
+            return
+        try:
+            if isinstance(message, msg.Pub):
+                self.distributor.relay(link.name, message)
+            else:
+                self.distributor.relay_gap(link.name, message)
+        except WireError as error:
+            self.counters[f"records_refused_{error.code}"] += 1
+
     def _dispatch(self, link: Link, message: DataMessage) -> None:
         # The two that make up nearly all of a head's input come first.
         if isinstance(message, msg.Publish):
@@ -225,7 +241,7 @@ class Head(OverlayNode):
             self._from_client(link, message)
         elif isinstance(outbox := link.owner, Outbox):
             if isinstance(message, msg.Pub):
-                self.distributor.relay(outbox, message)
+                self.distributor.relay(outbox.name, message)
             else:
                 self._from_broker(outbox, message)
         else:
@@ -251,9 +267,9 @@ class Head(OverlayNode):
     def _from_broker(self, outbox: Outbox, message: msg.FromEdge | msg.BetweenHeads) -> None:
         match message:
             case msg.Pub():
-                self.distributor.relay(outbox, message)
+                self.distributor.relay(outbox.name, message)
             case msg.Gap():
-                self.distributor.relay_gap(outbox, message)
+                self.distributor.relay_gap(outbox.name, message)
             case msg.Cover():
                 self.covers.on_cover(outbox, message)
             case msg.CoverAck():
@@ -296,7 +312,9 @@ class Head(OverlayNode):
     def _on_ready(self) -> None:
         """All have reported: what has waited goes on, relayed publications first, for those were sent earlier."""
         for held in self.startup.take_held():
-            self.deal(held.link, held.message, held.ends_frame)
+            self._relay(held.link, held.message)
+            if held.ends_frame and held.link.id == held.link_id:
+                self.took(held.link)
         for link, opening in self.startup.take_waiting():
             self.publish_requests.open(link, opening)
 

@@ -56,7 +56,7 @@ class StartupBarrier:
     def hold(self, link: Link, message: msg.Pub | msg.Gap, *, ends_frame: bool) -> None:
         """Keep what a neighbour relays: which links need it is not known yet.
 
-        Its frame is not acknowledged as taken, so the link's credit bounds what is held.
+        Its frame is not given back as taken, so the link's credit bounds what is held.
         """
         self._held.append(HeldRelay(link, link.id, message, ends_frame))
 
@@ -65,9 +65,9 @@ class StartupBarrier:
         self.waiting = [(at, opening) for at, opening in self.waiting if at is not link]
 
     def take_held(self) -> list[HeldRelay]:
-        """What was held and came on a link that is still the same."""
+        """What was held; its link may be over, but the neighbour does not send it again."""
         held, self._held = self._held, []
-        return [each for each in held if each.link.id == each.link_id]
+        return held
 
     def take_waiting(self) -> list[tuple[Link, msg.Open]]:
         waiting, self.waiting = self.waiting, []
