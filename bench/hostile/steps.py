@@ -4,7 +4,7 @@ Milliseconds of processor time of the longest round, of each step:
 
 - a list in a hand-over, at the edge that takes it: ATTACH, SUBS that replaces it, INSTALL, and ABORT of the same again;
 - the same list as covering updates of an edge at a head with two neighbours, as an edge sends them, many in one round;
-- the same list in one EDGE_REPORT, which is one step: an edge that has lost its link to the head reports what it has.
+- the same list in the parts of an EDGE_REPORT: an edge that has lost its link to the head reports what it has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from plimsoll.core.head.machine import Head
 from plimsoll.core.matching import warm_up
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
-from plimsoll.core.protocol.cover_parts import split_cover
+from plimsoll.core.protocol.cover_parts import REPORT_PART_ITEMS, split_cover
 from plimsoll.core.protocol.wire import Info
 
 SESSION = "1.1"
@@ -96,14 +96,15 @@ class CoveredHead:
         self.by_peer: dict[Hashable, CountingClient] = {name.encode(): client for name, client in self.peers.items()}
         self.now, self.rounds = 1.0, list[float]()
         for name, client in self.peers.items():
-            role: Literal["edge", "head"] = "edge" if name == EDGE else "head"
-            self.head.receive(
-                name.encode(), [wire.hello_frame(client.link, 0, False, Info(name, role, EPOCH))], self.now
-            )
+            self.say_hello(name, client.link)
         self.run_out()
         self.tell("a0", msg.NeighborReport(msg.Cover(1, [], []), 0))
         self.tell("a1", msg.NeighborReport(msg.Cover(1, [], []), 0))
         self.report([])
+
+    def say_hello(self, name: str, link: int) -> None:
+        role: Literal["edge", "head"] = "edge" if name == EDGE else "head"
+        self.head.receive(name.encode(), [wire.hello_frame(link, 0, False, Info(name, role, EPOCH))], self.now)
 
     def frame(self, name: str, *records: msg.FromEdge | msg.BetweenHeads) -> bytes:
         client = self.peers[name]
@@ -154,9 +155,32 @@ class CoveredHead:
         frames = [self.frame(EDGE, *covers[at : at + FRAME_UPDATES]) for at in range(0, len(covers), FRAME_UPDATES)]
         return self.receive(EDGE, frames)
 
+    def report_again(self, texts: list[str]) -> float:
+        """The edge has lost its link, and reports on a new one."""
+        self.connect_again(EDGE)
+        return self.report(texts)
+
+    def connect_again(self, name: str) -> None:
+        client = self.peers[name]
+        client.link, client.sent, client.received = client.link + 100, 0, 0
+        self.say_hello(name, client.link)
+        self.run_out()
+
+    def neighbor_reports_again(self, texts: list[str]) -> float:
+        """A neighbour has lost its link, and reports on a new one what it has reported before."""
+        items = [msg.CoverItem(i, text) for i, text in enumerate(texts, 1)]
+        for _ in range(2):
+            self.connect_again("a0")
+            *first, last = split_cover(msg.Cover(1, items, []))
+            longest = self.tell("a0", *first, msg.NeighborReport(last, 0))
+        return longest
+
     def report(self, texts: list[str]) -> float:
-        *first, last = split_cover(msg.Cover(1, [msg.CoverItem(i, text) for i, text in enumerate(texts, 1)], []))
-        return self.tell(EDGE, *first, msg.EdgeReport("", "", last, []))
+        items = [msg.CoverItem(i, text) for i, text in enumerate(texts, 1)]
+        *first, last = split_cover(msg.Cover(1, items, []), REPORT_PART_ITEMS)
+        records: list[msg.FromEdge | msg.BetweenHeads] = [*first, msg.EdgeReport("", "", last, [])]
+        frames = [self.frame(EDGE, *records[at : at + FRAME_UPDATES]) for at in range(0, len(records), FRAME_UPDATES)]
+        return self.receive(EDGE, frames)
 
 
 def steps(subscriptions: int) -> Iterator[tuple[str, float]]:
@@ -165,7 +189,8 @@ def steps(subscriptions: int) -> Iterator[tuple[str, float]]:
         for step, cost in HandoverTargetRig().steps(texts):
             yield f"edge, {step}, {name}", cost
         yield f"head, updates, {name}", CoveredHead().updates(texts)
-        yield f"head, report, {name}", CoveredHead().report(texts)
+        yield f"head, report of an edge, {name}", CoveredHead().report_again(texts)
+        yield f"head, report of a neighbour, {name}", CoveredHead().neighbor_reports_again(texts)
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from plimsoll.core.edge.attachment import EdgeAttachment
 from plimsoll.core.matching import Index
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.cover_parts import split_cover
+from plimsoll.core.protocol.cover_parts import REPORT_PART_ITEMS, split_cover
 
 Numbered = tuple[int, Subscription]
 
@@ -198,4 +198,5 @@ class SubscriptionTable:
     def whole(self) -> list[msg.Cover]:
         """The whole covering set, for a head that knows nothing of it. Numbers of updates begin again."""
         self.seq = 1
-        return split_cover(msg.Cover(1, [msg.CoverItem(number, str(s)) for number, s in self.cover.items()], []))
+        items = [msg.CoverItem(number, str(s)) for number, s in self.cover.items()]
+        return split_cover(msg.Cover(1, items, []), REPORT_PART_ITEMS)

@@ -1,6 +1,7 @@
 """Cover updates through a head: from links into the routing table, and onward to neighbours.
 
-An update may come in parts; it is applied when the last part is there, in one step. A restarted head sends nothing
+An update may come in parts; it is applied when the last part is there, in one step. Parts of an edge's report are
+applied as they come, since nothing is offered to an edge before its report has ended. A restarted head sends nothing
 onward until all others have reported, so that it does not shrink what its neighbours know of it.
 """
 
@@ -28,10 +29,12 @@ class CoverUpdates:
     # -- from links
 
     def on_cover(self, outbox: Outbox, cover: msg.Cover) -> None:
-        if cover.more:
+        if not cover.more:
+            self.apply(outbox, cover)
+        elif outbox.key in self.outboxes.joining:
+            self._apply(outbox, cover)
+        else:
             outbox.parts.append(cover)
-            return
-        self.apply(outbox, cover)
 
     def apply(self, outbox: Outbox, last: msg.Cover) -> None:
         """Apply an update that ends with this part.
@@ -40,10 +43,12 @@ class CoverUpdates:
             WireError: `cover`, if it does not fit what the link has announced. Nothing is applied.
 
         """
-        cover = _joined(outbox, last)
+        self._apply(outbox, _joined(outbox, last))
+        self.routes.wait(outbox.key, last.seq)
+
+    def _apply(self, outbox: Outbox, cover: msg.Cover) -> None:
         self.announce(self.routes.apply(outbox.key, cover))
         self._count(cover)
-        self.routes.wait(outbox.key, last.seq)
 
     def replace(self, outbox: Outbox, last: msg.Cover) -> None:
         """Put the whole cover that ends with this part in the place of what the link had.

@@ -66,6 +66,8 @@ class Distributor:
         position = host.log.append_publication(piece, (pub.head, pub.epoch), pub.offset)
         keys = host.routes.match(attributes)
         keys.discard(source)
+        if host.outboxes.joining:
+            keys -= host.outboxes.joining
         # Sorted, because the order of a set of strings differs between processes, and runs must be repeatable.
         host.outboxes.offer(sorted(keys) if len(keys) > 1 else keys, position, piece)
         return keys
@@ -113,5 +115,6 @@ class Distributor:
         accounts_for = tuple(((head, epoch), offset) for head, epoch, offset in last)
         position = host.log.append(LogEntry(record, accounts_for, True))
         host.counters["gaps_logged"] += 1
-        keys = [key for key in host.outboxes.all_keys() if key != source and host.routes.size(key)]
+        passed_over = {source, *host.outboxes.joining}
+        keys = [key for key in host.outboxes.all_keys() if key not in passed_over and host.routes.size(key)]
         host.outboxes.offer(keys, position, record)

@@ -62,7 +62,11 @@ class Membership:
         host.edges[outbox.name] = outbox
         host.placement.add(outbox.name, report.endpoint, report.public_key)
         host.mediator_fence.raise_to(report.mediator)
-        host.covers.replace(outbox, report.cover)
+        if outbox.key in host.outboxes.joining:
+            host.covers.apply(outbox, report.cover)
+            host.outboxes.joining.remove(outbox.key)
+        else:
+            host.covers.replace(outbox, report.cover)
         owned, outbox.owned = outbox.owned, []
         for item in owned:
             loser = host.owners.adopt(item.subscriber, outbox.key, item.epoch, item.since, item.identity)

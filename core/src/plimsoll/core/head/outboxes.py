@@ -24,6 +24,8 @@ class Outboxes:
     def __init__(self, node: OverlayNode, log: Log, origin: Origin) -> None:
         self.node, self.log, self.origin = node, log, origin
         self.by_key: dict[str, Outbox] = {}
+        self.joining: set[str] = set()
+        """Keys of edges that have not reported all of their cover: nothing is offered to them before their WELCOME."""
         self._retained: dict[str, Outbox] = {}
         self._behind: set[str] = set()
 
@@ -36,6 +38,8 @@ class Outboxes:
             self._renew(outbox, link)
         link.owner, link.on_sealed = outbox, outbox.sealed
         self.by_key[outbox.key] = outbox
+        if not is_head:
+            self.joining.add(outbox.key)
         outbox.measure()
         return outbox
 
@@ -55,6 +59,7 @@ class Outboxes:
         outbox.link.owner = outbox.link.on_sealed = None
         outbox.room = 0
         self.by_key.pop(outbox.key, None)
+        self.joining.discard(outbox.key)
         if outbox.is_head:
             self._retained[outbox.key] = outbox
         else:

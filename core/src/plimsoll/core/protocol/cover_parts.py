@@ -11,13 +11,17 @@ ITEM_CHARACTERS = 16
 """Overhead of a subscription on top of its text."""
 
 
-def split_cover(cover: Cover) -> list[Cover]:
-    """One update as messages of bounded size, each but the last with `more`."""
+REPORT_PART_ITEMS = 32
+"""Subscriptions in one part of a report, which the head applies by parts: a millisecond or two of its work."""
+
+
+def split_cover(cover: Cover, most_items: int | None = None) -> list[Cover]:
+    """One update as messages of bounded size, each but the last with `more`. `most_items`: how many one may add."""
     found: list[Cover] = []
     adds: list[CoverItem] = []
     size = 0
     for item in cover.adds:
-        if size + len(item.text) > PART_CHARACTERS and adds:
+        if adds and (size + len(item.text) > PART_CHARACTERS or len(adds) == most_items):
             found.append(Cover(cover.seq, adds, [], True))
             adds, size = [], 0
         adds.append(item)
