@@ -348,7 +348,7 @@ MUTANTS = [
     Mutant(
         "gap-is-not-logged",
         "A gap between heads is logged by the receiver.",
-        (Change(Distributor.relay_gap, "self._log_gap(gap.last, gap.reason, outbox.name)", "pass"),),
+        (Change(Distributor.relay_gap, "self._log_gap(gap.last, gap.reason, neighbor)", "pass"),),
         ("sessions-lag", "small-log", "sessions-everything", "head-restart-tree"),
     ),
     Mutant(

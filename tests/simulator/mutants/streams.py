@@ -141,7 +141,7 @@ MUTANTS = [
             Change(
                 CoverUpdates.on_cover,
                 "self.apply(outbox, cover)",
-                BROKEN_UP.strip().replace("\n", "\n    ") + "\n    self.apply(outbox, cover)",
+                BROKEN_UP.strip().replace("\n", "\n        ") + "\n        self.apply(outbox, cover)",
             ),
         ),
         ("far", "sessions-across", "sessions-tree", "far-bumpy"),
