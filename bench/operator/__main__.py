@@ -75,6 +75,18 @@ def show(rows: list[Row]) -> None:
     line("seconds to the next mediator", ".1f", "anew", "seconds")
     line("reads", ".0f", "anew", "reads")
     line("writes", ".0f", "anew", "writes")
+    print("1,000 sessions by triggers at once, then a user's and an evacuation")
+    line("until the user's session is over, s", ".1f", "crowded", "user_seconds")
+    line("until the evacuated edge is gone, s", ".1f", "crowded", "evacuated_seconds")
+    line("until all are over, s", ".1f", "crowded", "all_seconds")
+    line("writes per second", ".2f", "crowded", "writes_per_second")
+    line("processor, part of a core", ".2f", "crowded", "cpu")
+    line("resident memory, MB", ".0f", "crowded", "memory_mb")
+    for row in rows:
+        print(
+            f"  ends at {row['brokers']} brokers: "
+            + ", ".join(f"{n} {end}" for end, n in row["crowded"]["ends"].items())
+        )
     print("memory")
     line("without a fleet, MB", ".0f", "idle_mb")
     line("peak of all phases, MB", ".0f", "highest_mb")

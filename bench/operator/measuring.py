@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from plimsoll.mediator.session_objects import is_over
 from plimsoll.operator import names
 from plimsoll.operator.api import Api, ApiNotFoundError
 
-START_SECONDS, EFFECT_SECONDS, GONE_SECONDS = 600.0, 120.0, 300.0
+START_SECONDS, EFFECT_SECONDS, GONE_SECONDS, CROWD_SECONDS = 600.0, 120.0, 300.0, 900.0
 REST_SECONDS = 20.0
 """Enough for the work that follows a start to end: keys are distributed to pods, endpoints are created."""
-QUOTAS, LOST_OBJECTS, WINDOWS, SESSIONS = 3, 20, 10, 3
+QUOTAS, LOST_OBJECTS, WINDOWS, SESSIONS, CROWD = 3, 20, 10, 3, 1000
+CREATED_AT_ONCE = 20
 Row = dict[str, Any]
 
 
@@ -82,6 +84,53 @@ class Trial:
             taken.append(time.monotonic() - begun)
         figures = _figures((await self.operator.read()).since(before), sum(taken))
         return {**figures, "ms": _spread(taken), "writes_each": figures["writes"] / SESSIONS}
+
+    async def crowded(self) -> Row:
+        """Create 1,000 sessions by triggers at once, then one by a user, and scale an edge away, which evacuates it."""
+        before, begun = await self.operator.read(), time.monotonic()
+        for first in range(0, CROWD, CREATED_AT_ONCE):
+            numbers = range(first, first + CREATED_AT_ONCE)
+            await asyncio.gather(*(self._create(world.by_trigger(f"crowd-{n}", world.edge(0, n % 3))) for n in numbers))
+        created = time.monotonic() - begun
+        alone = asyncio.create_task(self._user_session())
+        evacuation = asyncio.create_task(self._scaled_away())
+        taken = {"created_seconds": created, "user_seconds": await alone, "evacuated_seconds": await evacuation}
+        await self._until(self._crowd_is_over, CROWD_SECONDS, "the end of all sessions", every=2.0)
+        seconds = time.monotonic() - begun
+        found = await self.api.list("LoadBalancingSession", self.namespace)
+        ends = Counter(
+            f"{one['status']['phase']} {one['status'].get('reason', '')}".strip()
+            for one in found if one["metadata"]["name"].startswith("crowd-")
+        )  # fmt: skip
+        reading = await self.operator.read()
+        figures = _figures(reading.since(before), seconds)
+        return {**figures, **taken, "all_seconds": seconds, "ends": dict(ends), "lag_ms": 1000 * reading.lag_seconds}
+
+    async def _create(self, item: world.Object) -> None:
+        await self.api.create({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
+
+    async def _user_session(self) -> float:
+        await self._create(world.drain("user", world.edge(0, 4)))
+        return await self._until(lambda: self._is_over("user"), CROWD_SECONDS, "the user's session", every=0.2)
+
+    async def _scaled_away(self) -> float:
+        """Remove the last edge of the first cluster; seconds until its object is gone."""
+        last = world.BROKERS_PER_CLUSTER - 2
+        cluster = await self.api.get("BrokerCluster", self.namespace, world.cluster(0))
+        group = {**cluster["spec"]["edges"][0], "replicas": last}
+        await self.api.patch("BrokerCluster", self.namespace, world.cluster(0), {"spec": {"edges": [group]}})
+
+        async def gone() -> bool:
+            try:
+                await self.api.get("EdgeBroker", self.namespace, world.edge(0, last))
+            except ApiNotFoundError:
+                return True
+            return False
+
+        return await self._until(gone, CROWD_SECONDS, "the edge to be evacuated", every=0.2)
+
+    async def _crowd_is_over(self) -> bool:
+        return all(is_over(one) for one in await self.api.list("LoadBalancingSession", self.namespace))
 
     async def restarted(self) -> Row:
         """Kill the operator, and start another one that takes over the fleet."""
@@ -224,6 +273,7 @@ async def measure(count: int, seconds: float, address: str, folder: Path) -> Row
                 row["sessions"] = await trial.sessions()
                 row["highest_mb"] = operator.highest_mb
                 row["anew"] = await trial.restarted()
+                row["crowded"] = await trial.crowded()
                 return row
             finally:
                 operator.stop(kill=True)

@@ -61,5 +61,12 @@ def drain(name: str, of: str) -> Object:
     })  # fmt: skip
 
 
+def by_trigger(name: str, of: str) -> Object:
+    """A session that an edge has asked for."""
+    item = drain(name, of)
+    item["spec"]["trigger"] = {"broker": of, "reason": "OverloadedOutput"}
+    return item
+
+
 def _object(kind: str, name: str, spec: Mapping[str, Any]) -> Object:
     return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}

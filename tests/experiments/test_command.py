@@ -15,12 +15,13 @@ def small(monkeypatch):
     monkeypatch.setattr(catalogue, "QUICK_SUBSCRIBERS", 40)
 
 
-def test_a_run_writes_json_and_page(tmp_path: Path, capsys, small):
+def test_a_run_writes_json_page_and_picture(tmp_path: Path, capsys, small):
     assert command.main(["padres-local", "--quick", "--seed", "3", "--report", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "padres-local.json").read_text())
     assert (found["name"], found["seed"], found["policy"]) == ("padres-local", 3, "Padres")
     assert found["processor_seconds"] > 0
     assert (tmp_path / "padres-local.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "padres-local.png").read_bytes().startswith(b"\x89PNG")
     assert "claims held" in capsys.readouterr().out
 
 

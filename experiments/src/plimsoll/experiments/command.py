@@ -13,6 +13,7 @@ from plimsoll.core.printable import printable, printable_lines
 from plimsoll.demo import quotes
 from plimsoll.experiments.catalogue import EXPERIMENTS, run_experiment
 from plimsoll.experiments.page import lines, page
+from plimsoll.experiments.picture import png
 from plimsoll.experiments.result import ExperimentResult
 from plimsoll.experiments.stock_world import PolicyPlan
 
@@ -44,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _write(folder: Path, result: ExperimentResult, name: str) -> None:
     (folder / f"{name}.json").write_text(json.dumps(result.plain(), indent=1))
     (folder / f"{name}.html").write_text(page(result))
+    (folder / f"{name}.png").write_bytes(png(result))
     sys.stdout.write(printable_lines("\n".join(lines(result))) + "\n")
     sys.stdout.flush()
 
