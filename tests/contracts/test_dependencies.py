@@ -41,7 +41,7 @@ EXTRAS_OF = {  # which extras a package's imports may come from, beside those of
     "experiments": [],
     "soak": [],
 }
-GROUPS_OF = {"demo": ["demo"]}  # the same for groups, which are never shipped
+GROUPS_OF = {"demo": ["demo"], "experiments": ["experiments"]}  # the same for groups, which are never shipped
 # Spark is half a gigabyte that only its jobs need: it has a lock of its own. Images are made from locks of their roles.
 LOCKS = {
     "requirements-dev.lock": sorted(set(EXTRAS) - {"spark"}),
