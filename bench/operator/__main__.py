@@ -77,7 +77,7 @@ def show(rows: list[Row]) -> None:
     line("writes", ".0f", "anew", "writes")
     print("1,000 sessions by triggers at once, then a user's and an evacuation")
     line("until the user's session is over, s", ".1f", "crowded", "user_seconds")
-    line("until the evacuated edge is gone, s", ".1f", "crowded", "evacuated_seconds")
+    line("until the edge is evacuated, s", ".1f", "crowded", "evacuated_seconds")
     line("until all are over, s", ".1f", "crowded", "all_seconds")
     line("writes per second", ".2f", "crowded", "writes_per_second")
     line("processor, part of a core", ".2f", "crowded", "cpu")
