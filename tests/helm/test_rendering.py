@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from tests.helm.conftest import Objects, Render, RenderError
 
+from plimsoll.sparkjobs.launch.manifests import service_account_objects
+from plimsoll.sparkjobs.launch.spec import SparkLaunch
+
 KINDS_BY_DEFAULT = {
     "CustomResourceDefinition", "ServiceAccount", "Role", "RoleBinding", "Deployment", "Service", "PodDisruptionBudget",
     "NetworkPolicy", "Pod",
@@ -130,6 +133,25 @@ def test_nodes_are_read_with_cluster_wide_rights_only(render: Render):
     assert rules[-1]["resources"] == ["nodes"]
     with pytest.raises(RenderError, match="nodes belong to no namespace"):
         render(rbac={"readNodes": True})
+
+
+def test_the_operator_has_every_right_that_it_grants_to_drivers_of_spark(render: Render):
+    """The API server refuses a Role with a right that its creator lacks."""
+    own = rights_of(only(render(rbac={"spark": True}), "Role"))
+    launch = SparkLaunch(fleet="tide", namespace="prod", image="plimsoll/spark:1", claim="telemetry")
+    [granted] = [item for item in service_account_objects(launch) if item["kind"] == "Role"]
+    assert rights_of(granted) <= own
+
+
+def rights_of(role: dict[str, Any]) -> set[tuple[str, str, str]]:
+    """Each right of a role: group, resource and verb."""
+    return {
+        (group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
 
 
 def test_no_rule_has_a_wildcard(render: Render):

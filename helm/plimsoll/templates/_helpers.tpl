@@ -112,7 +112,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [pods]  # an account may grant a driver only permissions that it has itself
-  verbs: [create, deletecollection]
+  verbs: [create, get, deletecollection]
 - apiGroups: [sparkoperator.k8s.io, spark.apache.org]
   resources: [sparkapplications]
   verbs: [get, create, patch, delete]

@@ -14,7 +14,14 @@ from plimsoll.core.policies.model.load import METRICS, Metric
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import PlanRejection
 from plimsoll.core.policies.model.profile import SubscriptionProfile
-from plimsoll.core.policies.padres.report_cards import OffloadGoal, ReportCard, best_report_card, objection, report_card
+from plimsoll.core.policies.padres.report_cards import (
+    OffloadGoal,
+    ReportCard,
+    best_report_card,
+    objection,
+    relief_level,
+    report_card,
+)
 
 LIMITS = BalancingParameters()
 LETTER = replace(LIMITS, rules="Paper")
@@ -140,3 +147,40 @@ def test_input_goes_where_output_stays_low():
     brokers = {"s": Broker(0.004, 1e5, {"a": named("a", 2)}), "t": Broker(0.004, 10_000.0)}
     pair, profile = pair_of(World(60, {"a": (1 << 60) - 1}, brokers))
     assert isinstance(best_report_card(pair, profile.rows[0], OffloadGoal("input")), ReportCard)
+
+
+# -- relief with room for newcomers
+
+
+def overloaded(growth: float, limits: BalancingParameters = LIMITS) -> BrokerPair:
+    """A source of 20 subscribers with 2/s x 20 x 0.025 = 1.0 of input; `growth` more come each second."""
+    brokers = {"s": Broker(0.025, served={"ab": named("x", 20)}), "t": Broker(0.001)}
+    world = World(2, {"ab": 3}, brokers)
+    loads = [world.load(name) for name in world.brokers]
+    source = replace(world.load("s"), growth=growth)
+    return BrokerPair(source, world.load("t"), world.profile("s", "t"), limits, limits.local_trigger, {}, None, loads)
+
+
+BRIEF = replace(LIMITS, stabilize_seconds=1.0, detection_seconds=1.0)
+
+
+def test_relief_leaves_room_for_those_who_come_until_the_next_session():
+    assert relief_level(overloaded(0.0, BRIEF), "input") == pytest.approx(0.85)
+    # 2 s for two hand-overs, 1 s to stabilise and 1 s to detect: 0.5 x 4 of 20 are a tenth of 1.0.
+    assert relief_level(overloaded(0.5, BRIEF), "input") == pytest.approx(0.75)
+
+
+def test_room_for_newcomers_is_at_most_half_of_what_a_relieved_broker_may_have():
+    assert relief_level(overloaded(100.0, BRIEF), "input") == pytest.approx(0.425)
+
+
+def test_the_letter_of_the_paper_leaves_no_room():
+    assert relief_level(overloaded(0.5, replace(BRIEF, rules="Paper")), "input") == pytest.approx(0.85)
+
+
+@pytest.mark.parametrize(("growth", "moved"), [(0.0, 3), (0.5, 5)])
+def test_more_go_while_subscribers_join(growth: float, moved: int):
+    pair = overloaded(growth, BRIEF)
+    found = best_report_card(pair, pair.profile.rows[0], OffloadGoal("input", relieves=("input",), exempt=True))
+    assert isinstance(found, ReportCard)
+    assert found.subscribers == moved

@@ -16,6 +16,10 @@ DecisionRules = Literal["Plimsoll", "Paper"]
 """Whose rules decide what may move, where ours differ from the letter of the paper: docs/padres.md has the list."""
 
 
+HANDOVER_SECONDS = 1.0
+"""What a hand-over takes, about."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImbalanceTrigger:
     """How far two brokers must differ: `ratio` for utilisations, `delay` for matching delays normalised by N_f."""
@@ -44,6 +48,11 @@ class BalancingParameters:
     fresh_seconds: float = 15.0
     patience: float = 4.0
     rules: DecisionRules = "Plimsoll"
+
+    @property
+    def relief_seconds(self) -> float:
+        """From the plan of one session until another one can have relieved the same broker."""
+        return 2.0 * HANDOVER_SECONDS + self.stabilize_seconds + self.detection_seconds
 
     def trigger(self, scope: Scope) -> ImbalanceTrigger:
         """How far brokers may differ, within a cluster or between clusters."""

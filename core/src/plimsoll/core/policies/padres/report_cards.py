@@ -77,17 +77,28 @@ class OffloadGoal:
         """Balanced within the threshold, or the source below the target; or relieved."""
         at = prospect or pair.now
         if self.relieves:
-            limits = pair.parameters.thresholds
-            return all(at.source.of_resource(each) <= limits.of(each).relieved for each in self.relieves)
+            return all(at.source.of_resource(each) <= relief_level(pair, each) for each in self.relieves)
         return pair.difference(self.metric, at) <= pair.parameters.balance_threshold
 
     def distance(self, pair: BrokerPair, prospect: PairPrediction | None = None) -> float:
         """How far the two are from the goal."""
         at = prospect or pair.now
         if self.relieves:
-            limits = pair.parameters.thresholds
-            return sum(max(0.0, at.source.of_resource(each) - limits.of(each).relieved) for each in self.relieves)
+            return sum(max(0.0, at.source.of_resource(each) - relief_level(pair, each)) for each in self.relieves)
         return abs(pair.difference(self.metric, at))
+
+
+def relief_level(pair: BrokerPair, resource: Resource) -> float:
+    """How high a resource of a relieved source may be.
+
+    By the paper, safely below its lower threshold. By our rules still so with the subscribers that come until another
+    session can help, each with the load of one of those before; at least half of that level.
+    """
+    relieved = pair.parameters.thresholds.of(resource).relieved
+    if pair.parameters.rules == "Paper" or not pair.source.subscribers:
+        return relieved
+    share = pair.source.growth * pair.parameters.relief_seconds / pair.source.subscribers
+    return relieved - min(share * pair.source.measures.of_resource(resource), relieved / 2.0)
 
 
 def best_report_card(pair: BrokerPair, row: ProfileRow, goal: OffloadGoal) -> ReportCard | PlanRejection:

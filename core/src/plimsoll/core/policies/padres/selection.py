@@ -5,7 +5,7 @@ from __future__ import annotations
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
 from plimsoll.core.policies.model.profile import ProfileRow
 from plimsoll.core.policies.model.ranking import RankKey, RowRanking
-from plimsoll.core.policies.padres.report_cards import OffloadGoal, ReportCard, best_report_card
+from plimsoll.core.policies.padres.report_cards import OffloadGoal, ReportCard, best_report_card, relief_level
 
 
 def goal_end(draft: PlanBuilder, goal: OffloadGoal) -> PlanEnd | None:
@@ -16,9 +16,10 @@ def goal_end(draft: PlanBuilder, goal: OffloadGoal) -> PlanEnd | None:
     if not goal.is_reached(pair):
         return None
     if goal.relieves:
-        return PlanEnd(
-            "Relieved", f"{', '.join(goal.relieves)} of {pair.source.name} safely below the lower thresholds"
-        )
+        spared = any(relief_level(pair, each) < pair.parameters.thresholds.of(each).relieved for each in goal.relieves)
+        room = ", with room for the subscribers that are joining" if spared else ""
+        what = f"{', '.join(goal.relieves)} of {pair.source.name} safely below the lower thresholds{room}"
+        return PlanEnd("Relieved", what)
     difference = pair.difference(metric)
     if abs(difference) <= pair.parameters.balance_threshold:
         return PlanEnd("Balanced", f"{metric} differs by {difference:+.4f}: balanced within the threshold")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from msgspec.structs import replace as replaced
 
 from plimsoll.core.policies.model.load import BrokerLoad, LoadChange
-from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.model.parameters import HANDOVER_SECONDS, BalancingParameters
 from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.session.context.edge_loads import load_figures_of
@@ -23,9 +23,6 @@ LEAST_UNCERTAINTY = 0.005
 
 LEAST_NEWCOMERS = 0.01
 """Of the subscribers of an edge; fewer are not counted."""
-
-HANDOVER_SECONDS = 1.0
-"""What a hand-over takes, about."""
 
 NEWCOMERS_UNCERTAIN = 0.5
 """Of what newcomers add: neither their number nor what they ask for is known."""
