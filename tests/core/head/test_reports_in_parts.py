@@ -41,7 +41,7 @@ def sizes_of_report(fleet: Fleet) -> list[int]:
 def test_publications_during_a_report_arrive_once_and_in_order():
     fleet, client, publisher = served()
     reopen(fleet)
-    seen = []
+    seen: list[int] = []
     while not seen or sizes_of_report(fleet):
         fleet.round()
         fleet.now += 0.001
