@@ -339,8 +339,10 @@ class Walk:
             return
         known = self.desk.table.by_name.get(name)
         self.incarnation += 1
-        is_new = known is None or self.draw.random() < 0.5
-        self.desk.open(link, name, self.incarnation if is_new else known.incarnation)  # type: ignore[union-attr]
+        if known is None or self.draw.random() < 0.5:
+            self.desk.open(link, name, self.incarnation)
+        else:
+            self.desk.open(link, name, known.incarnation)
 
     def step(self) -> None:
         draw, desk, table = self.draw, self.desk, self.desk.table

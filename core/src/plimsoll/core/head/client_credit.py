@@ -15,7 +15,7 @@ The cost of a turn is in the publishers that get credit, not in those that the c
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Generic, TypeVar
 
@@ -40,7 +40,9 @@ class Alarms(Generic[T]):
             self._at[item] = at
             heapq.heappush(self._heap, (at, next(self._order), item))
 
-    def due(self, now: float) -> list[T]:
+    def due(self, now: float) -> Sequence[T]:
+        if not self._heap or self._heap[0][0] > now:
+            return ()
         found: list[T] = []
         while self._heap and self._heap[0][0] <= now:
             at, _, item = heapq.heappop(self._heap)
@@ -128,9 +130,9 @@ class ClientCredits:
             client.used += 1
 
     def ask(self, publisher: OpenPublisher, now: float) -> None:
-        """Let it wait for its turn once half of its credit is used."""
-        unused = publisher.unused
-        if publisher.link is None or unused > publisher.granted // 2:
+        """Let an open publisher wait for its turn once half of its credit is used."""
+        unused = publisher.through - publisher.last_seq
+        if unused > publisher.granted // 2:
             return
         client = publisher.client
         client.asking[publisher] = None
@@ -141,13 +143,16 @@ class ClientCredits:
                 publisher.is_held = True
                 self.times_held += 1
 
-    def give(self, now: float) -> list[OpenPublisher]:
+    def give(self, now: float) -> Sequence[OpenPublisher]:
         """Give the credit that is due by now; returns who got some."""
         self.go_on(self.shares.expire(now))
         for client in self._resting.due(now):
             self._due[client] = None
         for publisher in self._held.due(now):
-            self.ask(publisher, now)
+            if publisher.link is not None:
+                self.ask(publisher, now)
+        if not self._due:
+            return ()
         due, self._due = self._due, {}
         return [publisher for client in due for publisher in self._turns(client, now)]
 

@@ -225,8 +225,10 @@ class PublisherTable:
             if publisher.link is not None:
                 yield from self._answer(publisher, publisher.link)
                 self.credits.ask(publisher, now)
+        if given := self.credits.give(now):
+            self._raised |= dict.fromkeys(given)
         raised, self._raised = self._raised, {}
-        for publisher in raised | dict.fromkeys(self.credits.give(now)):
+        for publisher in raised:
             if publisher.link is not None:
                 yield publisher.link, Credit(publisher.handle, publisher.through)
 
