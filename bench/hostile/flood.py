@@ -1,10 +1,11 @@
 """`python -m bench.hostile.flood`: what a publisher notices of another one, of the same head, that floods.
 
 One head and one edge as processes of this machine. A light publisher sends at a steady rate to some subscribers, first
-alone and then beside a flood: a client in another process that publishes as fast as it gets credit, with one publisher or
-several, to subscribers of a third process at the same edge. The figures are the 50th and 99th percentile and the longest latency of the light
-one's deliveries, in milliseconds, the ratio of the 99th to that of the run alone, and the flood's accepted publications
-per second. To compare two versions, run each with its own PYTHONPATH, in turns.
+alone and then beside a flood: a client in another process that publishes as fast as it gets credit, with one publisher
+or several, to subscribers of a third process at the same edge. The figures are the 50th and 99th percentile and the
+longest latency of the light one's deliveries, in milliseconds, the ratio of the 99th to that of the run alone, and the
+flood's accepted publications per second. To compare two versions, run each with its own PYTHONPATH,
+in turns.
 """
 
 from __future__ import annotations
