@@ -1,10 +1,11 @@
 """`python -m bench.hostile.flood`: what a publisher notices of another one, of the same head, that floods.
 
 One head and one edge as processes of this machine. A light publisher sends at a steady rate to some subscribers, first
-alone and then beside a flood: a client in another process that publishes as fast as it gets credit, to subscribers of
-a third process at the same edge. The figures are the 50th and 99th percentile and the longest latency of the light
-one's deliveries, in milliseconds, the ratio of the 99th to that of the run alone, and the flood's accepted publications
-per second. To compare two versions, run each with its own PYTHONPATH, in turns.
+alone and then beside a flood: a client in another process that publishes as fast as it gets credit, with one publisher
+or several, to subscribers of a third process at the same edge. The figures are the 50th and 99th percentile and the
+longest latency of the light one's deliveries, in milliseconds, the ratio of the 99th to that of the run alone, and the
+flood's accepted publications per second. To compare two versions, run each with its own PYTHONPATH,
+in turns.
 """
 
 from __future__ import annotations
@@ -23,17 +24,22 @@ FLOOD = """
 import os, sys, time
 from plimsoll import client
 os.nice(10)
-head, seconds, size = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+head, seconds, size, count = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 with client.Connection(head, security="plain", name="flood") as connection:
     connection.wait_open(30.0)
-    publisher, payload = client.Publisher(connection, name="flood"), b"x" * size
+    publishers, payload = [client.Publisher(connection, name=f"flood{i}") for i in range(count)], b"x" * size
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        try:
-            publisher.publish({"kind": "flood", "n": 1}, payload)
-        except client.errors.BufferFullError:
+        is_full = True
+        for publisher in publishers:
+            try:
+                publisher.publish({"kind": "flood", "n": 1}, payload)
+                is_full = False
+            except client.errors.BufferFullError:
+                continue
+        if is_full:
             time.sleep(0.001)
-    print(publisher.statistics()["accepted"] / seconds, flush=True)
+    print(sum(each.statistics()["accepted"] for each in publishers) / seconds, flush=True)
 """
 
 SINK = """
@@ -73,7 +79,7 @@ def run(options: argparse.Namespace, *, flooded: bool) -> dict[str, float]:
                 others.append(started(SINK, brokers.head, options.seconds + 30, options.sinks))
                 assert others[0].stdout is not None
                 others[0].stdout.readline()
-                others.append(started(FLOOD, brokers.head, options.seconds + 2, options.bytes))
+                others.append(started(FLOOD, brokers.head, options.seconds + 2, options.bytes, options.publishers))
             found = summary(latencies(brokers.head, options.seconds, options.rate))
             if flooded:
                 found["flood_per_second"] = float(others[1].communicate(timeout=60)[0] or 0)
@@ -90,6 +96,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each run")
     parser.add_argument("--rate", type=float, default=100.0, help="publications per second of the light publisher")
     parser.add_argument("--bytes", type=int, default=200, help="payload of the flood's publications")
+    parser.add_argument("--publishers", type=int, default=1, help="of the flood, all of one client")
     parser.add_argument("--sinks", type=int, default=5, help="subscribers of the flood")
     parser.add_argument("--json", type=Path, default=Path("bench-report/hostile-flood.json"))
     options = parser.parse_args()

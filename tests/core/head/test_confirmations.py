@@ -7,9 +7,10 @@ from typing import Any
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.log import Log
+from plimsoll.core.head.open_publisher import PendingConfirmation
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.head.publishers import PendingConfirmation, PublisherTable
+from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info

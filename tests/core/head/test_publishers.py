@@ -160,7 +160,7 @@ def test_no_publisher_is_held_back_without_a_quota():
 
 
 def granted(at: Link, **grant: Any) -> Link:
-    at.grant = ClientPermissions("ann", **grant)
+    at.identity, at.grant = "ann", ClientPermissions("ann", **grant)
     return at
 
 
@@ -194,7 +194,7 @@ def test_the_quota_of_an_identity_is_of_all_its_publishers_together():
     for seq in range(1, 11):
         take(publishers, ann[0], seq)
     assert answers(publishers) == [msg.Accepted(1, 10)]
-    assert publishers.times_held == 1
+    assert publishers.credits.times_held == 1
     # The other one has its credit already; its use is owed, and neither gets more before that is paid back.
     for seq in range(1, 6):
         take(publishers, ann[1], seq)
@@ -203,7 +203,7 @@ def test_the_quota_of_an_identity_is_of_all_its_publishers_together():
     assert publishers.wake_at(0.4) == pytest.approx(0.6, abs=0.01)
     later = answers(publishers, 0.7)
     assert {type(answer) for answer in later} == {msg.Credit}
-    assert publishers.times_held == 2
+    assert publishers.credits.times_held == 2
 
 
 def test_a_quota_of_an_identity_takes_the_place_of_the_brokers_own_and_no_more():
@@ -221,7 +221,7 @@ def test_a_quota_of_an_identity_takes_the_place_of_the_brokers_own_and_no_more()
 def test_publishers_of_other_identities_do_not_share():
     publishers = PublisherTable(BrokerLimits(publisher_window=100))
     ann, bob = granted(link(), publications_per_second=1.0), link("b")
-    bob.grant = ClientPermissions("bob", publications_per_second=10.0)
+    bob.identity, bob.grant = "bob", ClientPermissions("bob", publications_per_second=10.0)
     opened(publishers, ann)
     opened(publishers, bob, name="q")
     take(publishers, ann, 1)

@@ -16,8 +16,8 @@ from tests.vectors import make
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.edge.attachment import REFUSALS
+from plimsoll.core.head.client_share import FIRST_WINDOW
 from plimsoll.core.head.handover import admission, commands
-from plimsoll.core.head.publisher_share import FIRST_WINDOW
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError

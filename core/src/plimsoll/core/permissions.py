@@ -78,6 +78,12 @@ def identity_of_name(name: str) -> str:
     return GENERATED if name.startswith(GENERATED) else name
 
 
+def client_of(identity: str, name: str) -> str:
+    """Whose publishers share one window: those of one identity, over all its links. Names that were made up are one
+    identity but many clients, so there it is the name in HELLO: the link's, and that of the one after it."""
+    return name if identity == GENERATED else identity
+
+
 def foreign_name(kind: str, name: str) -> str:
     """The refusal of a name that is another identity's: what to do about it."""
     return (

@@ -173,7 +173,7 @@ def _refusals(now: BrokerSnapshot) -> Iterator[Metric]:
                 refused.add_metric((kind, name.removeprefix(prefix)), count)
     yield refused
     yield _counter("quota_holds", "Times that a publisher had to wait for its quota.", now.quota_holds)
-    yield _counter("link_holds", "Times that a publisher had to wait for links to edges or heads.", now.link_holds)
+    yield _counter("link_holds", "Times that a client had to wait for links to edges or heads.", now.link_holds)
 
 
 def _process(now: BrokerSnapshot) -> Iterator[Metric]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from plimsoll.core.head.open_publisher import PendingConfirmation
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.head.publishers import PendingConfirmation, PublisherTable
+from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.protocol import messages as msg
 
 

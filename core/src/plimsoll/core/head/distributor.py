@@ -11,8 +11,9 @@ from typing import Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.log import Log, LogEntry
+from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.head.publishers import OpenPublisher, PublisherTable
+from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.predicates import Attributes
@@ -54,7 +55,7 @@ class Distributor:
             accepted.seq, accepted.flags, accepted.sent_us, accepted.body,
         )  # fmt: skip
         keys = self._log_publication(pub, attributes, "")
-        publisher.share.needed_by.update(keys)
+        publisher.client.share.needed_by.update(keys)
         if accepted.flags & FLAG_CONFIRM_EDGES and keys:
             pending = host.publishers.await_edges(publisher, accepted.seq)
             host.confirmations.await_for_publisher(pub.position, publisher.name, pending, keys, host.now)

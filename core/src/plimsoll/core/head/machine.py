@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head import log_reader
+from plimsoll.core.head.client_share import SILENT_SECONDS, ClientShares
 from plimsoll.core.head.cluster_policy import ClusterPolicies
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.cover_turns import COVERING, CoverTurns
@@ -34,7 +35,6 @@ from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement, placer_of
 from plimsoll.core.head.publish_requests import PublishRequests
-from plimsoll.core.head.publisher_share import SILENT_SECONDS, PublisherShares
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
@@ -77,7 +77,7 @@ class Head(OverlayNode):
         self.owners = OwnershipTable()
         self.placement = Placement(placer_of(config.policy))
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
-        self.publishers = PublisherTable(limits, PublisherShares(self.outboxes.by_key, SILENT_SECONDS * factor))
+        self.publishers = PublisherTable(limits, ClientShares(self.outboxes.by_key, SILENT_SECONDS * factor))
         self.confirmations = Confirmations(self.outboxes, self.publishers, limits.confirm_seconds * factor)
         self.server: ServiceQueue[tuple[Link, int, DataMessage | None, bool]] = ServiceQueue(config.hardware)
         self.meter = LoadMeter()
@@ -145,7 +145,7 @@ class Head(OverlayNode):
             self._relay(link, relayed)
         self.outboxes.lost(outbox)
         self.confirmations.lost(outbox)
-        self.publishers.touch(*self.publishers.shares.lost(outbox.key, self.now))
+        self.publishers.credits.go_on(self.publishers.credits.shares.lost(outbox.key, self.now))
         if outbox.is_head:
             # Its cover stays in the index until its new one comes: what it still needs is kept for it.
             self.routes.down(outbox.name)
@@ -166,7 +166,7 @@ class Head(OverlayNode):
             self.outboxes.pump(outbox)
             if through := outbox.settle():
                 self.confirmations.acknowledged(outbox, through)
-                self.publishers.touch(*self.publishers.shares.acknowledged(outbox, self.now))
+                self.publishers.credits.go_on(self.publishers.credits.shares.acknowledged(outbox, self.now))
 
     # -- messages of data streams
 

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
-from plimsoll.core.head.publishers import OpenPublisher, PublisherTable
+from plimsoll.core.head.open_publisher import OpenPublisher
+from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.permissions import NameGrants

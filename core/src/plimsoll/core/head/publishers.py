@@ -8,20 +8,20 @@ names the edges that do not.
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 
 from plimsoll.core.config import BrokerLimits
-from plimsoll.core.head.publisher_share import PublisherShare, PublisherShares
-from plimsoll.core.metering.bucket import TokenBucket
+from plimsoll.core.head.client_credit import ClientCredits
+from plimsoll.core.head.client_share import ClientShares
+from plimsoll.core.head.open_publisher import OpenPublisher, PendingConfirmation, PublisherQuota
 from plimsoll.core.permissions import (
     NO_NAME_GRANTS,
     NOT_PERMITTED,
     ClientPermissions,
     NameGrants,
+    client_of,
     foreign_name,
     incarnation_fault,
 )
@@ -33,72 +33,19 @@ REPORTED_AT_MOST = 32
 """Publishers named in a load report."""
 
 
-@dataclass(slots=True)
-class PendingConfirmation:
-    """A publication that waits for edges: `missing` while some may still confirm it, then `late` names the rest."""
-
-    seq: int
-    missing: bool = True
-    late: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class PublisherQuota:
-    """What may be published per second, shared by `sharers` open publishers."""
-
-    messages: TokenBucket | None
-    bytes: TokenBucket | None
-    sharers: int = 0
-
-    @classmethod
-    def of(cls, messages: float | None, octets: float | None, now: float) -> PublisherQuota:
-        """A second's worth may be saved up; None: not limited."""
-        first, second = (
-            None if rate is None else TokenBucket(rate, max(rate, 1.0), now) for rate in (messages, octets)
-        )
-        return cls(first, second)
-
-
-@dataclass(slots=True)
-class OpenPublisher:
-    """One publisher, as long as the head remembers it. `through`: the highest number it may use."""
-
-    name: str
-    incarnation: int
-    identity: str = ""
-    link: Link | None = None
-    handle: int = 0
-    last_seq: int = 0
-    answered: int = 0
-    through: int = 0
-    messages: TokenBucket | None = None
-    bytes: TokenBucket | None = None
-    own: PublisherQuota | None = None
-    shared: PublisherQuota | None = None
-    is_held: bool = False
-    share: PublisherShare = field(default_factory=PublisherShare)
-    pending: deque[PendingConfirmation] = field(default_factory=deque)
-    singled_out: deque[Refused | Unconfirmed] = field(default_factory=deque)
-    """The last answers to single publications: repeated on a new link, because the old one may have lost them."""
-    seen_at: float = 0.0
-    publications: int = 0
-    published_bytes: int = 0
-    """Both since the last load report."""
-
-
 class PublisherTable:
     """All publishers of a head, by name, and by link and handle."""
 
-    def __init__(self, limits: BrokerLimits, shares: PublisherShares | None = None) -> None:
+    def __init__(self, limits: BrokerLimits, shares: ClientShares | None = None) -> None:
         self.limits = limits
-        self.shares = PublisherShares({}) if shares is None else shares
+        self.credits = ClientCredits(ClientShares({}) if shares is None else shares, limits.publisher_window)
         self.by_name: dict[str, OpenPublisher] = {}
         self._by_handle: dict[tuple[Link, int], OpenPublisher] = {}
         self._touched: dict[str, OpenPublisher] = {}
-        self._held: dict[str, OpenPublisher] = {}
+        self._raised: dict[OpenPublisher, None] = {}
         self._counted: list[OpenPublisher] = []
         self._shared: dict[str, tuple[ClientPermissions, PublisherQuota]] = {}  # by identity
-        self.roles_refused = self.times_held = self.times_held_for_links = 0
+        self.roles_refused = 0
 
     def __len__(self) -> int:
         return len(self.by_name)
@@ -133,21 +80,26 @@ class PublisherTable:
             self._unbind(known)
         if (other := self._by_handle.get((link, opening.handle))) is not None:
             self._unbind(other)
+        # What its owner has under way counts against it, though the client may have another name by now.
+        before, earlier = known.client if known is not None and is_own else None, None
         if known is None or not is_own or known.incarnation < opening.incarnation:
-            # What an earlier incarnation of its owner's has under way counts against the next one.
-            share = known.share if known is not None and is_own else PublisherShare()
-            known = self._new(opening, now)
-            known.identity, known.share = link.identity, share
-            share.restart()
+            earlier, known = known, self._new(opening, now)
+            known.identity = link.identity
+        self.credits.join(known, client_of(link.identity, link.name), before)
+        if earlier is not None:
+            self.credits.forget(earlier)
         known.link, known.handle, known.seen_at = link, opening.handle, now
         self._by_handle[link, opening.handle] = known
         known.through, known.answered = max(known.through, known.last_seq), 0
         self._share(known, link.grant, now)
         self._touched[known.name] = known
-        self._grant(known, now)
+        self.credits.ask(known, now)
+        self._raised |= dict.fromkeys(self.credits.give(now))
+        self._raised.pop(known, None)  # OPENED says it
         return Opened(opening.handle, head, epoch, known.last_seq, known.through)
 
     def _unbind(self, publisher: OpenPublisher) -> None:
+        self.credits.leave(publisher)
         if publisher.link is not None:
             self._by_handle.pop((publisher.link, publisher.handle), None)
             publisher.link = None
@@ -165,6 +117,7 @@ class PublisherTable:
     def close(self, link: Link, handle: int) -> None:
         if (publisher := self._by_handle.get((link, handle))) is not None:
             self._unbind(publisher)
+            self.credits.give_back(publisher)
 
     def lost(self, link: Link) -> None:
         """A link is over; its publishers are remembered in case they open again."""
@@ -199,11 +152,12 @@ class PublisherTable:
             publisher.shared = shared
             shared.sharers += 1
         publisher.messages, publisher.bytes = shared.messages or own.messages, shared.bytes or own.bytes
+        self._touched[publisher.name] = publisher
 
     def forget_idle(self, now: float, seconds: float) -> None:
         """Forget publishers that have been away for more than `seconds`."""
         for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
-            del self.by_name[name]
+            self.credits.forget(self.by_name.pop(name))
 
     def again(self, link: Link, handle: int) -> Iterator[Refused | Unconfirmed]:
         """The single answers that a publisher must have before the cumulative one, whose exceptions they are."""
@@ -226,7 +180,7 @@ class PublisherTable:
             self._counted.append(publisher)
         publisher.publications += 1
         publisher.published_bytes += size
-        publisher.share.size += size
+        self.credits.took(publisher, size)
         if publisher.messages is not None:
             publisher.messages.spend(1, now)
         if publisher.bytes is not None:
@@ -266,16 +220,19 @@ class PublisherTable:
 
     def answers(self, now: float) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
         """The answers that are due at the end of this round."""
-        self.touch(*self.shares.expire(now))
-        touched = {**self._touched, **self._held}
-        self._touched, self._held = {}, {}
+        touched, self._touched = self._touched, {}
         for publisher in touched.values():
             if publisher.link is not None:
-                yield from self._answer(publisher, publisher.link, now)
+                yield from self._answer(publisher, publisher.link)
+                self.credits.ask(publisher, now)
+        if given := self.credits.give(now):
+            self._raised |= dict.fromkeys(given)
+        raised, self._raised = self._raised, {}
+        for publisher in raised:
+            if publisher.link is not None:
+                yield publisher.link, Credit(publisher.handle, publisher.through)
 
-    def _answer(
-        self, publisher: OpenPublisher, link: Link, now: float
-    ) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
+    def _answer(self, publisher: OpenPublisher, link: Link) -> Iterator[tuple[Link, Accepted | Unconfirmed]]:
         while publisher.pending and not publisher.pending[0].missing:
             first = publisher.pending.popleft()
             if first.late:
@@ -286,43 +243,10 @@ class PublisherTable:
         if through > publisher.answered:
             publisher.answered = through
             yield link, Accepted(publisher.handle, through)
-        if self._grant(publisher, now):
-            yield link, Credit(publisher.handle, publisher.through)
-
-    def _grant(self, publisher: OpenPublisher, now: float) -> bool:
-        """Raise the credit once half is used, the quota has room and the links have what they needed of it so far."""
-        share = publisher.share
-        if publisher.through - publisher.last_seq > share.granted // 2:
-            return False
-        if not all(bucket is None or bucket.open(now) for bucket in (publisher.messages, publisher.bytes)):
-            self._held[publisher.name] = publisher
-            if publisher.through <= publisher.last_seq and not publisher.is_held:
-                publisher.is_held = True
-                self.times_held += 1
-            return False
-        publisher.is_held = False
-        if self.shares.must_wait(share, publisher.name, now):
-            if publisher.through <= publisher.last_seq and share.hold():
-                self.times_held_for_links += 1
-            return False
-        self.shares.renewed(share, now)
-        largest = most = self.limits.publisher_window
-        if publisher.messages is not None:
-            sharers = publisher.shared.sharers if publisher.shared and publisher.shared.messages else 1
-            most = int(publisher.messages.burst) // sharers
-        through = publisher.last_seq + share.renew(publisher.last_seq, largest, most)
-        if through <= publisher.through:
-            return False
-        publisher.through = through
-        return True
 
     def wake_at(self, now: float) -> float:
         """When a publisher that waits may be given credit again, if nothing comes before; infinity if none waits."""
-        at = self.shares.wake_at()
-        for publisher in self._held.values():
-            for bucket in (publisher.messages, publisher.bytes):
-                if bucket is not None:
-                    at = min(at, bucket.ready_at(now))
+        at = self.credits.wake_at()
         return max(at, now + 0.001) if at != float("inf") else at
 
 

@@ -1,4 +1,4 @@
-"""Fair turns between publishers: windows follow the waits for links, and nothing holds a publisher for ever."""
+"""Fair turns between clients: windows follow the waits for links, and nothing holds a client for ever."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.core.head.publisher_share import (
+from plimsoll.core.head.client_share import (
     DELAY_KEPT_SECONDS,
     FIRST_WINDOW,
     GROWTH_STEPS,
@@ -17,9 +17,9 @@ from plimsoll.core.head.publisher_share import (
     SILENT_SECONDS,
     SMALLEST_WINDOW,
     WINDOW_BYTES,
+    ClientShare,
+    ClientShares,
     LinkDelay,
-    PublisherShare,
-    PublisherShares,
 )
 
 LARGEST = 1024
@@ -37,12 +37,12 @@ class Link:
 
 
 class Desk:
-    """One publisher that uses all its credit, and what it may send."""
+    """One client that uses all its credit, and what it may send."""
 
     def __init__(self, *links: Link, largest: int = LARGEST) -> None:
         self.links = {link.key: link for link in links}
-        self.shares = PublisherShares(self.links)
-        self.share, self.largest = PublisherShare(), largest
+        self.shares = ClientShares(self.links)
+        self.share, self.largest = ClientShare(), largest
         self.through = self.last_seq = self.position = 0
         self.now = 0.0
 
@@ -51,16 +51,17 @@ class Desk:
             self.position += 1
             self.last_seq += 1
             self.share.size += size
+            self.share.published += 1
             for key in keys:
                 self.links[key].offered = self.position
         self.share.needed_by.update(keys)
 
-    def renew(self, most: int = LARGEST) -> int:
+    def renew(self) -> int:
         """Ask for credit; returns the window, or 0 while some link holds it back."""
         if self.shares.must_wait(self.share, "p", self.now):
             return 0
         self.shares.renewed(self.share, self.now)
-        window = self.share.renew(self.last_seq, self.largest, most)
+        window = self.share.renew(self.largest)
         self.through = max(self.through, self.last_seq + window)
         return window
 
@@ -116,10 +117,8 @@ def test_a_wait_of_just_the_bound_cuts_nothing():
     assert desk.cycle(LONG_WAIT_SECONDS) > FIRST_WINDOW
 
 
-def test_it_is_bounded_by_what_is_largest_by_the_quota_and_by_bytes():
+def test_it_is_bounded_by_what_is_largest_and_by_bytes():
     assert Desk(Link("e"), largest=10).renew() == 10
-    assert Desk(Link("e")).renew(most=7) == 7
-    assert Desk(Link("e")).renew(most=0) == 1, "a publisher is not stopped for good"
     desk = Desk(Link("e"))
     desk.renew()
     desk.publish("e", count=64, size=100_000)
@@ -219,8 +218,8 @@ def test_waiting_twice_is_waiting_once():
 
 def test_an_acknowledgement_lets_those_go_on_that_it_covers_and_no_other():
     link = Link("e")
-    shares = PublisherShares({"e": link})
-    waiting = {f"p{i}": PublisherShare(needed_by={"e"}) for i in range(1, 101)}
+    shares = ClientShares({"e": link})
+    waiting = {f"p{i}": ClientShare(needed_by={"e"}) for i in range(1, 101)}
     for i, each in enumerate(waiting.values(), 1):
         link.offered = i
         shares.renewed(each, 0.0)
@@ -295,17 +294,19 @@ def test_a_silence_cuts_the_window_to_its_smallest():
     assert desk.renew() == SMALLEST_WINDOW
 
 
-def test_numbers_from_one_keep_what_links_have_still_to_acknowledge():
+def test_a_client_under_another_name_inherits_what_links_have_still_to_acknowledge():
     desk = Desk(Link("e"))
     held(desk)
-    desk.share.restart()
-    desk.last_seq = desk.through = 0
+    other = ClientShare(window=512, points={"e": 3})
+    other.inherit(desk.share)
+    desk.share = other
     assert desk.renew() == 0
     desk.acknowledge("e")
     assert desk.renew() > 0
+    assert other.window <= 512
 
 
-# -- no publisher is stuck
+# -- no client is stuck
 
 KEYS = ("a", "b", "n")
 EVENTS = st.lists(
@@ -314,7 +315,7 @@ EVENTS = st.lists(
         st.tuples(st.just("ack"), st.sampled_from(KEYS), st.floats(0.0, 1.0), st.just(0)),
         st.tuples(st.just("lose"), st.sampled_from(KEYS), st.just(0), st.just(0)),
         st.tuples(st.just("again"), st.sampled_from(KEYS), st.just(0), st.just(0)),
-        st.tuples(st.just("restart"), st.integers(0, 2), st.just(0), st.just(0)),
+        st.tuples(st.just("inherit"), st.integers(0, 2), st.integers(0, 2), st.just(0)),
         st.tuples(st.just("pass"), st.floats(0.0, 0.6), st.just(0), st.just(0)),
     ),
     max_size=120,
@@ -323,12 +324,12 @@ EVENTS = st.lists(
 
 @settings(max_examples=300)
 @given(EVENTS)
-def test_no_order_of_links_that_come_stall_and_go_holds_a_publisher_for_more_than_a_second(events: list[tuple]):
+def test_no_order_of_links_that_come_stall_and_go_holds_a_client_for_more_than_a_second(events: list[tuple]):
     """`wake_at` is the only clock: between events nothing is looked at that nobody has been woken for."""
     links: dict[str, Link] = {key: Link(key) for key in KEYS}
     kept: dict[str, Link] = {}
-    shares = PublisherShares(links)
-    desks = [PublisherShare() for _ in range(3)]
+    shares = ClientShares(links)
+    desks = [ClientShare() for _ in range(3)]
     seqs, through = [0] * 3, [0] * 3
     now, position = 0.0, 0
 
@@ -338,7 +339,7 @@ def test_no_order_of_links_that_come_stall_and_go_holds_a_publisher_for_more_tha
             if through[i] - seqs[i] > share.granted // 2 or shares.must_wait(share, str(i), now):
                 continue
             shares.renewed(share, now)
-            window = share.renew(seqs[i], LARGEST, LARGEST)
+            window = share.renew(LARGEST)
             assert 1 <= window <= LARGEST
             assert len(share.points) <= len(KEYS)
             through[i] = max(through[i], seqs[i] + window)
@@ -359,6 +360,7 @@ def test_no_order_of_links_that_come_stall_and_go_holds_a_publisher_for_more_tha
                 position += 1
                 seqs[which] += 1
                 desks[which].size += 100
+                desks[which].published += 1
                 for key in extra:
                     (links.get(key) or kept[key]).offered = position
             if count:
@@ -373,9 +375,8 @@ def test_no_order_of_links_that_come_stall_and_go_holds_a_publisher_for_more_tha
             look(shares.lost(which, now))
         elif kind == "again" and which in kept:
             links[which] = kept.pop(which)
-        elif kind == "restart":
-            desks[which].restart()
-            seqs[which] = through[which] = 0
+        elif kind == "inherit":
+            desks[which].inherit(desks[extra])
             look([which])
         elif kind == "pass":
             let_pass(now + which)

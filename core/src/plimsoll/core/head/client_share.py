@@ -1,9 +1,10 @@
-"""Fair turns between the publishers of a head: how much credit each gets, and which links it waits for.
+"""Fair turns between the clients of a head: how much credit each gets, and which links it waits for.
 
-A publication waits at a link behind all that came before it. So a publisher gets more credit only when the links that
+A publication waits at a link behind all that came before it. So a client gets more credit only when the links that
 needed its publications have acknowledged what it had published when it got credit the time before: it has at most two
 windows under way, and a flood waits for the links instead of filling them. A link that its publications did not need
-holds nothing back, nor does one that is lost or silent.
+holds nothing back, nor does one that is lost or silent. All publishers of a client have one window and one wait:
+client_credit.py divides the window between them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Protocol
 
 FIRST_WINDOW = 128
 SMALLEST_WINDOW = 8
-"""A window is not cut below this, so that a publisher at a slow link needs no round trip for each publication."""
+"""A window is not cut below this, so that a client at a slow link needs no round trip for each publication."""
 
 WINDOW_BYTES = 1024 * 1024
 """A window is bounded to about this by the mean size of what was published since the last renewal."""
@@ -29,7 +30,7 @@ DELAY_KEPT_SECONDS = 30.0
 """How long a link without a backlog takes is the shortest delay of the last one or two times this."""
 
 GROWTH_STEPS = 64
-"""Renewals without a long wait after which a publisher that has been held has the largest window again."""
+"""Renewals without a long wait after which a client that has been held has the largest window again."""
 
 SILENT_SECONDS = 1.0
 
@@ -46,8 +47,8 @@ class Backlog(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class PublisherShare:
-    """The credit of one publisher. `window`: what it may have next; `granted`: what it got last.
+class ClientShare:
+    """The credit of one client. `window`: what it may have next; `granted`: what it got last.
 
     `needed_by`: the links that needed its publications since then. `points`: the positions, by link, that have to be
     acknowledged before it gets more. `waits_for`: the link at which it is waiting, or empty. `was_held`: it has used up
@@ -56,43 +57,49 @@ class PublisherShare:
 
     window: int = FIRST_WINDOW
     granted: int = 0
-    numbered: int = 0
+    published: int = 0
     size: int = 0
-    """Number of its last publication at the last renewal, and bytes published since."""
+    """Publications since the last renewal, and their bytes."""
     mean_bytes: float = 0.0
     needed_by: set[str] = field(default_factory=set)
     points: dict[str, int] = field(default_factory=dict)
     waits_for: str = ""
     waited_from: float | None = None
+    starved_from: float | None = None
+    """Of its present wait: when it began, and from when on half of its credit was used."""
     waited_until: float = 0.0
     unavoidable_seconds: float = 0.0
     """Of its present or last wait: how long its links take without a backlog."""
     was_held: bool = False
     is_held: bool = False
 
-    def restart(self) -> None:
-        """Number from 1 again. What links have still to acknowledge stays."""
-        self.numbered = self.size = 0
+    def inherit(self, other: ClientShare) -> None:
+        """Take over what links have still to acknowledge of another client, one of whose publishers goes on here."""
+        self.needed_by |= other.needed_by
+        for key, point in other.points.items():
+            self.points[key] = max(point, self.points.get(key, 0))
+        self.window = min(self.window, other.window)
+        self.was_held = self.was_held or other.was_held
 
     def hold(self) -> bool:
         """Note that it has used up its credit and waits for links; True if that is new."""
         is_new, self.is_held, self.was_held = not self.is_held, True, True
         return is_new
 
-    def renew(self, last_seq: int, largest: int, most: int) -> int:
-        """The window from here on. `largest`: of any publisher; `most`: what the quota of this one allows."""
-        if last_seq > self.numbered:
-            self.mean_bytes = self.size / (last_seq - self.numbered)
+    def renew(self, largest: int) -> int:
+        """The window from here on. `largest`: of any client."""
+        if self.published:
+            self.mean_bytes = self.size / self.published
             self._adapt(largest)
         self.window = min(self.window, largest)
-        self.numbered, self.size = last_seq, 0
-        self.is_held, self.waited_from, self.unavoidable_seconds = False, None, 0.0
+        self.published = self.size = 0
+        self.is_held, self.waited_from, self.starved_from, self.unavoidable_seconds = False, None, None, 0.0
         fitting = int(WINDOW_BYTES / self.mean_bytes) if self.mean_bytes else largest
-        self.granted = max(1, min(self.window, fitting, most))
+        self.granted = max(1, min(self.window, fitting))
         return self.granted
 
     def _adapt(self, largest: int) -> None:
-        waited = 0.0 if self.waited_from is None else self.waited_until - self.waited_from
+        waited = 0.0 if self.starved_from is None else self.waited_until - self.starved_from
         if (excess := waited - self.unavoidable_seconds) > LONG_WAIT_SECONDS:
             self.was_held = True
             self.window = max(int(self.window * min(0.5, LONG_WAIT_SECONDS / excess)), SMALLEST_WINDOW)
@@ -135,7 +142,7 @@ class LinkDelay:
 class _LinkState:
     """What is known of one link. `heard`: when it has last acknowledged something; `since`: from when it is silent.
 
-    `waiting`: the publishers that it holds back, by position.
+    `waiting`: the clients that it holds back, by position.
     """
 
     __slots__ = ("delay", "heard", "is_silent", "since", "waiting")
@@ -144,13 +151,13 @@ class _LinkState:
         self.delay = LinkDelay()
         self.heard = self.since = 0.0
         self.is_silent = False
-        self.waiting: list[tuple[int, int, str, PublisherShare]] = []
+        self.waiting: list[tuple[int, int, str, ClientShare]] = []
 
 
-class PublisherShares:
-    """Which publishers wait for which links. Each waits at one link at a time: the first that holds it back.
+class ClientShares:
+    """Which clients wait for which links. Each waits at one link at a time: the first that holds it back.
 
-    Methods that let publishers go on return their names: the caller looks at each again in the same round.
+    Methods that let clients go on return their names: the caller looks at each again in the same round.
     """
 
     def __init__(self, backlogs: Mapping[str, Backlog], silent_seconds: float = SILENT_SECONDS) -> None:
@@ -159,8 +166,17 @@ class PublisherShares:
         self._waited_for: dict[str, _LinkState] = {}
         self._order = count()
 
-    def must_wait(self, share: PublisherShare, name: str, now: float) -> bool:
-        """Whether some link has still to acknowledge what this publisher had published at its last renewal."""
+    def must_wait(self, share: ClientShare, name: str, now: float, *, is_starved: bool = True) -> bool:
+        """Whether some link has still to acknowledge what this client had published at its last renewal.
+
+        `is_starved`: it has used half of its credit. A wait before that costs it nothing, and tells nothing of links.
+        """
+        is_waiting = self._must_wait(share, name, now)
+        if is_waiting and is_starved and share.starved_from is None:
+            share.starved_from = now
+        return is_waiting
+
+    def _must_wait(self, share: ClientShare, name: str, now: float) -> bool:
         if share.waits_for:
             return True
         for key, point in list(share.points.items()):
@@ -172,13 +188,13 @@ class PublisherShares:
             return True
         return False
 
-    def _is_silent(self, link: _LinkState, share: PublisherShare, now: float) -> bool:
-        """Whether a link is known to be silent, or has been all the time that this publisher has waited for others."""
+    def _is_silent(self, link: _LinkState, share: ClientShare, now: float) -> bool:
+        """Whether a link is known to be silent, or has been all the time that this client has waited for others."""
         if share.waited_from is not None and max(share.waited_from, link.heard) + self.silent_seconds <= now:
             link.is_silent = True
         return link.is_silent
 
-    def _wait(self, share: PublisherShare, name: str, key: str, link: _LinkState, now: float) -> None:
+    def _wait(self, share: ClientShare, name: str, key: str, link: _LinkState, now: float) -> None:
         if share.waited_from is None:
             share.waited_from = now
         share.waits_for = key
@@ -187,7 +203,7 @@ class PublisherShares:
         heapq.heappush(link.waiting, (share.points[key], next(self._order), name, share))
         self._waited_for[key] = link
 
-    def renewed(self, share: PublisherShare, now: float) -> None:
+    def renewed(self, share: ClientShare, now: float) -> None:
         """Start the next wait: for what the links have been offered by now."""
         share.points.clear()
         for key in sorted(share.needed_by):
@@ -200,7 +216,7 @@ class PublisherShares:
                 link.delay.ask(backlog.offered, now)
         share.needed_by.clear()
 
-    # -- what lets publishers go on
+    # -- what lets clients go on
 
     def acknowledged(self, backlog: Backlog, now: float) -> Iterable[str]:
         """The link has acknowledged something. The cost is in those that go on, not in those that wait."""
@@ -223,7 +239,7 @@ class PublisherShares:
         return () if link is None else self._release_all(key, link, now)
 
     def expire(self, now: float) -> Iterable[str]:
-        """Links that have been silent for too long hold no publisher back until they acknowledge something."""
+        """Links that have been silent for too long hold no client back until they acknowledge something."""
         if not self._waited_for:
             return ()
         silent = [(key, link) for key, link in self._waited_for.items() if now >= link.since + self.silent_seconds]
@@ -237,11 +253,11 @@ class PublisherShares:
         return [_release(name, share, link, now) for _, _, name, share in waiting]
 
     def wake_at(self) -> float:
-        """When the next link has been silent for too long; infinity if no publisher waits."""
+        """When the next link has been silent for too long; infinity if no client waits."""
         return min((link.since + self.silent_seconds for link in self._waited_for.values()), default=float("inf"))
 
 
-def _release(name: str, share: PublisherShare, link: _LinkState, now: float) -> str:
+def _release(name: str, share: ClientShare, link: _LinkState, now: float) -> str:
     share.waits_for, share.waited_until = "", now
     share.unavoidable_seconds = max(share.unavoidable_seconds, link.delay.shortest_seconds)
     return name

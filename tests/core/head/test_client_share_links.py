@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume
 
-from plimsoll.core.head.publisher_share import SMALLEST_WINDOW
+from plimsoll.core.head.client_share import SMALLEST_WINDOW
 from plimsoll.core.protocol import messages as msg
 
 
@@ -25,8 +25,10 @@ def flood_until(fleet: Fleet, client: Client, publisher: Publishing, count: int,
         fleet.run(0.02)
 
 
-def two_publishers() -> tuple[Fleet, Client, Publishing, Publishing]:
+def two_publishers(identity: str = "app") -> tuple[Fleet, Client, Publishing, Publishing]:
+    """Of one client; of two if they have no keys."""
     fleet = one_cluster(edges=2)
+    fleet.identity = identity
     client, light = fleet.client("c", "h", "e1", "e2"), fleet.client("d", "h")
     client.tell("e1", resume(1, "s1"))
     flood, quiet = Publishing(client, "h", "flood"), Publishing(light, "h", "quiet")
@@ -36,7 +38,7 @@ def two_publishers() -> tuple[Fleet, Client, Publishing, Publishing]:
 
 def test_a_flood_waits_for_a_slow_edge_and_leaves_room_for_the_other_publisher():
     """Acknowledgements of the edge come late; what is under way to it stays within two windows of the flood."""
-    fleet, client, flood, quiet = two_publishers()
+    fleet, client, flood, quiet = two_publishers(identity="")
     head = fleet.head()
     most = 0
     for n in range(100):
@@ -52,10 +54,10 @@ def test_a_flood_waits_for_a_slow_edge_and_leaves_room_for_the_other_publisher()
         fleet.thaw("e1")
         fleet.run(0.01)
     assert most <= 100, "without the wait, the whole backlog of the flood"
-    assert head.publishers.times_held_for_links > 20
-    share = head.publishers.by_name["flood"].share
+    assert head.publishers.credits.times_held_for_links > 20
+    share = head.publishers.by_name["flood"].client.share
     assert share.granted <= 2 * SMALLEST_WINDOW
-    assert head.publishers.by_name["quiet"].share.was_held is False
+    assert head.publishers.by_name["quiet"].client.share.was_held is False
     assert quiet.accepted == 100
 
 
@@ -76,7 +78,7 @@ def test_an_edge_that_stops_stops_no_publisher(fault: str):
             fleet.start("e1")
     flood_until(fleet, client, flood, 6_000, 20.0)
     assert flood.accepted == 6_000
-    assert fleet.head().publishers.times_held_for_links or fault == "restart", "the links are waited for"
+    assert fleet.head().publishers.credits.times_held_for_links or fault == "restart", "the links are waited for"
 
 
 def test_a_publisher_that_opens_again_while_it_is_held_goes_on_at_its_new_link():
@@ -86,7 +88,7 @@ def test_a_publisher_that_opens_again_while_it_is_held_goes_on_at_its_new_link()
     for _ in range(20):
         publish_all(client, flood, 10**6)
         fleet.run(0.02)
-    assert fleet.head().publishers.by_name["flood"].share.is_held
+    assert fleet.head().publishers.by_name["flood"].client.share.is_held
     again = fleet.client("c2", "h")
     again.tell("h", msg.Open(5, "flood", 1))
     fleet.run(0.05)
@@ -117,16 +119,17 @@ def test_a_newer_incarnation_inherits_what_links_have_still_to_acknowledge():
 class Unrest:
     """A head with two edges and a neighbour, which has an edge too; each step something happens to one of them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, identity: str, publishers: int) -> None:
         self.draw = random.Random(seed)
         self.fleet = Fleet(seed, {"lease_seconds": 2.0, "window_bytes": 4_000, "publisher_window": 32})
         self.fleet.cluster("h", ["e1", "e2"], neighbors=("k",))
         self.fleet.cluster("k", ["f1"], neighbors=("h",))
+        self.fleet.identity = identity
         self.fleet.start()
         self.fleet.run(1.0)
         self.publishers: list[tuple[Client, Publishing]] = []
-        for i in range(3):
-            client = self.fleet.client(f"c{i}", "h")
+        for i in range(publishers):
+            client = self.fleet.client(f"~c{i}", "h")
             self.publishers.append((client, Publishing(client, "h", f"p{i}")))
         self.subscribe()
 
@@ -166,7 +169,7 @@ class Unrest:
         """On another link, in the same incarnation or the next."""
         i = self.draw.randrange(len(self.publishers))
         _, old = self.publishers[i]
-        client = self.fleet.client(f"c{self.draw.randrange(10**9)}", "h")
+        client = self.fleet.client(f"~c{self.draw.randrange(10**9)}", "h")
         publisher = Publishing(client, "h", old.name, 1, old.incarnation + self.draw.randrange(2))
         self.fleet.run(0.1)
         opened = client.of("h", msg.Opened)
@@ -175,9 +178,11 @@ class Unrest:
             self.publishers[i] = client, publisher
 
 
+@pytest.mark.parametrize(("identity", "publishers"), [("app", 3), ("", 3), ("app", 40)])
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_links_do_no_publisher_stands_still_for_more_than_a_second(seed: int):
-    unrest = Unrest(seed)
+def test_whatever_links_do_no_publisher_stands_still_for_more_than_a_second(seed: int, identity: str, publishers: int):
+    """Of one client or of several whose names were made up; 40 have more publishers than a window has numbers."""
+    unrest = Unrest(seed, identity, publishers)
     fleet, head = unrest.fleet, unrest.fleet.head()
     for _ in range(8):
         unrest.step()
