@@ -1,10 +1,11 @@
 """`python -m bench.hostile.flood`: what a publisher notices of another one, of the same head, that floods.
 
 One head and one edge as processes of this machine. A light publisher sends at a steady rate to some subscribers, first
-alone and then beside a flood: a client in another process that publishes as fast as it gets credit, with one publisher
-or several, to subscribers of a third process at the same edge. The figures are the 50th and 99th percentile and the
-longest latency of the light one's deliveries, in milliseconds, the ratio of the 99th to that of the run alone, and the
-flood's accepted publications per second. To compare two versions, run each with its own PYTHONPATH,
+alone; then beside a flood at a head and an edge of their own, which takes the machine's cores and nothing else; and
+then beside a flood at the same head and edge. A flood is a client in another process that publishes as fast as it
+gets credit, with one publisher or several, to subscribers of a third process. The figures are the 50th and 99th
+percentile and the longest latency of the light one's deliveries, in milliseconds, the ratio of the 99th to that of the
+run alone, and the flood's accepted publications per second. To compare two versions, run each with its own PYTHONPATH,
 in turns.
 """
 
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bench.hostile.live import TwoBrokers, latencies, summary
 
@@ -69,17 +70,19 @@ def started(program: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def run(options: argparse.Namespace, *, flooded: bool) -> dict[str, float]:
-    """Latencies of the light publisher, and what the flood got accepted."""
+def run(options: argparse.Namespace, flooded: Literal["", "same", "other"]) -> dict[str, float]:
+    """Latencies of the light publisher, and what the flood got accepted. `flooded`: which brokers are."""
     others: list[subprocess.Popen[str]] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as elsewhere:
         brokers = TwoBrokers(Path(folder))
+        second = TwoBrokers(Path(elsewhere)) if flooded == "other" else None
         try:
             if flooded:
-                others.append(started(SINK, brokers.head, options.seconds + 30, options.sinks))
+                head = (second or brokers).head
+                others.append(started(SINK, head, options.seconds + 30, options.sinks))
                 assert others[0].stdout is not None
                 others[0].stdout.readline()
-                others.append(started(FLOOD, brokers.head, options.seconds + 2, options.bytes, options.publishers))
+                others.append(started(FLOOD, head, options.seconds + 2, options.bytes, options.publishers))
             found = summary(latencies(brokers.head, options.seconds, options.rate))
             if flooded:
                 found["flood_per_second"] = float(others[1].communicate(timeout=60)[0] or 0)
@@ -88,6 +91,8 @@ def run(options: argparse.Namespace, *, flooded: bool) -> dict[str, float]:
                 process.kill()
                 process.wait()
             brokers.close()
+            if second is not None:
+                second.close()
     return found
 
 
@@ -100,7 +105,9 @@ def main() -> int:
     parser.add_argument("--sinks", type=int, default=5, help="subscribers of the flood")
     parser.add_argument("--json", type=Path, default=Path("bench-report/hostile-flood.json"))
     options = parser.parse_args()
-    rows: dict[str, Any] = {"alone": run(options, flooded=False), "beside a flood": run(options, flooded=True)}
+    rows: dict[str, Any] = {
+        "alone": run(options, ""), "flood elsewhere": run(options, "other"), "flood here": run(options, "same"),
+    }  # fmt: skip
     for name, row in rows.items():
         ratio = row["p99"] / rows["alone"]["p99"]
         shown = "  ".join(f"{key} {row[key]:8.1f} ms" for key in ("p50", "p99", "longest"))
