@@ -204,9 +204,14 @@ def test_a_turn_costs_those_that_get_credit_and_not_those_that_are_open(monkeypa
     for _ in range(100):
         desk.now += 1.0
         desk.round()
-    looked = []
+    looked: list[OpenPublisher] = []
     opens_at = OpenPublisher.quota_opens_at
-    monkeypatch.setattr(OpenPublisher, "quota_opens_at", lambda self, now: looked.append(self) or opens_at(self, now))
+
+    def look(publisher: OpenPublisher, now: float) -> float:
+        looked.append(publisher)
+        return opens_at(publisher, now)
+
+    monkeypatch.setattr(OpenPublisher, "quota_opens_at", look)
     for each in publishers[:10]:
         desk.publish(each)
     desk.round()
