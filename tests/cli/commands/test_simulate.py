@@ -55,3 +55,14 @@ def test_the_example_is_a_world_with_its_fleet(capsys):
 
     world, *rest = yaml.safe_load_all(EXAMPLE.read_text())
     assert faults(parse_world(world["spec"]), parse([SourceDocument(each, "<example>") for each in rest])) == []
+
+
+@pytest.mark.sweep
+def test_the_documented_command_prints_the_documented_table(capsys):
+    policies = [word for name in ("none", "padres", "greedy") for word in ("--policy", name)]
+    assert main(["simulate", "-f", str(EXAMPLE), *policies]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    page = EXAMPLE.parents[2] / "docs" / "worlds.md"
+    documented = [line.split() for line in page.read_text().splitlines()]
+    assert [row for row in rows if row not in documented] == []
+    assert len(rows) == 4

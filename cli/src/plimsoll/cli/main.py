@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from plimsoll.cli.contexts import KUBERNETES_VARIABLE
 from plimsoll.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
 
 COMPLETION_VARIABLE = "_ARGCOMPLETE"
@@ -51,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def kubectl(arguments: Sequence[str] | None = None) -> int:
     """`kubectl plimsoll`: the same commands, at the API server."""
+    from plimsoll.cli.contexts import KUBERNETES_VARIABLE
+
     os.environ.setdefault(KUBERNETES_VARIABLE, "1")
     return main(arguments)
 

@@ -12,7 +12,7 @@ from plimsoll.core.spec.problems import suggestion
 
 IN_WHEEL = Path(__file__).resolve().parents[1] / "examples"
 IN_CHECKOUT = Path(__file__).resolve().parents[5] / "examples"
-FILES = ("*.yaml", "clients/*.py", "kubernetes/**/*.yaml")
+FILES = ("*.yaml", "clients/*.py", "kubernetes/**/*.yaml", "worlds/*.yaml")
 """What a wheel has of the examples; pyproject.toml puts the same into it."""
 CHECKOUT_TAG = "plimsoll/broker:dev"
 """The image of brokers as `make images` builds it in a checkout; a release has its version as the tag."""

@@ -30,16 +30,17 @@ def pub(options: argparse.Namespace) -> int:
             for attributes in given:
                 publisher.publish(attributes, options.payload.encode())
         except (CommandError, errors.PublicationError):
-            _print_summary(publisher.flush())  # what the lines before came to; then the error says what ended it
+            # What the lines before came to; then the error says what ended it.
+            _print_summary(publisher.flush(), "0 accepted")
             raise
         return _print_summary(publisher.flush())
 
 
-def _print_summary(summary: Summary) -> int:
-    """Print the answers of publications; the exit code."""
+def _print_summary(summary: Summary, empty: str = "nothing to publish") -> int:
+    """Print the answers of publications, or `empty` if there was none; the exit code."""
     told = {"accepted": summary.accepted, "unconfirmed": summary.unconfirmed}
     told |= {"refused": summary.refused, "unknown": summary.unknown}
-    print_line(", ".join(f"{count} {name}" for name, count in told.items() if count) or "nothing to publish")
+    print_line(", ".join(f"{count} {name}" for name, count in told.items() if count) or empty)
     for answer in summary.not_accepted[:5]:
         print_error(
             f"plimsoll: publications {answer.first} to {answer.last} {answer.answer}: {answer.text or answer.code}"

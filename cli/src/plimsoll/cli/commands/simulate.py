@@ -47,7 +47,7 @@ def _world(documents: Sequence[SourceDocument]) -> Mapping[str, Any]:
     found = [each for each in documents if _kind(each) == "World"]
     if len(found) != 1:
         said = "there is no World" if not found else f"there are {len(found)} Worlds"
-        raise CommandError(BAD_INPUT, f"{said} in the files: give one, as in examples/worlds/")
+        raise CommandError(BAD_INPUT, f"{said} in the files: give one, as `plimsoll example worlds/two-edges` prints")
     content: Any = found[0].content
     spec = content.get("spec")
     if not isinstance(spec, Mapping):
