@@ -6,7 +6,7 @@ as its cluster, with what the connection knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from plimsoll.cli.contexts.fleet_choice import AddressChoice
@@ -15,6 +15,7 @@ from plimsoll.cli.fleet_connection import address_settings
 from plimsoll.client import Connection, errors
 from plimsoll.core.spec import API_VERSION, SourceDocument
 from plimsoll.local.storage.object_store import Object, ObjectChange, ObjectEvent
+from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
 ANSWER_SECONDS = 10.0
 UNKNOWN_EDGES = {"ready": "?", "desired": "?"}
@@ -83,12 +84,15 @@ class AddressBackend:
     def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         self._refuse("logs")
 
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
+        self._refuse("the load of brokers")
+
     def unserved_reason(self) -> str:
         """Always empty: an address does not tell."""
         return ""
 
     def not_running_reason(self) -> str:
-        self._refuse("sessions")
+        self._refuse("the fleet behind it")
 
     def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
         self._refuse("sessions")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from plimsoll.cli.contexts.fleet_choice import AddressChoice, KubernetesChoice, choose_fleet
 from plimsoll.core.spec import SourceDocument
 from plimsoll.local.storage.object_store import Object, ObjectChange, ObjectEvent
+from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
 
 class FleetReader(Protocol):
@@ -55,6 +56,13 @@ class FleetReader(Protocol):
 
     def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         """Lines of a broker's log, oldest first; with `follow` without end. Raises `ObjectMissingError`."""
+        ...
+
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
+        """What is published and asked for in the fleet of these objects; None if its brokers cannot be asked from here.
+
+        Raises `SurveyError`.
+        """
         ...
 
     def unserved_reason(self) -> str:

@@ -7,7 +7,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from plimsoll.local.storage.object_store import (
 )
 from plimsoll.mediator import plan_storage, spec_edits
 from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
+from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
 REQUEST_SECONDS = 30.0
 WATCH_SECONDS = 300
@@ -63,6 +64,10 @@ class KubernetesBackend:
         return cls(namespace or chosen["context"].get("namespace") or "default", api)
 
     # -- reading
+
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
+        """Always None: only the operator has a key for the control sockets of brokers."""
+        return None
 
     def objects(self, *kinds: str) -> list[Object]:
         return [item for kind in kinds or KINDS for item in self._list(kind)[1]]

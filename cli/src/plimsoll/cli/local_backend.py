@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.cli import log_files, selectors
 from plimsoll.core.spec import SourceDocument
 from plimsoll.core.spec.problems import suggestion
-from plimsoll.local import runtime, status_age, store_edits
+from plimsoll.local import load_survey, runtime, status_age, store_edits
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import (
     ChangesExpiredError,
@@ -19,6 +19,8 @@ from plimsoll.local.storage.object_store import (
     ObjectMissingError,
     ObjectStore,
 )
+from plimsoll.mediator.fleet_resources import fleet_resources
+from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
 POLL_SECONDS, SESSION_POLL_SECONDS = 0.2, 0.1
 
@@ -84,6 +86,10 @@ class LocalBackend:
             names = sorted(path.name.removesuffix(".log") for path in log.parent.glob("*.log"))
             raise ObjectMissingError(f'no log of "{broker}" in {self.title}. {suggestion(broker, names, "broker")}')
         return log_files.log_lines(log, tail, since_seconds, follow=follow)
+
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
+        plain = fleet_resources(items).fleet.spec.security.plain
+        return load_survey.survey_load(self.folder, items, cluster, over_seconds, plain=plain)
 
     def unserved_reason(self) -> str:
         """Always empty: `not_running_reason` and the status say whether the fleet runs."""

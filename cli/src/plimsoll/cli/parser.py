@@ -60,6 +60,7 @@ def parser() -> ArgumentParser:
     _add_context_commands(add)
     _add_conformance_command(add)
     _add_simulate_command(add)
+    _add_world_command(add)
     made = add("demo", "demo.demo", "Run the demonstration, in a checkout (`demo --help`).")
     made.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="those of the demonstration")
     made = add("experiment", "experiment.experiment", "Run a paper's experiment, in a checkout (`experiment --help`).")
@@ -285,6 +286,23 @@ def _add_simulate_command(add: AddCommand) -> None:
     made.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
     made.add_argument("--page", type=Path, metavar="FILE", help="write the comparison as an HTML page")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON")
+
+
+def _add_world_command(add: AddCommand) -> None:
+    made = add("world", "world.world", "Make a World of the running fleet and its load, for `simulate`.")
+    made.add_argument("--cluster", metavar="NAME", help="only this cluster; default: the whole fleet")
+    made.add_argument(
+        "--over", type=parse_seconds, default=30.0, metavar="S", help="seconds to measure rates over; default: 30"
+    )
+    made.add_argument(
+        "--duration", type=parse_duration, default="10m", metavar="TIME", help="of the simulation; default: 10m"
+    )
+    made.add_argument(
+        "--from-status",
+        action="store_true",
+        help="ask no broker: make publications and subscriptions up from the loads in the statuses",
+    )
+    made.add_argument("--write", type=Path, metavar="FILE", help="write it to a file; default: standard output")
 
 
 def _add_context_commands(add: AddCommand) -> None:

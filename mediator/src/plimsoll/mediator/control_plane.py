@@ -51,6 +51,8 @@ HeadCommand = (
     | messages.PeerClusterLoads
 )
 """What a mediator sends to heads."""
+ListingPage = messages.PublicationPage | messages.SubscriptionPage
+"""What brokers answer when they are asked for a listing."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,14 @@ class HeadMessageReceived:
 
 
 @dataclass(frozen=True)
+class ListingReceived:
+    """A page of what a head has logged, or of what the subscribers of an edge ask for."""
+
+    broker: str
+    page: ListingPage
+
+
+@dataclass(frozen=True)
 class MalformedReply:
     """An invalid message of a broker, which is ignored: a `field` of its answer or report, or a whole frame.
 
@@ -94,7 +104,7 @@ class MalformedReply:
         return f"{self.broker} sent an invalid message, which is ignored: {self.field} {self.why}"
 
 
-ControlEvent = StatusReceived | LoadReportReceived | HeadMessageReceived | MalformedReply
+ControlEvent = StatusReceived | LoadReportReceived | HeadMessageReceived | ListingReceived | MalformedReply
 
 
 @dataclass(frozen=True)
@@ -197,6 +207,12 @@ class ControlPlane:
         if line is not None:
             self._send(line, record)
 
+    def ask_for_page(self, broker: str, request: messages.ListPublications | messages.ListSubscriptions) -> None:
+        """Ask a broker for a page of a listing; it is lost without a connection."""
+        line = self._lines.get(broker)
+        if line is not None:
+            self._send(line, messages.Identify(self._name, "mediator", self._epoch), request)
+
     def poll(self, seconds: float) -> Iterator[ControlEvent]:
         """Wait for at most this long; yields what has arrived by then."""
         lines = {line.socket: line for line in self._lines.values()}
@@ -239,6 +255,8 @@ class ControlPlane:
                 yield LoadReportReceived(broker, record.report)
             else:
                 yield HeadMessageReceived(peer, record)
+        elif isinstance(record, ListingPage):
+            yield ListingReceived(peer, record)
         elif isinstance(record, HeadRecord):
             yield HeadMessageReceived(peer, record)
 

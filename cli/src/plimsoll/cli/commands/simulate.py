@@ -6,7 +6,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
@@ -21,6 +21,12 @@ PROGRAM = "plimsoll.simulator.worlds"
 COLUMNS = (
     "POLICY", "MAX LOAD", "COV", "MOVES", "SESSIONS", "DELAY", "P99", "AT THE END", "OVERLOADED", "OVERHEAD",
 )  # fmt: skip
+COPY_COLUMNS = ("BROKER", "IN%", "MODEL", "OUT%", "MODEL", "PUBS/S", "MODEL", "OUT/S", "MODEL")
+COPIED = (
+    ("inputUtilizationPercent", "input_utilization", 100), ("outputUtilizationPercent", "output_utilization", 100),
+    ("publicationsPerSecond", "input_rate", 1), ("deliveriesPerSecond", "output_rate", 1),
+)  # fmt: skip
+"""Fields of what was measured, and of load reports, with their scales."""
 
 
 def simulate(options: argparse.Namespace) -> int:
@@ -32,11 +38,32 @@ def simulate(options: argparse.Namespace) -> int:
     rows = _run(asked)
     for line in table(COLUMNS, [_row(row) for row in rows]):
         print_line(line)
+    for line in _beside_measured(world, rows[0]):
+        print_line(line)
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=1))
     if options.page is not None:
         options.page.write_text(page(rows))
     return OK
+
+
+def _beside_measured(world: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
+    """Lines that show how good a copy the World is: what its fleet measured, and the first minute of the first run."""
+    measured = world.get("measured")
+    if measured is None:
+        return
+    yield ""
+    yield f"measured at {measured['at']}, and the first minute under {row['policy']}:"
+    yield from table(COPY_COLUMNS, [_copy_row(each, row["first_minute"]) for each in measured["brokers"]])
+
+
+def _copy_row(measured: Mapping[str, Any], first: Mapping[str, Mapping[str, float]]) -> list[str]:
+    model = first.get(measured["name"], {})
+    cells = [measured["name"]]
+    for key, metric, scale in COPIED:
+        cells.append(f"{measured[key]:,}" if key in measured else "-")
+        cells.append(f"{model[metric] * scale:,.0f}" if metric in model else "-")
+    return cells
 
 
 def _kind(document: SourceDocument) -> str:

@@ -26,6 +26,7 @@ from plimsoll.core.edge.head_messages import HeadMessages
 from plimsoll.core.edge.load_reports import LoadReports
 from plimsoll.core.edge.queues import DeliveryQueues, QueueOutcomes
 from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
+from plimsoll.core.edge.subscription_listing import subscription_page
 from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
@@ -264,11 +265,14 @@ class Edge(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        """Commands of the head. Of any other peer only a mediator is obeyed, in LEAVE."""
+        """Commands of the head. Of any other peer only a mediator is heard: LEAVE, and listings."""
         message = self.reporter.on_control(peer, record, self.now)
         if isinstance(message, msg.Leave):
             if peer in self.reporter.mediators:
                 self.leave(self.now)
+        elif isinstance(message, msg.ListSubscriptions):
+            if peer in self.reporter.mediators:
+                self.say_control(peer, subscription_page(message, self.epoch, self.attachments.by_subscriber))
         elif peer != self.config.head_name:
             return
         elif isinstance(message, msg.Revoke):

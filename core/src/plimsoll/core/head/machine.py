@@ -34,6 +34,7 @@ from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement, placer_of
+from plimsoll.core.head.publication_listing import publication_page
 from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
@@ -396,6 +397,8 @@ class Head(OverlayNode):
                 self.commands.on_command(peer, message)
             case msg.ListSubscribers() if is_mediator:
                 self.commands.on_list_subscribers(peer, message)
+            case msg.ListPublications() if is_mediator:
+                self.say_control(peer, publication_page(message, self.name, self.epoch, self.log))
             case msg.Leave() if is_mediator:
                 self.leave(self.now)
             case _:  # for an edge or a mediator, or not from a mediator: control records may be lost, so drop it

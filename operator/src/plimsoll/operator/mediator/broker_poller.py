@@ -19,6 +19,7 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     HeadCommand,
     HeadMessageReceived,
+    ListingReceived,
     LoadReportReceived,
     MalformedReply,
     MediatorKeyPair,
@@ -142,5 +143,7 @@ class BrokerPoller:
                 self._on_malformed(event)
             case HeadMessageReceived():
                 self._on_message(event)
+            case ListingReceived():  # nothing here asks for listings: one that comes changes nothing
+                return
             case _:
                 assert_never(event)

@@ -12,6 +12,7 @@ from typing import Any
 from plimsoll.core.spec import Resources, SourceDocument, parse
 from plimsoll.core.spec.broker_config import policy_of
 from plimsoll.simulator.queueing.fleet import LinkDelays, QueueingFleet
+from plimsoll.simulator.worlds.first_minute import FirstMinute
 from plimsoll.simulator.worlds.world_spec import WorldSpec
 from plimsoll.simulator.worlds.world_traffic import traffic_of
 
@@ -81,10 +82,11 @@ def compare(
 
 def run(resources: Resources, world: WorldSpec, name: str, seed: int) -> dict[str, Any]:
     """Run a world once; the row of its policy."""
-    began, samples = time.process_time(), dict[str, _Samples]()
+    began, samples, first = time.process_time(), dict[str, _Samples](), FirstMinute()
     overhead: dict[str, Mapping[str, Any]] = {}
 
     def note(report: Mapping[str, Any], now: float) -> None:
+        first.take(report, now)
         broker = str(report["broker"])
         overhead[broker] = report.get("counters", {})
         if report["role"] == "edge":
@@ -110,6 +112,7 @@ def run(resources: Resources, world: WorldSpec, name: str, seed: int) -> dict[st
         "overload_seconds": sum(_overloaded_seconds(each, seconds) for each in samples.values()),
         "overhead_ratio": _overhead(overhead, fleet.counts.delivered),
         "delivered": fleet.counts.delivered, "processor_seconds": time.process_time() - began,
+        "first_minute": first.means(),
         "loads": {
             edge: _thinned(each) for edge, each in sorted(samples.items())
         },

@@ -39,6 +39,11 @@ def check_subscription(text: str) -> None:
     predicates.parse(text)
 
 
+def _name(text: str) -> FieldInfo:
+    """A name of a publisher or of a subscriber: any text, as applications choose them."""
+    return FieldInfo(text, pattern=r"(?s:.+)", form="a text of at most 253 characters", max_length=253)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RateSpec:
     """A rate from a time on."""
@@ -51,7 +56,7 @@ class RateSpec:
 class PublisherSpec:
     """Publishers that are alike but for their names and times."""
 
-    name: Annotated[str, name_field("Their name; with several, followed by a number.")]
+    name: Annotated[str, _name("Their name; with several, followed by a number.")]
     count: Annotated[int, FieldInfo("How many there are.", low=1, high=PUBLISHERS_AT_MOST)] = 1
     cluster: Annotated[str, name_field("The cluster whose head they publish to.")]
     rates: Annotated[
@@ -81,7 +86,7 @@ class JoinSpec:
 class SubscriberSpec:
     """Subscribers that are alike but for their names and times."""
 
-    name: Annotated[str, name_field("Their name; with several, followed by a number.")]
+    name: Annotated[str, _name("Their name; with several, followed by a number.")]
     count: Annotated[int, FieldInfo("How many there are.", low=1, high=SUBSCRIBERS_AT_MOST)] = 1
     cluster: Annotated[str, name_field("The cluster that they join.")]
     edge: Annotated[str, FieldInfo("The edge that they join; empty: the head places them.", max_length=63)] = ""
@@ -102,11 +107,38 @@ class LinkSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeasuredBroker:
+    """The load of a broker of the running fleet, as its status says it."""
+
+    name: Annotated[str, name_field("The head or edge.")]
+    input_utilization_percent: Annotated[int, FieldInfo("Arrival rate x match delay.", low=0)] = 0
+    output_utilization_percent: Annotated[int, FieldInfo("Bytes per second by the bandwidth.", low=0)] = 0
+    publications_per_second: Annotated[int, FieldInfo("Publications in.", low=0)] = 0
+    deliveries_per_second: Annotated[
+        int, FieldInfo("Deliveries out; of a head: messages to edges and heads.", low=0)
+    ] = 0
+    match_delay_microseconds: Annotated[int, FieldInfo("Service time of a publication.", low=0)] = 0
+    input_queue_messages: Annotated[int, FieldInfo("What waited for service.", low=0)] = 0
+    subscribers: Annotated[int, FieldInfo("Those that it served.", low=0)] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredSpec:
+    """What the fleet measured when this World was made of it; a run is shown beside it, and does not use it."""
+
+    at: Annotated[str, FieldInfo("When, in UTC.", format="date-time", max_length=40)]
+    brokers: Annotated[tuple[MeasuredBroker, ...], FieldInfo("Loads by broker.", key="name", max_items=10_000)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorldSpec:
     """The traffic of a fleet, and how long it is simulated."""
 
     duration: Annotated[Duration, FieldInfo("How long the run is.", above=0, high=LONGEST_SECONDS)]
     links: Annotated[LinkSpec, FieldInfo("How long messages are under way.")] = LinkSpec()
+    measured: Annotated[
+        MeasuredSpec | None, FieldInfo("What the fleet measured that this World was made of; absent: there is none.")
+    ] = None
     publishers: Annotated[tuple[PublisherSpec, ...], FieldInfo("Who publishes.", key="name", max_items=10_000)]
     subscribers: Annotated[tuple[SubscriberSpec, ...], FieldInfo("Who subscribes.", key="name", max_items=100_000)]
 

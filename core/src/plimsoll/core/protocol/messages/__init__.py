@@ -89,6 +89,14 @@ from plimsoll.core.protocol.messages.handover import (
     Stay,
     TargetAttached,
 )
+from plimsoll.core.protocol.messages.listings import (
+    ListPublications,
+    ListSubscriptions,
+    PublicationItem,
+    PublicationPage,
+    SubscriptionListItem,
+    SubscriptionPage,
+)
 from plimsoll.core.protocol.messages.overlay import (
     Confirmed,
     Cover,
@@ -213,7 +221,9 @@ __all__ = [
     "Leave",
     "Leaving",
     "LinkMessage",
+    "ListPublications",
     "ListSubscribers",
+    "ListSubscriptions",
     "LoadReport",
     "LoadUpdate",
     "Marker",
@@ -242,6 +252,8 @@ __all__ = [
     "Progress",
     "Pub",
     "PubOpen",
+    "PublicationItem",
+    "PublicationPage",
     "Publish",
     "Refused",
     "Release",
@@ -266,6 +278,8 @@ __all__ = [
     "Subs",
     "SubscriberPage",
     "SubscriptionItem",
+    "SubscriptionListItem",
+    "SubscriptionPage",
     "TakerItem",
     "TargetAttached",
     "ToClient",
@@ -312,7 +326,8 @@ Routed = (
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
-    ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy
+    ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy |
+    ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
