@@ -12,6 +12,7 @@ from plimsoll.mediator.control_plane import (
     ClusterEdges,
     ControlPlane,
     HeadMessageReceived,
+    ListingReceived,
     LoadReportReceived,
     MalformedReply,
     MediatorKeyPair,
@@ -116,6 +117,19 @@ def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
     while len(heard) < 2:
         heard += plane.poll(5.0)
     assert heard == [HeadMessageReceived("h", outcome), HeadMessageReceived("h", served)]
+
+
+def test_an_edge_is_asked_for_a_page_by_one_that_says_who_it_is(plane, router):
+    plane.dial(PeerBroker(name="e", control=router.endpoint), "edge")
+    request = messages.ListSubscriptions(5, "s")
+    plane.ask_for_page("unknown", request)
+    peer, _ = heard_by(router, lambda: plane.ask("e"))
+    plane.ask_for_page("e", request)
+    [who, asked] = next_order(router)
+    assert (type(who), who.role, asked) == (messages.Identify, "mediator", request)
+    page = messages.SubscriptionPage(5, 1, [messages.SubscriptionListItem("s", ["[a,=,1]"])])
+    router.say(peer, page)
+    assert said(plane, lambda: None) == ListingReceived("e", page)
 
 
 def next_order(router):

@@ -410,6 +410,20 @@ RECORDS: list[tuple[str, str, Any]] = [
         "a mediator shows a head an edge of another cluster",
         msg.PeerClusterLoads(3, "west", 5.0, [{"broker": "w1", "seq": 9}]),
     ),
+    ("list-publications", "a query for what the head has logged after position 40", msg.ListPublications(16, 40)),
+    (
+        "publication-page",
+        "positions 41 and 42 of a log of 1 to 42: one of them was accepted here",
+        msg.PublicationPage(
+            16, 11, 1, 42, 42, [msg.PublicationItem("p", 7, 3, 1700000000000000, {"class": "STOCK", "high": 25.5}, 5)]
+        ),
+    ),
+    ("list-subscriptions", "a query for the lists of all from s on, without one of s", msg.ListSubscriptions(17, "s", 1)),
+    (
+        "subscription-page",
+        "s asks for one thing more; t is next",
+        msg.SubscriptionPage(17, 12, [msg.SubscriptionListItem("s", [STOCK])], "t"),
+    ),
 ]
 
 FRAMES: list[tuple[str, str, bytes]] = [

@@ -62,7 +62,10 @@ def test_a_collector_says_who_it_is_and_nothing_else():
 def test_commands_are_of_mediators_alone(role: str):
     gate = PeerCheck(AuthorizedKeys(Path("none"), {"B": KeyIdentity(role, "b"), "M": KeyIdentity("mediator", "m")}))
     users = {b"1": "B", b"2": "M"}
-    commands = [messages.Leave(), messages.ClusterMembers([], []), messages.Command(1, 1, "s", "ask")]
+    commands = [
+        messages.Leave(), messages.ClusterMembers([], []), messages.Command(1, 1, "s", "ask"),
+        messages.ListPublications(1), messages.ListSubscriptions(1),
+    ]  # fmt: skip
     for record in commands:
         assert not gate.admit_control(b"1", wire.control_frame(messages.Identify("b", role, 1), record), users)
         assert gate.admit_control(b"2", wire.control_frame(record), users)

@@ -246,6 +246,10 @@ control_records: st.SearchStrategy[Any] = st.one_of(
     ),
     st.builds(msg.ListSubscribers, longs, names, texts),
     st.builds(msg.SubscriberPage, longs, names, longs, st.lists(names, max_size=3), st.booleans()),
+    st.builds(msg.ListPublications, longs, longs),
+    st.builds(msg.PublicationPage, longs, longs, longs, longs, longs, st.just([])),
+    st.builds(msg.ListSubscriptions, longs, texts, st.integers(0, 2**32 - 1)),
+    st.builds(msg.SubscriptionPage, longs, longs, st.just([]), texts),
     st.builds(
         msg.Outcome,
         sessions,

@@ -33,6 +33,7 @@ from plimsoll.demo.report import json_report
 from plimsoll.demo.run_audit import DemoAudit, audit_run
 from plimsoll.demo.traffic import DemoTraffic
 from plimsoll.demo.workers.worker_process import WorkerError
+from plimsoll.demo.world_prediction import WORLD_FILE, WorldPrediction
 from plimsoll.local import manifests
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder
 from plimsoll.local.storage.state_files import StateWriteError
@@ -41,7 +42,7 @@ INTERRUPTED = 130
 PLAIN_SECONDS = 10.0
 SHOWN_CASES = 5
 """Violations that are printed; the report has more."""
-REPORT_FILES = ("report.json", "report.html")
+REPORT_FILES = ("report.json", "report.html", WORLD_FILE)
 FAILED, BAD_INPUT, CONFLICT = 1, 2, 4
 """Exit codes, as in all of `plimsoll`."""
 _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int], ...] = (
@@ -89,8 +90,9 @@ class DemoRun:
         state = FleetFolder(self._options.report / "fleet" / resources.fleet.name)
         folder = empty_report_folder(self._options.report, state, REPORT_FILES)
         self._live.say(self._what_runs(plan, resources))
+        predicted = WorldPrediction(self._scenario, folder, state)
         try:
-            fleet, traffic, faults = self._traffic(folder, state, resources)
+            fleet, traffic, faults = self._traffic(folder, state, resources, predicted)
         except KeyboardInterrupt:
             shutil.rmtree(folder / "journals")
             raise
@@ -101,10 +103,13 @@ class DemoRun:
         claims = ClaimsVerdict(unmet, traffic.machine_load, self._options.strict)
         judgement = audit_run(*traffic.journals, traffic.start, [*faults, *claims.faults], traffic.settled_position)
         self._phase("audit_seconds")
+        edges = [broker.name for broker in fleet.brokers.values() if broker.role == "edge"]
+        prediction = predicted.result(traffic.series, judgement.delays, edges)
+        self._phase("prediction_seconds")
         self._durations["total_seconds"] = time.monotonic() - self._began
         run = json_report.DemoResult(
             self._scenario, resources, fleet.brokers, traffic.series, judgement, self._durations, traffic.counters,
-            started_at, claims, balance,
+            started_at, claims, balance, prediction,
         )  # fmt: skip
         json_report.write_report(json_report.build_report(run), folder)
         if judgement.passed:
@@ -128,7 +133,7 @@ class DemoRun:
         return judge_balance(policy, self._scenario, limits, edges, traffic.series, traffic.sessions)
 
     def _traffic(
-        self, folder: Path, state: FleetFolder, resources: Resources
+        self, folder: Path, state: FleetFolder, resources: Resources, predicted: WorldPrediction
     ) -> tuple[DemoFleet, DemoTraffic, list[str]]:
         """Run the fleet and the traffic in it. Returns the faults last."""
         began = time.monotonic()
@@ -139,12 +144,15 @@ class DemoRun:
             self._durations["fleet_start_seconds"] = time.monotonic() - began
             self._live.say(f"{len(fleet.brokers)} brokers are ready; to look at them:\n  {_inspect_command(folder)}")
             must_settle = self._options.balance in (None, "padres")
-            with DemoTraffic(self._scenario, fleet, folder, self._options.clients, self._live, must_settle) as traffic:
+            with DemoTraffic(
+                self._scenario, fleet, folder, self._options.clients, self._live, must_settle, predicted.look
+            ) as traffic:
                 faults = traffic.run()
                 self._durations |= traffic.durations
             faults += fleet.deaths()
             orderly = True
         finally:
+            predicted.kill()
             self._mark = time.monotonic()
             late = fleet.stop(hurry=not orderly)
             fleet.keep_logs(folder / "logs")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -43,7 +44,7 @@ class DemoTraffic:
     """Use it in a `with`: no worker is left when that ends.
 
     `must_settle`: whether it is a fault if something has not arrived at the end, which is unavoidable where an
-    overloaded broker gets no relief.
+    overloaded broker gets no relief. `at_look` is called every quarter of a second of the traffic with its time.
     """
 
     def __init__(
@@ -54,8 +55,10 @@ class DemoTraffic:
         clients: int,
         live: LiveDisplay,
         must_settle: bool = True,
+        at_look: Callable[[float], object] = lambda _: None,
     ) -> None:
         self._scenario, self._fleet, self._live = scenario, fleet, live
+        self._at_look = at_look
         self._folder, self._clients, self._must_settle = folder, clients, must_settle
         self._publishing: list[WorkerProcess] = []
         self._subscribing: list[WorkerProcess] = []
@@ -146,6 +149,7 @@ class DemoTraffic:
     def _watch(self, seconds: float) -> None:
         while (left := self.start + seconds - time.monotonic()) > 0:
             self._look(left)
+            self._at_look(seconds - left)
 
     def _drain(self) -> list[str]:
         """Wait until every publication is answered and every subscriber has all of its own."""

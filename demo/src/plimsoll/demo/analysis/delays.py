@@ -51,6 +51,12 @@ class DeliveryDelays:
         """Of the whole run, for one edge or for all."""
         return summary(delay for (_, at), kept in self._bins.items() if edge in (None, at) for delay in kept)
 
+    def between(self, begin: float, end: float) -> dict[str, float | int | None]:
+        """Of what was delivered in the whole seconds between these times, at all edges."""
+        return summary(
+            delay for (second, _), kept in self._bins.items() if begin <= second and second + 1 <= end for delay in kept
+        )
+
     def series(self, edge: str | None = None) -> dict[str, list[Any]]:
         """The same for each second with deliveries; `seconds` is the end of that second."""
         seconds = sorted({second for second, at in self._bins if edge in (None, at)})

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plimsoll.core.printable import html_text
-from plimsoll.demo.report import balancing_page
+from plimsoll.demo.report import balancing_page, prediction_page
 from plimsoll.pages.charts import Chart, ChartLine, chart_line, svg
 from plimsoll.pages.style import STYLE
 
@@ -31,6 +31,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         *(_figure(chart, caption, _paper_figure(report, chart)) for chart, caption in _charts(report)),
         "</div>",
         *_sessions(report),
+        *prediction_page.section(report),
         "<h2>Brokers</h2>",
         _brokers(report),
         "<h2>How to read this</h2>",

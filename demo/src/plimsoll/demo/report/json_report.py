@@ -44,6 +44,7 @@ class DemoResult:
     started_at: str
     claims: ClaimsVerdict
     balance: BalancingResult | None = None
+    prediction: Mapping[str, Any] | None = None
 
 
 def build_report(run: DemoResult) -> dict[str, Any]:
@@ -68,6 +69,7 @@ def build_report(run: DemoResult) -> dict[str, Any]:
         "machine_load": run.claims.machine.plain(),
         "versions": package_versions(),
         **({} if run.balance is None else run.balance.plain()),
+        **({} if run.prediction is None else {"prediction": dict(run.prediction)}),
         "brokers": {name: _broker(run, broker) for name, broker in run.brokers.items()},
     }
 
