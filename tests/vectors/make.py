@@ -418,7 +418,11 @@ RECORDS: list[tuple[str, str, Any]] = [
             16, 11, 1, 42, 42, [msg.PublicationItem("p", 7, 3, 1700000000000000, {"class": "STOCK", "high": 25.5}, 5)]
         ),
     ),
-    ("list-subscriptions", "a query for the lists of all from s on, without one of s", msg.ListSubscriptions(17, "s", 1)),
+    (
+        "list-subscriptions",
+        "a query for the lists of all from s on, without one of s",
+        msg.ListSubscriptions(17, "s", 1),
+    ),
     (
         "subscription-page",
         "s asks for one thing more; t is next",

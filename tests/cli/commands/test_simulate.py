@@ -33,6 +33,26 @@ def test_policies_side_by_side(short: Path, tmp_path: Path, capsys):
     assert page.read_text().count("<svg") == 2
 
 
+def test_what_was_measured_stands_beside_the_first_minute(short: Path, capsys):
+    documents = list(yaml.safe_load_all(short.read_text()))
+    brokers = [
+        {"name": "quotes-head", "publicationsPerSecond": 21},
+        {"name": "small", "inputUtilizationPercent": 67, "deliveriesPerSecond": 1234, "subscribers": 60},
+        {"name": "gone", "inputUtilizationPercent": 5, "subscribers": 1},
+    ]
+    documents[0]["spec"]["measured"] = {"at": "2026-11-23T22:47:13Z", "brokers": brokers}
+    short.write_text(yaml.safe_dump_all(documents))
+    assert main(["simulate", "-f", str(short), "--policy", "none"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("measured at 2026-11-23T22:47:13Z, and the first minute under none:")
+    head, small, gone = (line.split() for line in lines[at + 2 : at + 5])
+    assert (head[0], head[5], head[6], head[7:]) == ("quotes-head", "21", "20", ["-", "-"])
+    assert (small[1], small[7]) == ("67", "1,234")
+    assert 60 <= int(small[2]) <= 70
+    assert 700 <= int(small[8].replace(",", "")) <= 900
+    assert gone[1:3] == ["5", "-"]
+
+
 def test_a_file_without_a_world_is_refused(tmp_path: Path, capsys):
     path = tmp_path / "fleet.yaml"
     path.write_text(

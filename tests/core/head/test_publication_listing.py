@@ -1,4 +1,4 @@
-"""A head lists what it has logged: to mediators, in bounded pages, without payloads and without what others accepted."""
+"""A head lists what it has logged, to mediators, in bounded pages: no payloads, nothing that others accepted."""
 
 from __future__ import annotations
 

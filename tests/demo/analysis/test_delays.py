@@ -42,3 +42,10 @@ def test_two_of_the_same_start_add_up():
     one.add(other)
     assert one.edges == ["b1", "b2"]
     assert one.summary("b1") == {"count": 2, "p50": 0.1, "p99": 0.3, "max": 0.3}
+
+
+def test_whole_seconds_between_two_times():
+    delays = DeliveryDelays(10.0)
+    for at, delay in ((10.9, 5.0), (11.5, 0.1), (12.5, 0.3), (13.5, 0.2), (14.2, 7.0)):
+        delays.take("e", at, delay)
+    assert delays.between(0.5, 4.0) == {"count": 3, "p50": 0.2, "p99": 0.3, "max": 0.3}

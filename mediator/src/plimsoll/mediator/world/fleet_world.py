@@ -96,7 +96,9 @@ def check_ready(clusters: Sequence[Object], edges: Sequence[Object]) -> None:
 
 def _check_broker(what: str, status: Mapping[str, Any], item: Object, short: str) -> None:
     ready = _condition(item, "Ready")
-    if not status or (short == "eb" and ready.get("status") != "True"):
+    is_ready = ready.get("status") == "True"
+    is_away = bool(status.get("load")) and status.get("state") == "N/A" if short == "bc" else not is_ready
+    if not status or is_away or not (status.get("load") or is_ready):
         said = ready.get("message") or "it has no status yet"
         raise FleetWorldError(f"{what} is N/A ({said}): wait until `plimsoll get {short}` shows it ready")
     if not status.get("load"):
