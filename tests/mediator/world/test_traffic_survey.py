@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from plimsoll.core.protocol import messages as msg
@@ -165,3 +167,21 @@ def test_too_much_is_refused(monkeypatch):
     reader = SurveyReader([], ["e"], 30.0)
     with pytest.raises(SurveyError, match="more than 2 subscriptions: name one --cluster"):
         reader.take("e", page(request_of(reader, 0.0).id, {"s": ["x", "y", "z"]}))
+
+
+def test_a_survey_goes_through_json(surveyed):
+    found = traffic_survey.decode_survey(data := traffic_survey.encode_survey(surveyed))
+    assert found == surveyed
+    assert data.isascii()
+    odd = traffic_survey.SurveyedPublisher("p", 1.0, ({"x": math.nan, "y": "\u00fc\u202e", "z": True, "n": 1},), 0)
+    survey = traffic_survey.TrafficSurvey({"h": traffic_survey.SurveyedHead((odd,), 1, 1.0)}, {})
+    [again] = traffic_survey.decode_survey(traffic_survey.encode_survey(survey)).heads["h"].publishers
+    [content] = again.contents
+    assert math.isnan(float(content["x"]))
+    assert (content["y"], content["z"], type(content["n"])) == ("\u00fc\u202e", True, int)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b'{"heads": [], "subscribers": {}}', b"[" * 100_000, b"\xff"])
+def test_what_is_no_survey_is_refused(data):
+    with pytest.raises(SurveyError, match="not a survey"):
+        traffic_survey.decode_survey(data)

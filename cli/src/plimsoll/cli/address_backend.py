@@ -84,7 +84,7 @@ class AddressBackend:
     def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         self._refuse("logs")
 
-    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey:
         self._refuse("the load of brokers")
 
     def unserved_reason(self) -> str:

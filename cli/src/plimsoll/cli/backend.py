@@ -58,11 +58,8 @@ class FleetReader(Protocol):
         """Lines of a broker's log, oldest first; with `follow` without end. Raises `ObjectMissingError`."""
         ...
 
-    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
-        """What is published and asked for in the fleet of these objects; None if its brokers cannot be asked from here.
-
-        Raises `SurveyError`.
-        """
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey:
+        """What is published and asked for in the fleet of these objects, as its brokers say; raises `SurveyError`."""
         ...
 
     def unserved_reason(self) -> str:

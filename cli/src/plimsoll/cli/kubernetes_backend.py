@@ -15,7 +15,7 @@ from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError, ProtocolError
 
-from plimsoll.cli import operator_watch
+from plimsoll.cli import kubernetes_survey, operator_watch
 from plimsoll.cli.exit_codes import CONFLICT, FAILED, CommandError
 from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError, ResourceProblem, SourceDocument
 from plimsoll.core.spec.kinds import GROUP, VERSION
@@ -65,9 +65,8 @@ class KubernetesBackend:
 
     # -- reading
 
-    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
-        """Always None: only the operator has a key for the control sockets of brokers."""
-        return None
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey:
+        return kubernetes_survey.survey(self._api, self.namespace, cluster, over_seconds)
 
     def objects(self, *kinds: str) -> list[Object]:
         return [item for kind in kinds or KINDS for item in self._list(kind)[1]]

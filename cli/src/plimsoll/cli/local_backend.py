@@ -19,7 +19,6 @@ from plimsoll.local.storage.object_store import (
     ObjectMissingError,
     ObjectStore,
 )
-from plimsoll.mediator.fleet_resources import fleet_resources
 from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
 POLL_SECONDS, SESSION_POLL_SECONDS = 0.2, 0.1
@@ -87,9 +86,8 @@ class LocalBackend:
             raise ObjectMissingError(f'no log of "{broker}" in {self.title}. {suggestion(broker, names, "broker")}')
         return log_files.log_lines(log, tail, since_seconds, follow=follow)
 
-    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey | None:
-        plain = fleet_resources(items).fleet.spec.security.plain
-        return load_survey.survey_load(self.folder, items, cluster, over_seconds, plain=plain)
+    def survey(self, items: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey:
+        return load_survey.survey_load(self.folder, items, cluster, over_seconds)
 
     def unserved_reason(self) -> str:
         """Always empty: `not_running_reason` and the status say whether the fleet runs."""

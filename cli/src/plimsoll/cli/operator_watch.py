@@ -29,7 +29,10 @@ def unwatched_reason(namespace: str, api: client.ApiClient, fleets: Iterable[Map
         found = apps.list_deployment_for_all_namespaces(label_selector=OPERATORS, _request_timeout=REQUEST_SECONDS)
     except ApiException:  # no right to list them everywhere, as most users of one namespace
         return _untouched_reason(namespace, fleets)
-    watched = {f"{each.metadata.namespace}/{each.metadata.name}": _namespaces(each) for each in found.items}
+    watched = {
+        f"{each.metadata.namespace}/{each.metadata.name}": watched_namespaces(each.spec.template.spec)
+        for each in found.items
+    }
     if any(not names or namespace in names for names in watched.values()):
         return ""
     if not watched:
@@ -38,10 +41,9 @@ def unwatched_reason(namespace: str, api: client.ApiClient, fleets: Iterable[Map
     return f"no operator watches namespace {namespace}: {others}; add it to `watchNamespaces` of the chart"
 
 
-def _namespaces(deployment: Any) -> frozenset[str]:
-    """The namespaces that an operator watches; empty for all."""
-    containers = deployment.spec.template.spec.containers
-    text = next((one.value for each in containers for one in each.env or () if one.name == NAMESPACES), "")
+def watched_namespaces(pod: Any) -> frozenset[str]:
+    """The namespaces that an operator watches, by the specification of its pod; empty for all."""
+    text = next((one.value for each in pod.containers for one in each.env or () if one.name == NAMESPACES), "")
     return frozenset(name for name in (text or "").split(",") if name)
 
 

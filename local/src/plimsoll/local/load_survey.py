@@ -1,68 +1,17 @@
-"""The survey of a local fleet's load, over the control sockets of its brokers, with the supervisor's key."""
+"""The survey of a local fleet's load, with the supervisor's key: it may ask, and commands nothing."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from plimsoll.core.config import PeerBroker, Role
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
-from plimsoll.mediator.control_plane import ControlPlane, ListingReceived
 from plimsoll.mediator.fleet_resources import Object
-from plimsoll.mediator.world.traffic_survey import SurveyError, SurveyReader, TrafficSurvey
-
-SURVEY_SECONDS = 20.0
-POLL_SECONDS = 0.1
+from plimsoll.mediator.world import survey_run
+from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
 
-def survey_load(
-    folder: FleetFolder, objects: Iterable[Object], cluster: str, over_seconds: float, *, plain: bool
-) -> TrafficSurvey:
-    """Ask all heads what they have logged, and the edges of a cluster, or all, what their subscribers ask for.
-
-    It commands nothing.
-
-    Raises:
-        SurveyError: a broker does not answer.
-
-    """
-    brokers = list(_brokers(objects, cluster))
-    heads = [peer.name for peer, role in brokers if role == "head"]
-    edges = [peer.name for peer, role in brokers if role == "edge"]
-    reader = SurveyReader(heads, edges, over_seconds)
-    control = ControlPlane(keys.SUPERVISOR, keys.control_keys(folder, keys.SUPERVISOR, plain=plain), 0)
-    try:
-        for peer, role in brokers:
-            control.dial(peer, role)
-        until = time.monotonic() + SURVEY_SECONDS
-        while waiting := reader.waiting:
-            now = time.monotonic()
-            if now > until:
-                raise SurveyError(
-                    f"{waiting[0]} does not answer: `plimsoll logs {waiting[0]}` may say why; without a survey: "
-                    "--from-status"
-                )
-            for broker, request in reader.requests(now):
-                control.ask_for_page(broker, request)
-            for said in control.poll(POLL_SECONDS):
-                if isinstance(said, ListingReceived):
-                    reader.take(said.broker, said.page)
-    finally:
-        control.close()
-    return reader.survey()
-
-
-def _brokers(objects: Iterable[Object], cluster: str) -> Iterator[tuple[PeerBroker, Role]]:
-    for item in objects:
-        status = item.get("status", {})
-        if item["kind"] == "BrokerCluster" and "head" in status:
-            yield _peer(status["head"]["name"], status["head"]), "head"
-        elif item["kind"] == "EdgeBroker" and cluster in ("", item["spec"]["clusterRef"]["name"]):
-            yield _peer(item["metadata"]["name"], status), "edge"
-
-
-def _peer(name: str, status: Mapping[str, Any]) -> PeerBroker:
-    ends = status["endpoints"]
-    return PeerBroker(name=name, data=ends["data"], control=ends["control"], public_key=ends["publicKey"])
+def survey_load(folder: FleetFolder, objects: Sequence[Object], cluster: str, over_seconds: float) -> TrafficSurvey:
+    """The survey of the fleet of these objects; `SurveyError` if a broker does not answer."""
+    curve = keys.control_keys(folder, keys.SUPERVISOR, plain=survey_run.is_plain(objects))
+    return survey_run.run_survey(keys.SUPERVISOR, curve, objects, cluster, over_seconds)

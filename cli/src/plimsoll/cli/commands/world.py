@@ -43,6 +43,7 @@ def world(options: argparse.Namespace) -> int:
 
 
 def _survey(place: FleetReader, items: Sequence[Object], options: argparse.Namespace) -> TrafficSurvey | None:
+    """What the brokers say; None if they are not to be asked. Brokers that are not ready are not asked either."""
     if options.from_status:
         return None
     clusters = chosen_clusters(items, options.cluster or "")

@@ -6,9 +6,12 @@ answered is asked for again. This decides what to ask and what the answers come 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+import msgspec
 
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.protocol import messages as msg
@@ -61,6 +64,19 @@ class TrafficSurvey:
 
     heads: Mapping[str, SurveyedHead]
     subscribers: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+
+def encode_survey(survey: TrafficSurvey) -> bytes:
+    """A survey as JSON in ASCII, from a process that is nearer to the brokers than its user."""
+    return json.dumps(msgspec.to_builtins(survey)).encode("ascii")  # of an attribute that is no number, too: NaN
+
+
+def decode_survey(data: bytes) -> TrafficSurvey:
+    """The survey in this JSON; SurveyError if there is none."""
+    try:
+        return msgspec.convert(json.loads(data), TrafficSurvey)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise SurveyError(f"what came is not a survey ({error}): the operator may be of another version") from error
 
 
 class SurveyReader:
