@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,6 +54,13 @@ def test_links_on_one_machine_are_taken_to_be_short(recorded, surveyed):
     found = fleet_world(recorded, surveyed, at=AT)
     assert documents(found)["World/trial"]["links"]["toClients"] == "1ms"
     assert any("assumed: links take 1ms" in note for note in found.notes)
+
+
+def test_links_take_half_of_a_round_trip(recorded, surveyed):
+    found = fleet_world(recorded, replace(surveyed, round_trip_seconds=0.0031), at=AT)
+    links = documents(found)["World/trial"]["links"]
+    assert links == {"betweenBrokers": "1550us", "toClients": "1550us"}
+    assert any("measured: a question to a head and its answer take 3.1 ms" in note for note in found.notes)
 
 
 def test_without_a_survey_it_is_made_up_from_statuses(recorded):

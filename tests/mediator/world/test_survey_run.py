@@ -94,6 +94,18 @@ def test_the_edges_of_all_clusters_are_asked():
     assert sorted(survey_run.run_survey("m", None, FLEET, "", 30.0).subscribers) == ["e", "w"]
 
 
+def test_answers_are_timed(monkeypatch):
+    ticks = iter(range(100_000))
+    monkeypatch.setattr(survey_run.time, "monotonic", lambda: next(ticks) / 1000)
+    found = survey_run.run_survey("m", None, FLEET, "", 30.0)
+    assert found.round_trip_seconds == pytest.approx(0.001)  # the clock is read when it is asked, and when it answers
+
+
+def test_times_of_lost_answers_do_not_count(monkeypatch):
+    monkeypatch.setattr(survey_run, "LOST_SECONDS", -1.0)
+    assert survey_run.run_survey("m", None, FLEET, "", 30.0).round_trip_seconds is None
+
+
 def test_a_broker_that_keeps_silent_is_named(monkeypatch):
     monkeypatch.setattr(survey_run, "SURVEY_SECONDS", -1.0)
     FakeControlPlane.silent.add("e")

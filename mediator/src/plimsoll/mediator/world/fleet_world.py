@@ -55,7 +55,7 @@ def fleet_world(
     if cluster and len(_of(items, "BrokerCluster")) > 1:
         notes.append(f"assumed: {cluster} stands alone; what its neighbours do is left out")
     fleet = _fleet_documents(items, clusters, edges, notes)
-    seconds = _link_time([*(each["status"]["head"] for each in clusters), *(each["status"] for each in edges)])
+    seconds = _link_time(survey, [*(each["status"]["head"] for each in clusters), *(each["status"] for each in edges)])
     spec = {
         "duration": duration, "measured": _measured(clusters, edges, at),
         "links": {"betweenBrokers": seconds, "toClients": seconds},
@@ -65,7 +65,13 @@ def fleet_world(
         "apiVersion": API_VERSION, "kind": "World", "metadata": {"name": cluster or _fleet_name(items)}, "spec": spec
     }  # fmt: skip
     _check_size(spec)
-    notes.append(f"assumed: links take {seconds}; queues are empty at the start; all subscribers are there at once")
+    if survey is not None and survey.round_trip_seconds is not None:
+        trip = 1000 * survey.round_trip_seconds
+        notes.append(
+            f"measured: a question to a head and its answer take {trip:.1f} ms (median), on its control socket"
+        )
+    notes.append(f"assumed: links take {seconds}, those of clients as well")
+    notes.append("assumed: queues are empty at the start, and all subscribers are there at once")
     return FleetWorld([world, *fleet], notes)
 
 
@@ -159,8 +165,10 @@ def _measured(clusters: Sequence[Object], edges: Sequence[Object], at: str) -> O
     return {"at": at, "brokers": brokers}
 
 
-def _link_time(statuses: Iterable[Mapping[str, Any]]) -> str:
-    """How long a message is under way, about; nothing measures it."""
+def _link_time(survey: TrafficSurvey | None, statuses: Iterable[Mapping[str, Any]]) -> str:
+    """How long a message is under way, about: half of what a question and its answer take, if that was measured."""
+    if survey is not None and survey.round_trip_seconds is not None:
+        return f"{round(survey.round_trip_seconds / 2 * 1e6)}us"
     ends = [str(each["endpoints"]["data"]) for each in statuses]
     return "200us" if all(each.startswith(LOOPBACKS) for each in ends) else "1ms"
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from statistics import median
 from typing import Any
 
 from plimsoll.core.config import PeerBroker, Role
+from plimsoll.core.protocol import messages as msg
 from plimsoll.mediator.control_plane import ControlPlane, ListingReceived, MediatorKeyPair
 from plimsoll.mediator.fleet_resources import Object
-from plimsoll.mediator.world.traffic_survey import SurveyError, SurveyReader, TrafficSurvey
+from plimsoll.mediator.world.traffic_survey import END, SurveyError, SurveyReader, TrafficSurvey
 
 SURVEY_SECONDS = 20.0
 POLL_SECONDS = 0.1
+TIMED_HEADS, TIMED_QUESTIONS, TIMED_FROM, LOST_SECONDS = 4, 25, 2**40, 1.0
+"""Questions whose answers are timed, their numbers, and when one counts as lost."""
 
 
 def is_plain(objects: Iterable[Object]) -> bool:
@@ -53,9 +58,26 @@ def run_survey(
             for said in control.poll(POLL_SECONDS):
                 if isinstance(said, ListingReceived):
                     reader.take(said.broker, said.page)
+        trips = [trip for head in heads[:TIMED_HEADS] for trip in _round_trips(control, head)]
     finally:
         control.close()
-    return reader.survey()
+    return replace(reader.survey(), round_trip_seconds=median(trips) if trips else None)
+
+
+def _round_trips(control: ControlPlane, head: str) -> Iterator[float]:
+    """Times from a question with a small answer to that answer; none after one that is lost."""
+    for number in range(TIMED_QUESTIONS):
+        request = msg.ListPublications(TIMED_FROM + number, END)
+        asked = now = time.monotonic()
+        control.ask_for_page(head, request)
+        is_answered = False
+        while not is_answered and now < asked + LOST_SECONDS:
+            for said in control.poll(POLL_SECONDS):
+                is_answered = is_answered or (isinstance(said, ListingReceived) and said.page.id == request.id)
+            now = time.monotonic()
+        if not is_answered:
+            return
+        yield now - asked
 
 
 def _brokers(objects: Iterable[Object], cluster: str) -> Iterator[tuple[PeerBroker, Role]]:

@@ -60,10 +60,14 @@ class SurveyedHead:
 
 @dataclass(frozen=True, slots=True)
 class TrafficSurvey:
-    """Heads by name; what the subscribers of each edge ask for, by edge and name."""
+    """Heads by name; what the subscribers of each edge ask for, by edge and name.
+
+    `round_trip_seconds`: the median time from a small question to its answer, at heads; None if that is not known.
+    """
 
     heads: Mapping[str, SurveyedHead]
     subscribers: Mapping[str, Mapping[str, tuple[str, ...]]]
+    round_trip_seconds: float | None = None
 
 
 def encode_survey(survey: TrafficSurvey) -> bytes:
