@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plimsoll.core.spec import SourceDocument, parse
-from plimsoll.mediator.world.assumed_traffic import MeasuredEdge, assumed_traffic, measured_edge
+from plimsoll.mediator.world.assumed_traffic import EdgeRates, assumed_traffic, measured_edge
 from plimsoll.simulator.worlds.comparison import run
 from plimsoll.simulator.worlds.world_spec import parse_world
 
@@ -22,8 +22,8 @@ FLEET = [
 
 def test_the_model_runs_at_the_measured_rates():
     edges = [
-        MeasuredEdge("one", "c", 20, 60, 40.0, 200.0, 90_000.0),
-        MeasuredEdge("two", "c", 5, 5, 50.0, 250.0, 112_500.0),
+        EdgeRates("one", "c", 20, 60, 40.0, 200.0, 90_000.0),
+        EdgeRates("two", "c", 5, 5, 50.0, 250.0, 112_500.0),
     ]
     traffic = assumed_traffic({"c": 50.0}, edges)
     world = parse_world(
@@ -40,8 +40,8 @@ def test_the_model_runs_at_the_measured_rates():
 
 
 def test_an_edge_without_subscribers_and_a_head_without_traffic():
-    idle = MeasuredEdge("one", "c", 0, 0, 0.0, 0.0, 0.0)
-    silent = MeasuredEdge("two", "c", 2, 2, 0.0, 0.0, 0.0)
+    idle = EdgeRates("one", "c", 0, 0, 0.0, 0.0, 0.0)
+    silent = EdgeRates("two", "c", 2, 2, 0.0, 0.0, 0.0)
     traffic = assumed_traffic({"c": 0.0}, [idle, silent])
     assert traffic.publishers == []
     assert [each["name"] for each in traffic.subscribers] == ["two-1", "two-2"]
@@ -50,4 +50,4 @@ def test_an_edge_without_subscribers_and_a_head_without_traffic():
 
 def test_an_edge_is_read_from_its_status(recorded):
     item = next(each for each in recorded if each["kind"] == "EdgeBroker" and each["metadata"]["name"] == "large")
-    assert measured_edge(item) == MeasuredEdge("large", "quotes", 38, 38, 26.0, 617.0, 118330.0)
+    assert measured_edge(item) == EdgeRates("large", "quotes", 38, 38, 26.0, 617.0, 118330.0)

@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from plimsoll.core.printable import printable
+from plimsoll.core.printable import printable, printable_lines
 from plimsoll.mediator.control_plane import MediatorKeyPair
 from plimsoll.mediator.fleet_resources import FLEET_KINDS, Object
 from plimsoll.mediator.world.survey_run import is_plain, run_survey
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         objects, curve = asyncio.run(_read(namespace))
         found = run_survey(names.MEDIATOR, curve, objects, "".join(cluster), float(seconds))
     except (SurveyError, ApiError) as error:
-        sys.stderr.write(f"{printable(error)}\n")
+        sys.stderr.write(printable_lines(f"{printable(error)}\n"))
         return 1
     sys.stdout.buffer.write(encode_survey(found))
     return 0

@@ -22,7 +22,8 @@ def section(report: Mapping[str, Any]) -> list[str]:
     told = (
         f"At {found['begin_seconds']:.0f} s <code>plimsoll world</code> made a World of this fleet and its load; it is "
         "beside this page, in <code>world.yaml</code>. Its simulation predicts the time until "
-        f"{found['end_seconds']:.0f} s, in which rates stay as they are; the fleet's policy goes on in both."
+        f"{found['end_seconds']:.0f} s, in which rates stay as they are; the fleet's policy goes on in both. Delays of the "
+        "model are those of the emulated hardware and of links: what the processes of this machine take comes on top."
     )
     heads = "".join(f'<th scope="col">{each}</th>' for each in _TITLES)
     rows = "".join("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in _rows(found))
@@ -46,9 +47,9 @@ def _rows(found: Mapping[str, Any]) -> list[list[str]]:
 
 def _row(what: str, pair: Mapping[str, float | None], scale: float, unit: str, digits: int) -> list[str]:
     predicted, measured = pair["predicted"], pair["measured"]
-    known = predicted is not None and measured is not None
+    apart = None if predicted is None or measured is None else predicted - measured
 
     def text(value: float | None, sign: str = "") -> str:
         return "-" if value is None else f"{value * scale:{sign},.{digits}f} {unit}".rstrip()
 
-    return [what, text(predicted), text(measured), text(predicted - measured if known else None, "+")]  # type: ignore[operator]
+    return [what, text(predicted), text(measured), text(apart, "+")]

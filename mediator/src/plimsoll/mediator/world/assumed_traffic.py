@@ -28,7 +28,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredEdge:
+class EdgeRates:
     """What the status of an edge says, as amounts a second."""
 
     name: str
@@ -40,7 +40,7 @@ class MeasuredEdge:
     bytes: float
 
 
-def assumed_traffic(heads: Mapping[str, float], edges: Sequence[MeasuredEdge]) -> WorldTraffic:
+def assumed_traffic(heads: Mapping[str, float], edges: Sequence[EdgeRates]) -> WorldTraffic:
     """The traffic of clusters whose heads accept `heads` publications a second, by cluster."""
     publishers = [_publisher(name, rate, edges) for name, rate in sorted(heads.items()) if rate > 0]
     subscribers: list[Entry] = []
@@ -56,7 +56,7 @@ def assumed_traffic(heads: Mapping[str, float], edges: Sequence[MeasuredEdge]) -
     return WorldTraffic(publishers, subscribers, [*notes, NOTE])
 
 
-def _publisher(cluster: str, rate: float, edges: Sequence[MeasuredEdge]) -> Entry:
+def _publisher(cluster: str, rate: float, edges: Sequence[EdgeRates]) -> Entry:
     delivered = sum(each.deliveries for each in edges if each.cluster == cluster)
     size = sum(each.bytes for each in edges if each.cluster == cluster) / delivered if delivered else 0.0
     return {
@@ -68,7 +68,7 @@ def _publisher(cluster: str, rate: float, edges: Sequence[MeasuredEdge]) -> Entr
     }  # fmt: skip
 
 
-def _subscribers(edge: MeasuredEdge, rate: float) -> Iterator[Entry]:
+def _subscribers(edge: EdgeRates, rate: float) -> Iterator[Entry]:
     if not edge.subscribers:
         return
     taken = min(1.0, edge.publications / rate) if rate else 0.0
@@ -91,10 +91,10 @@ def _pieces(cluster: str, low: float, share: float, count: int) -> Iterator[str]
         yield f"[cluster,=,'{cluster}'],[draw,>=,{begin:.6f}],[draw,<,{end:.6f}]"
 
 
-def measured_edge(item: Mapping[str, Any]) -> MeasuredEdge:
+def measured_edge(item: Mapping[str, Any]) -> EdgeRates:
     """An edge from its EdgeBroker, whose status has been checked."""
     status, load = item["status"], item["status"]["load"]
-    return MeasuredEdge(
+    return EdgeRates(
         item["metadata"]["name"], item["spec"]["clusterRef"]["name"], int(status.get("subscribers", 0)),
         int(load.get("subscriptions", 0)), float(load.get("publicationsPerSecond", 0)),
         float(load.get("deliveriesPerSecond", 0)), float(load.get("outputBytesPerSecond", 0)),
