@@ -426,7 +426,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     (
         "subscription-page",
         "s asks for one thing more; t is next",
-        msg.SubscriptionPage(17, 12, [msg.SubscriptionListItem("s", [STOCK])], "t"),
+        msg.SubscriptionPage(17, 12, [msg.SubscriptionListItem("s", [STOCK], 9)], "t"),
     ),
 ]
 

@@ -31,9 +31,10 @@ def test_a_mediator_gets_the_lists_by_name():
     mediator.say_control("e1", msg.ListSubscriptions(3))
     fleet.run(0.2)
     [page] = [each for each in mediator.heard["e1"] if isinstance(each, msg.SubscriptionPage)]
+    link = fleet.edge("e1").attachments.by_subscriber["s"].link.id
     assert page == msg.SubscriptionPage(
         3, fleet.edge("e1").epoch,
-        [msg.SubscriptionListItem("s", sorted([HIGH, LOW])), msg.SubscriptionListItem("t", [HIGH])],
+        [msg.SubscriptionListItem("s", sorted([HIGH, LOW]), link), msg.SubscriptionListItem("t", [HIGH], link)],
     )  # fmt: skip
 
 

@@ -63,6 +63,13 @@ def test_links_take_half_of_a_round_trip(recorded, surveyed):
     assert any("measured: a question to a head and its answer take 3.1 ms" in note for note in found.notes)
 
 
+def test_connections_of_clients_come_along(recorded, surveyed):
+    assert "clients" not in documents(fleet_world(recorded, surveyed, at=AT))["World/trial"]["links"]
+    found = fleet_world(recorded, replace(surveyed, clients=2), at=AT)
+    assert documents(found)["World/trial"]["links"]["clients"] == 2
+    assert any("measured: 2 connections of clients" in note for note in found.notes)
+
+
 def test_without_a_survey_it_is_made_up_from_statuses(recorded):
     found = fleet_world(recorded, None, at=AT)
     world = documents(found)["World/trial"]

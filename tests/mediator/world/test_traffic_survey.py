@@ -185,3 +185,12 @@ def test_a_survey_goes_through_json(surveyed):
 def test_what_is_no_survey_is_refused(data):
     with pytest.raises(SurveyError, match="not a survey"):
         traffic_survey.decode_survey(data)
+
+
+def test_connections_of_clients_are_counted_at_the_edge_with_most():
+    reader = SurveyReader([], ["e", "f"], 30.0)
+    for name, request in reader.requests(0.0):
+        links = (7, 7, 9) if name == "e" else (7, 0, 0)
+        items = [msg.SubscriptionListItem(f"{name}{n}", ["x"], link) for n, link in enumerate(links)]
+        reader.take(name, msg.SubscriptionPage(request.id, 4, items))
+    assert reader.survey().clients == 2

@@ -38,3 +38,11 @@ def test_none_takes_the_policy_away(documents):
 def test_files_without_a_fleet_get_one(documents):
     rest = [each for each in documents if each["kind"] != "BrokerFleet"]
     assert with_policy(rest, "greedy")[-1]["spec"]["defaults"]["policy"] == {"type": "Greedy"}
+
+
+def test_heads_of_frames_to_clients_are_output(world, documents):
+    without = compare(documents, parse_world(world), ["none"], 1)[0]["first_minute"]
+    world["links"] = {"clients": 3}
+    found = compare(documents, parse_world(world), ["none"], 1)[0]["first_minute"]
+    assert found["e1"]["output_utilization"] > 1.01 * without["e1"]["output_utilization"]
+    assert found["e1"]["output_rate"] == without["e1"]["output_rate"]

@@ -28,13 +28,14 @@ def subscription_page(
     for name in names[:SUBSCRIBERS_PER_PAGE]:
         skip = request.skip if name == request.start else 0
         texts: list[str] = []
+        link = by_subscriber[name].link.id
         for text in _texts(by_subscriber[name])[skip:]:
             if size and size + len(text.encode()) > PAGE_BYTES:
-                found += [msg.SubscriptionListItem(name, texts)] if texts else []
+                found += [msg.SubscriptionListItem(name, texts, link)] if texts else []
                 return msg.SubscriptionPage(request.id, epoch, found, name, skip + len(texts))
             size += len(text.encode())
             texts.append(text)
-        found.append(msg.SubscriptionListItem(name, texts))
+        found.append(msg.SubscriptionListItem(name, texts, link))
     after = names[SUBSCRIBERS_PER_PAGE] if len(names) > SUBSCRIBERS_PER_PAGE else ""
     return msg.SubscriptionPage(request.id, epoch, found, after)
 

@@ -56,9 +56,10 @@ def fleet_world(
         notes.append(f"assumed: {cluster} stands alone; what its neighbours do is left out")
     fleet = _fleet_documents(items, clusters, edges, notes)
     seconds = _link_time(survey, [*(each["status"]["head"] for each in clusters), *(each["status"] for each in edges)])
+    clients = {"clients": survey.clients} if survey is not None and survey.clients else {}
     spec = {
         "duration": duration, "measured": _measured(clusters, edges, at),
-        "links": {"betweenBrokers": seconds, "toClients": seconds},
+        "links": {"betweenBrokers": seconds, "toClients": seconds} | clients,
         "publishers": traffic.publishers, "subscribers": traffic.subscribers,
     }  # fmt: skip
     world = {
@@ -70,6 +71,9 @@ def fleet_world(
         notes.append(
             f"measured: a question to a head and its answer take {trip:.1f} ms (median), on its control socket"
         )
+    if clients:
+        notes.append(f"measured: {clients['clients']:,} connections of clients at the edge that has most of them")
+        notes.append("assumed: subscribers of every edge are spread over as many connections")
     notes.append(f"assumed: links take {seconds}, those of clients as well")
     notes.append("assumed: queues are empty at the start, and all subscribers are there at once")
     return FleetWorld([world, *fleet], notes)

@@ -62,12 +62,14 @@ class SurveyedHead:
 class TrafficSurvey:
     """Heads by name; what the subscribers of each edge ask for, by edge and name.
 
+    `clients`: connections of clients to the edge that has most of them; 0 if that is not known.
     `round_trip_seconds`: the median time from a small question to its answer, at heads; None if that is not known.
     """
 
     heads: Mapping[str, SurveyedHead]
     subscribers: Mapping[str, Mapping[str, tuple[str, ...]]]
     round_trip_seconds: float | None = None
+    clients: int = 0
 
 
 def encode_survey(survey: TrafficSurvey) -> bytes:
@@ -137,6 +139,7 @@ class SurveyReader:
         return TrafficSurvey(
             {name: each.surveyed() for name, each in sorted(self._logs.items())},
             {name: each.surveyed() for name, each in sorted(self._lists.items())},
+            clients=max((len(each.links) for each in self._lists.values()), default=0),
         )
 
 
@@ -198,13 +201,14 @@ class _ListReading:
     count: int = 0
     is_done: bool = False
     found: dict[str, list[str]] = field(default_factory=dict)
+    links: set[int] = field(default_factory=set)
 
     def request(self, number: int) -> msg.ListSubscriptions:
         return msg.ListSubscriptions(number, self.start, self.skip)
 
     def take(self, page: msg.SubscriptionPage) -> None:
         if self.epoch and page.epoch != self.epoch:  # it has restarted: its subscribers come back one by one
-            self.start, self.skip, self.count, self.found = "", 0, 0, {}
+            self.start, self.skip, self.count, self.found, self.links = "", 0, 0, {}, set()
             self.epoch = page.epoch
             return
         self.epoch = page.epoch
@@ -212,6 +216,7 @@ class _ListReading:
             known = self.found.setdefault(each.subscriber, [])
             known += each.subscriptions
             self.count += len(each.subscriptions)
+            self.links |= {each.link} - {0}
         self.is_done, self.start, self.skip = not page.next, page.next, page.skip
 
     def surveyed(self) -> dict[str, tuple[str, ...]]:

@@ -95,7 +95,9 @@ def run(resources: Resources, world: WorldSpec, name: str, seed: int) -> dict[st
             taken.loads.append(max(report["input_utilization"], report["output_utilization"]))
 
     links = LinkDelays(world.links.between_brokers.seconds, world.links.to_clients.seconds)
-    fleet = QueueingFleet(resources, traffic_of(world, seed), seed=seed, links=links, on_report=note)
+    fleet = QueueingFleet(
+        resources, traffic_of(world, seed), seed=seed, links=links, on_report=note, clients=world.links.clients
+    )
     fleet.run(seconds := world.duration.seconds)
     sessions = [one.session for one in fleet.mediator.objects.values() if one.session is not None]
     ends = [fmean(_after(each, STEADY_SHARE * seconds)) for each in samples.values()]

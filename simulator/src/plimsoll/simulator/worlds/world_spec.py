@@ -104,6 +104,15 @@ class LinkSpec:
 
     between_brokers: Annotated[Duration, FieldInfo("Between two brokers.")] = Duration.parse("1ms")
     to_clients: Annotated[Duration, FieldInfo("Between a broker and a client.")] = Duration.parse("1ms")
+    clients: Annotated[
+        int | None,
+        FieldInfo(
+            "The clients that share the subscribers, each with one connection to every edge; absent: the heads of"
+            " frames to clients are not counted as output.",
+            low=1,
+            high=SUBSCRIBERS_AT_MOST,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,10 +51,11 @@ class ListSubscriptions(Struct, array_like=True, frozen=True, tag=123):
 
 
 class SubscriptionListItem(Struct, array_like=True, frozen=True):
-    """Subscriptions of one subscriber, in canonical form."""
+    """Subscriptions of one subscriber, in canonical form. Those of one connection of a client have the same `link`."""
 
     subscriber: Name
     subscriptions: list[Text]
+    link: U63 = 0
 
 
 class SubscriptionPage(Struct, array_like=True, frozen=True, tag=124):
