@@ -23,8 +23,7 @@ def section(report: Mapping[str, Any]) -> list[str]:
         f"At {found['begin_seconds']:.0f} s <code>plimsoll world</code> made a World of this fleet and its load; it is "
         "beside this page, in <code>world.yaml</code>. Its simulation predicts the time until "
         f"{found['end_seconds']:.0f} s, in which rates stay as they are; the fleet's policy goes on in both. Delays "
-        "of the model are those of the emulated hardware and of links: what the processes of this machine take comes on "
-        "top."
+        "of the model are those of the emulated hardware and of links: what this machine's processes take comes on top."
     )
     heads = "".join(f'<th scope="col">{each}</th>' for each in _TITLES)
     rows = "".join("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in _rows(found))
