@@ -11,8 +11,13 @@ import pytest
 import yaml
 
 from plimsoll.cli.commands.world import world_text
+from plimsoll.cli.local_backend import LocalBackend
 from plimsoll.client import Connection, Publisher, Subscriber
 from plimsoll.core.printable import printable_lines
+from plimsoll.core.spec import parse
+from plimsoll.local.manifests import load as load_files
+from plimsoll.local.runtime import prepare_store
+from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.mediator.world.fleet_world import FleetWorld
 
 EVIL = "x\n- name: y\x1b[31m\u202e"
@@ -75,7 +80,31 @@ def test_a_cluster_that_is_not_there(run, shared_fleet):
 
 def test_a_fleet_that_does_not_run(run, quickstart):
     assert run("world")[0] == 3  # there is none at all
-    assert run("validate", "-f", quickstart)[0] == 0
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    prepare_store(folder, parse(load_files([quickstart])))
+    code, out, err = run("world")
+    assert (code, out) == (4, "")
+    assert err == "plimsoll: fleet quickstart is not running: start it with `plimsoll up -f FILE`\n"
+
+
+def test_a_supervisor_that_does_not_write(run, quickstart, monkeypatch):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    prepare_store(folder, parse(load_files([quickstart])))
+    note = "the supervisor of fleet quickstart has written nothing for 12 s"
+    monkeypatch.setattr(LocalBackend, "staleness_note", lambda self: note)
+    monkeypatch.setattr(LocalBackend, "not_running_reason", lambda self: "")
+    code, _, err = run("world")
+    assert code == 4
+    assert err.startswith("plimsoll: the supervisor of fleet quickstart has written nothing for 12 s; a World")
+
+
+def test_an_address_leads_to_no_load(run, tmp_path):
+    assert run("context", "add", "far", "--address", "tcp://127.0.0.1:1", "--plain")[0] == 0
+    code, _, err = run("world", "--context", "far")
+    assert code == 2
+    assert "context far is an address, which does not show or change the fleet behind it" in err
 
 
 def test_options_are_checked(run):

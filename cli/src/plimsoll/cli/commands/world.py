@@ -23,10 +23,10 @@ COLUMNS = 118
 def world(options: argparse.Namespace) -> int:
     """Print a World of the fleet with its resources, or write it to a file."""
     place: FleetReader = backend.choose_backend(options)
-    if note := place.staleness_note():
-        raise CommandError(CONFLICT, f"{note}; a World of it would be as old")
     if why := place.not_running_reason() or place.unserved_reason():
         raise CommandError(CONFLICT, why)
+    if note := place.staleness_note():
+        raise CommandError(CONFLICT, f"{note}; a World of it would be as old")
     items = place.objects(*FLEET_KINDS)
     at = now().strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
