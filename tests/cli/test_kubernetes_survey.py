@@ -33,7 +33,7 @@ class Cluster:
         self.refusal: Exception | None = None
         self.ran: list[tuple[str, str, list[str]]] = []
         self.is_closed = False
-        monkeypatch.setattr(kubernetes_survey.client, "CoreV1Api", lambda _: self)
+        monkeypatch.setattr(client, "CoreV1Api", lambda _: self)
         monkeypatch.setattr(kubernetes_survey, "stream", self.stream)
 
     def list_pod_for_all_namespaces(self, **_: Any) -> Any:

@@ -61,7 +61,7 @@ def simulated(monkeypatch, code: int, says: str = "") -> list[list[str]]:
             Path(command[-1]).write_text(json.dumps([ROW]))
         return subprocess.CompletedProcess(command, code, "", says)
 
-    monkeypatch.setattr(world_prediction.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     return asked
 
 
@@ -116,7 +116,7 @@ def test_a_simulation_that_takes_too_long(predicted, monkeypatch):
     def run(command: list[str], **_: Any) -> None:
         raise subprocess.TimeoutExpired(command, 1.0)
 
-    monkeypatch.setattr(world_prediction.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     assert result(predicted) == {"fault": "plimsoll simulate took longer than 120 s"}
 
 

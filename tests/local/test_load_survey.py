@@ -8,6 +8,7 @@ import pytest
 
 from plimsoll.local import keys, load_survey
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.mediator.world import survey_run
 from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
 FOUND = TrafficSurvey({}, {})
@@ -21,7 +22,7 @@ def asked(monkeypatch) -> list[tuple[Any, ...]]:
         found.append(arguments)
         return FOUND
 
-    monkeypatch.setattr(load_survey.survey_run, "run_survey", run)
+    monkeypatch.setattr(survey_run, "run_survey", run)
     return found
 
 

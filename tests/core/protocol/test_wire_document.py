@@ -82,6 +82,8 @@ TYPES = {
     "ActionItem": "action",
     "BlockItem": "block",
     "RowItem": "row",
+    "PublicationItem": "published",
+    "SubscriptionListItem": "list",
     "Bits": "bytes",
     "Resource": "name",
     "Metric": "name",
@@ -212,7 +214,7 @@ def test_every_code_of_shut_is_listed():
 
 BALANCING: list[tuple[str, Any]] = [
     ("action", msg.ActionItem), ("profile", msg.ProfileBody), ("block", msg.BlockItem), ("row", msg.RowItem),
-    ("taker", msg.TakerItem),
+    ("taker", msg.TakerItem), ("published", msg.PublicationItem), ("list", msg.SubscriptionListItem),
 ]  # fmt: skip
 COUNTING: list[tuple[str, Any]] = [
     ("audit_request", msg.AuditRequestItem),

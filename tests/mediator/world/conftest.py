@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.core.predicates import Attributes
 from plimsoll.mediator.world.traffic_survey import SurveyedHead, SurveyedPublisher, TrafficSurvey
 
 HIGH, LOW = "[class,=,'STOCK'],[high,>,20]", "[class,=,'STOCK'],[low,<,5]"
@@ -20,13 +21,9 @@ def recorded() -> list[dict[str, Any]]:
 @pytest.fixture
 def surveyed() -> TrafficSurvey:
     """Two publishers at the head, three subscribers at `small`, one at `large`."""
-    contents = tuple({"class": "STOCK", "high": 24.5, "n": number} for number in range(3))
+    contents: tuple[Attributes, ...] = tuple({"class": "STOCK", "high": 24.5, "n": number} for number in range(3))
     publishers = (SurveyedPublisher("p", 12.3456, contents, 100), SurveyedPublisher("q", 0.05, contents[:1], 0))
     return TrafficSurvey(
         {"quotes-head": SurveyedHead(publishers, 4, 10.0)},
         {"small": {"a": (HIGH,), "b": (HIGH,), "c": (HIGH, LOW)}, "large": {"d": (HIGH,)}},
     )
-
-
-def of(items: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
-    return next(each for each in items if (each["kind"], each["metadata"]["name"]) == (kind, name))

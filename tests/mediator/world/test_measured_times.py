@@ -21,7 +21,7 @@ def profile(calibrated: dict[str, int] | None = None, **spec: Any) -> dict[str, 
     return {"kind": "HardwareProfile", "metadata": {"name": "p"}, "spec": {"cpu": "2", **spec}, "status": status}
 
 
-def seconds(spec: Any) -> tuple[float, float]:
+def seconds(spec: Any) -> tuple[Any, Any]:
     found = spec["emulation"]
     return Duration.parse(found["base"]).seconds, Duration.parse(found["perSubscription"]).seconds
 

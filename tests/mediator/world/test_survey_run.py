@@ -96,7 +96,7 @@ def test_the_edges_of_all_clusters_are_asked():
 
 def test_answers_are_timed(monkeypatch):
     ticks = iter(range(100_000))
-    monkeypatch.setattr(survey_run.time, "monotonic", lambda: next(ticks) / 1000)
+    monkeypatch.setattr("plimsoll.mediator.world.survey_run.time.monotonic", lambda: next(ticks) / 1000)
     found = survey_run.run_survey("m", None, FLEET, "", 30.0)
     assert found.round_trip_seconds == pytest.approx(0.001)  # the clock is read when it is asked, and when it answers
 
