@@ -41,6 +41,8 @@ COMMANDS = [
     ("stop", NAMED),
     *((command, HOSTILE) for command in ("drain", "cordon", "uncordon", "shuffle", "approve", "stop", "down")),
     *(("rebalance", "--from", "e-0", "--to", name, "--subscribers", "1") for name in ("e-1", HOSTILE)),
+    *((command, name, HOSTILE) for command in ("split", "unload") for name in ("east", HOSTILE)),
+    ("get", "bundles", HOSTILE),
     ("drain", "e-0", "--exclude", HOSTILE, "--name", "two"),
     ("get", HOSTILE),
     ("get", "lbs", HOSTILE),

@@ -199,6 +199,14 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("leave", "send your subscribers elsewhere, then exit", msg.Leave()),
     ("policy", "the balancing policy of the cluster, for its head and its edges", msg.ClusterPolicy('{"type": "Bad"}')),
     ("no-policy", "the cluster has none", msg.ClusterPolicy()),
+    ("bundles", "two bundles of equal ranges", msg.BundleTable(3, 1, [0, 0x80000000, 0xFFFFFFFF])),
+    (
+        "bundles-changed",
+        "the second one belongs to e2 now, and the first one to none: its units look it up again",
+        msg.BundleTable(
+            3, 1, [0, 0x80000000, 0xFFFFFFFF], [msg.AssignedBundle(0x80000000, "e2")], [msg.ReleasedBundle(0, 17)]
+        ),
+    ),
     ("members", "the head's edges are e1 and e2; e2 takes no newcomers", msg.ClusterMembers(["e1", "e2"], ["e2"])),
     (
         "prepare",

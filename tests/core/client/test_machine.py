@@ -210,15 +210,15 @@ def test_a_paused_subscriber_disturbs_no_other_and_gets_everything_later(cluster
 
 def test_an_application_that_does_not_take_its_deliveries_is_paused_alone(cluster: Cluster, kit: Any):
     slow = cluster.subscribe("slow", holds=True)
-    slow.stream.high_records = 50
+    slow.stream.queue.high_records = 50
     cluster.subscribe("fast")
     publisher = cluster.client.publisher("p")
     for start in range(1, 401, 20):
         cluster.publish(publisher, *range(start, start + 20))
         cluster.run(0.1)
-    assert 50 < slow.stream.depth < 100
+    assert 50 < slow.stream.queue.depth < 100
     assert len(cluster.numbers("fast")) == 400
-    while slow.stream.depth:
+    while slow.stream.queue.depth:
         slow.consumed(10)
         cluster.run(0.2)
     assert cluster.numbers("slow") == list(range(1, 401))

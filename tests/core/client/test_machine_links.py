@@ -414,7 +414,7 @@ def test_frames_are_credited_at_once_even_if_the_application_takes_no_deliveries
         stage.edge.tell(msg.Deliver(subscriber.current.id, kit.pub(n)))
         stage.edge.poll(stage.wire.now)
     stage.run(1.0)
-    assert subscriber.stream.depth == 3000
+    assert subscriber.stream.queue.depth == 3000
     link = stage.edge.link
     assert link.credit >= link.next_seq
     assert not link.unacked

@@ -307,7 +307,7 @@ def test_a_subscription_is_checked_before_it_is_sent(stage: Any):
 
 def test_a_full_queue_pauses_this_subscriber_alone(stage: Any, kit: Any):
     slow = stage.attach("slow", 10, holds=True)
-    slow.stream.high_records = 4
+    slow.stream.queue.high_records = 4
     attachment = slow.current.id
     stage.edge.tell(*(msg.Deliver(attachment, kit.pub(n)) for n in range(11, 16)))
     stage.run()
@@ -323,14 +323,14 @@ def test_a_full_queue_pauses_this_subscriber_alone(stage: Any, kit: Any):
 
 def test_the_queue_is_bounded_in_bytes_too(stage: Any, kit: Any):
     slow = stage.attach("slow", 10, holds=True)
-    slow.stream.high_bytes = 10_000
+    slow.stream.queue.high_bytes = 10_000
     deliver(stage, *(kit.pub(n, payload=b"x" * 3000) for n in range(11, 14)))
     assert stage.edge.all(msg.Pause) == []
     deliver(stage, kit.pub(14, payload=b"x" * 3000))
     assert len(stage.edge.all(msg.Pause)) == 1
-    assert 12_000 < slow.stream.depth_bytes < 13_000
+    assert 12_000 < slow.stream.queue.depth_bytes < 13_000
     slow.consumed(4)
-    assert slow.stream.depth_bytes == 0
+    assert slow.stream.queue.depth_bytes == 0
 
 
 def test_a_pause_outlives_the_attachment(stage: Any):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from plimsoll.core.head import join_requests as module
+from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.join_requests import JoinRequests
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.protocol import messages as msg
@@ -37,7 +38,7 @@ class FakeHead:
 
 def made() -> tuple[FakeHead, JoinRequests]:
     head = FakeHead()
-    return head, JoinRequests(head, head.placement, head, 1.0)
+    return head, JoinRequests(head, head.placement, Bundles(None), head, 1.0)
 
 
 LINK: Any = "link"

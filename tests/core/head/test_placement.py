@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core.head.placement import Placement, placer_of, reported_location
+from plimsoll.core.head.placement import Placement, policy_of, reported_location
 from plimsoll.core.policies import LeastLoadedPlacer
 from plimsoll.core.policies.bad.placers import NearestPlacer, RandomPlacer, RoundRobinPlacer
+from plimsoll.core.policies.placement import Placer
+from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol.wire import WireError
+
+
+def placer_of(policy: dict[str, Any] | None) -> Placer:
+    return placer_of_spec(policy_of(policy))
 
 
 def seats_of(**utilizations: float) -> Placement:

@@ -57,7 +57,10 @@ class Scripted:
     def wanted(self, memory: Memory) -> str:
         return ""
 
-    def fleet(self, sample: FleetSample) -> Counted:
+    def after_moves(self, memory: Memory) -> Memory:
+        return {}
+
+    def fleet(self, sample: FleetSample, memory: Memory) -> Counted:
         return Counted()
 
     def steps(self, fleet: Counted, memory: Memory) -> Steps:

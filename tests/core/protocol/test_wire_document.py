@@ -51,6 +51,8 @@ TYPES = {
     "SubscriptionItem": "subscription",
     "CoverItem": "cover_item",
     "OwnedItem": "owned_item",
+    "AssignedBundle": "assigned_bundle",
+    "ReleasedBundle": "released_bundle",
     "Policy": "policy",
     "U32": "u32",
     "U63": "u63",

@@ -113,7 +113,7 @@ def _add_lifecycle_commands(add: AddCommand) -> None:
 
 def _add_inspect_commands(add: AddCommand) -> None:
     made = add("get", "inspect.get", "Show objects.")
-    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}")
+    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}; or bundles")
     made.add_argument("name", metavar="NAME", nargs="?")
     made.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     made.add_argument("-w", "--watch", action="store_true", help="then print a line for each change")
@@ -172,6 +172,7 @@ def _add_session_commands(add: AddCommand) -> None:
         help="highest number of moves; default: as few as needed",
     )
     _add_session_options(made)
+    _add_bundle_commands(add)
     for name, command, text in (
         ("cordon", "sessions.cordon", "Place new subscribers on other edges; those attached stay."),
         ("uncordon", "sessions.uncordon", "Let an edge take new subscribers again."),
@@ -183,6 +184,21 @@ def _add_session_commands(add: AddCommand) -> None:
     _add_wait_options(made)
     made = add("stop", "sessions.stop", "Stop a session after its current batch.")
     made.add_argument("session", metavar="SESSION")
+
+
+def _add_bundle_commands(add: AddCommand) -> None:
+    for name, text in (
+        ("split", "Split bundles of topics in two."),
+        ("unload", "Move bundles of topics from their edges, with their live subscribers."),
+    ):
+        made = add(name, f"bundles.{name}", text)
+        made.add_argument("cluster", metavar="CLUSTER")
+        made.add_argument("bundles", metavar="BUNDLE", nargs="+", help="as `plimsoll get bundles` shows them")
+        if name == "unload":
+            made.add_argument("--to", dest="target", metavar="EDGE", help="target; default: the policy chooses")
+        made.add_argument("--dry-run", action="store_true", help="only plan")
+        made.add_argument("--name", metavar="NAME", help="name of the session; default: generated")
+        _add_wait_options(made)
 
 
 def _add_session_options(made: argparse.ArgumentParser) -> None:

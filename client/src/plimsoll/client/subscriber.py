@@ -24,6 +24,7 @@ from plimsoll.client.security import Security
 from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
+from plimsoll.core.client.subscriber import UnitMark
 from plimsoll.core.protocol.messages import Policy
 from plimsoll.core.protocol.wire import Scalar, Token
 
@@ -54,7 +55,7 @@ class Subscriber:
         security: Security | None = None,
         policy: Policy | None = None,
         token: Token | None = None,
-        watermarks: Iterable[Token] = (),
+        watermarks: Iterable[Token | UnitMark] = (),
         prefer: str = "",
         location: tuple[float, float] | None = None,
         on_batch: OnBatch | None = None,
@@ -209,8 +210,11 @@ class Subscriber:
             return resume_token(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
     @property
-    def watermarks(self) -> list[Token]:
-        """(head, head epoch, offset): the last one received of each origin; they belong to the token."""
+    def watermarks(self) -> list[Token | UnitMark]:
+        """(head, head epoch, offset): the last one received of each origin; they belong to the token.
+
+        In a cluster with topics each unit has its own, with the hash of its topics as a fourth item.
+        """
         with self._connection.lock:
             return resume_watermarks(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
@@ -271,10 +275,10 @@ class Subscriber:
 
     def _consume(self) -> None:
         with self._connection.lock:
-            was_held = self._inner.stream.is_held
+            was_held = self._inner.stream.queue.is_held
             self._inner.consumed(self._untold)
             self._untold = 0
-            if was_held and not self._inner.stream.is_held and not self._connection.is_closed:
+            if was_held and not self._inner.stream.queue.is_held and not self._connection.is_closed:
                 self._connection.wake()
 
     def _wait_for_item(self, timeout: float | None) -> None:

@@ -45,6 +45,7 @@ HeadRecord = (
 HeadCommand = (
     messages.Command
     | messages.ListSubscribers
+    | messages.BundleTable
     | messages.Reservation
     | messages.ProfileQuery
     | messages.CoverQuery

@@ -15,6 +15,7 @@ from plimsoll.core.spec import Resources, head_name
 from plimsoll.core.spec.brokers import GROUP_LABEL, scaled_group
 from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.mediator import balance, resource_status
+from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.operator import names, spec_faults
@@ -40,7 +41,7 @@ from plimsoll.operator.spec_faults import SpecFaults
 
 KEYS_CONDITION = "KeysReplaced"
 
-LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated", "telemetry"})
+LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "bundles", "calibrated", "telemetry"})
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
 
 
@@ -220,7 +221,8 @@ def _cluster_status(
     others.append(balance.balanced_condition(*known))
     told = resource_status.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)
     selector = _selector(facts.desired.resources, name)
-    yield cluster, {**told, **balance.cluster_summary(*known), "selector": selector}
+    summary = {**balance.cluster_summary(*known), **bundle_status(head, edges)}
+    yield cluster, {**told, **summary, "selector": selector}
 
 
 def _selector(resources: Resources, cluster: str) -> str:

@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 def rebalance(options: argparse.Namespace) -> int:
     """Move subscribers from one edge to others, or as the policy of a whole cluster plans it."""
-    place = _running_backend(options)
+    place = running_backend(options)
     edges = _edges(place)
     if _plans_for_cluster(options, place):
         named = {"scope": "Local", "source": {"name": options.source}, "action": "Rebalance"}
-        return _create_session(place, options, "rebalance", {**named, **_common_spec(options, edges)})
+        return create_session(place, options, "rebalance", {**named, **_common_spec(options, edges)})
     parties = [name for name in (options.source, options.target) if name is not None]
     for name in parties:
         _require_edge(name, edges, place)
@@ -47,7 +47,7 @@ def rebalance(options: argparse.Namespace) -> int:
         **_selection(options, place, clusters),
         **_common_spec(options, edges),
     }
-    return _create_session(place, options, "rebalance", spec)
+    return create_session(place, options, "rebalance", spec)
 
 
 def _plans_for_cluster(options: argparse.Namespace, place: FleetReader) -> bool:
@@ -59,19 +59,19 @@ def _plans_for_cluster(options: argparse.Namespace, place: FleetReader) -> bool:
 
 def drain(options: argparse.Namespace) -> int:
     """Move all subscribers of an edge to other edges, and keep new ones away from it."""
-    place = _running_backend(options)
+    place = running_backend(options)
     edges = _edges(place)
     _require_edge(options.edge, edges, place)
     if len(edges) == 1:
         raise CommandError(CONFLICT, f"{options.edge} is the only edge of {place.title}: there is no other edge")
     spec = {"scope": "Global", "source": {"name": options.edge}, "action": "Drain", **_common_spec(options, edges)}
     options.source = options.edge
-    return _create_session(place, options, "drain", spec, cordon="" if options.dry_run else options.edge)
+    return create_session(place, options, "drain", spec, cordon="" if options.dry_run else options.edge)
 
 
 def shuffle(options: argparse.Namespace) -> int:
     """Plan for all edges of a cluster at once, or of two, and carry it out."""
-    place = _running_backend(options)
+    place = running_backend(options)
     clusters = {item["metadata"]["name"] for item in place.objects("BrokerCluster")}
     named = [name for name in (options.cluster, options.other) if name is not None]
     known = fleet_view.cluster_policies(place.objects("BrokerCluster", "BrokerFleet"))
@@ -94,7 +94,7 @@ def shuffle(options: argparse.Namespace) -> int:
     if options.moves is not None:
         spec["limits"] = {"maxMoves": options.moves}
     options.source = options.cluster
-    return _create_session(place, options, "shuffle", spec)
+    return create_session(place, options, "shuffle", spec)
 
 
 def cordon(options: argparse.Namespace) -> int:
@@ -109,7 +109,7 @@ def uncordon(options: argparse.Namespace) -> int:
 
 def approve(options: argparse.Namespace) -> int:
     """Let the plan of a session run."""
-    place = _running_backend(options)
+    place = running_backend(options)
     approved = _edit_session(place, options.session, lambda: place.approve_session(options.session, options.hash or ""))
     _print_note(options, f"plan {approved} of {options.session} approved")
     return wait_for_session(place, options.session, options.output, approved=True) if options.wait else OK
@@ -117,7 +117,7 @@ def approve(options: argparse.Namespace) -> int:
 
 def stop(options: argparse.Namespace) -> int:
     """Stop a session after its current batch."""
-    place = _running_backend(options)
+    place = running_backend(options)
     _edit_session(place, options.session, lambda: place.stop_session(options.session))
     print_line(f"loadbalancingsession/{options.session} is stopping: it finishes the current batch and starts no other")
     return OK
@@ -143,9 +143,10 @@ def _selection(options: argparse.Namespace, place: FleetReader, clusters: set[st
     return {}
 
 
-def _create_session(
+def create_session(
     place: FleetBackend, options: argparse.Namespace, what: str, spec: dict[str, Any], *, cordon: str = ""
 ) -> int:
+    """Make a session of a command, and wait for its end if that is wanted."""
     name = options.name or f"{what}-{options.source[:40].rstrip('-')}-{secrets.token_hex(3)}"
     if place.create_session(name, spec, cordon=cordon):
         _print_note(options, f"edgebroker/{cordon} cordoned")
@@ -158,7 +159,8 @@ def _print_note(options: argparse.Namespace, text: str) -> None:
     (print_line if options.output == "table" else print_error)(text)
 
 
-def _running_backend(options: argparse.Namespace) -> FleetBackend:
+def running_backend(options: argparse.Namespace) -> FleetBackend:
+    """The fleet that a command changes, which has to run."""
     place = backend.choose_backend(options)
     if why := place.not_running_reason():
         raise CommandError(NOT_FOUND, why)

@@ -28,6 +28,7 @@ from plimsoll.client.subscriber import ACK_SECONDS, ITEMS, OnBatch, OnState
 from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
+from plimsoll.core.client.subscriber import UnitMark
 from plimsoll.core.protocol.messages import Policy
 from plimsoll.core.protocol.wire import Scalar, Token
 
@@ -48,7 +49,7 @@ class AsyncSubscriber:
         security: Security | None = None,
         policy: Policy | None = None,
         token: Token | None = None,
-        watermarks: Iterable[Token] = (),
+        watermarks: Iterable[Token | UnitMark] = (),
         prefer: str = "",
         location: tuple[float, float] | None = None,
         on_batch: OnBatch | None = None,
@@ -208,8 +209,11 @@ class AsyncSubscriber:
         return resume_token(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
     @property
-    def watermarks(self) -> list[Token]:
-        """(head, head epoch, offset): the last one received of each origin; they belong to the token."""
+    def watermarks(self) -> list[Token | UnitMark]:
+        """(head, head epoch, offset): the last one received of each origin; they belong to the token.
+
+        In a cluster with topics each unit has its own, with the hash of its topics as a fourth item.
+        """
         return resume_watermarks(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
     def statistics(self) -> dict[str, Any]:
@@ -273,10 +277,10 @@ class AsyncSubscriber:
         self._arrived.set()
 
     def _consume(self) -> None:
-        was_held = self._inner.stream.is_held
+        was_held = self._inner.stream.queue.is_held
         self._inner.consumed(self._untold)
         self._untold = 0
-        if was_held and not self._inner.stream.is_held:
+        if was_held and not self._inner.stream.queue.is_held:
             self._connection.wake()
 
     def _check(self) -> None:

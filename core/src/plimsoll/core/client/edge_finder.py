@@ -18,6 +18,7 @@ from plimsoll.core.client.attachment import ClientAttachmentState
 from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Handover, Port, SubscriberPhase
+from plimsoll.core.client.topic_division import TopicDivision
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import NEVER, Link
 
@@ -34,6 +35,7 @@ class FinderHost(Protocol):
     counters: Counter[str]
     refusal: str
     subscribers: dict[str, ClientSubscriber]
+    division: TopicDivision
 
     @property
     def home_link(self) -> Link | None: ...
@@ -128,6 +130,8 @@ class EdgeFinder:
     def join(self, subscriber: ClientSubscriber) -> None:
         """Ask the head for an edge; it is asked again when its link is new, and after `answer_seconds`."""
         client = self._client
+        if client.division.leaves_nothing(subscriber):
+            return
         subscriber.phase = SubscriberPhase.JOINING
         self._timer(subscriber, client.limits.answer_seconds)
         if (link := client.home_link) is not None:
@@ -153,7 +157,9 @@ class EdgeFinder:
             if self._insists(subscriber):
                 # the head of the stream has answered, even if this edge fails
                 subscriber.asked_since = NEVER
-            self.attach(subscriber, placed.edge, placed.endpoint, placed.public_key)
+            self._client.division.learn(placed.topic_attribute)
+            if not self._client.division.leaves_nothing(subscriber):
+                self.attach(subscriber, placed.edge, placed.endpoint, placed.public_key)
 
     def on_unplaced(self, unplaced: msg.Unplaced) -> None:
         subscriber = self._client.subscribers.get(unplaced.subscriber)

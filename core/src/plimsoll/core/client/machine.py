@@ -21,7 +21,8 @@ from plimsoll.core.client.handover import ClientHandovers, target_of
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import ClientPublisher, Confirm
 from plimsoll.core.client.records import UNREADABLE, pass_over
-from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, SubscriberPhase
+from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, SubscriberPhase, UnitMark
+from plimsoll.core.client.topic_division import TopicDivision
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, Token, WireError
@@ -71,6 +72,7 @@ class Client(OverlayNode):
         self._last_handle = 0
         self._peer_numbers = count(1)
         self.edge_ports = EdgePorts(self, self._peer_numbers)
+        self.division = TopicDivision(self)
         self.edge_finder = EdgeFinder(self, self.edge_ports)
         self.handovers = ClientHandovers(self, self.edge_ports, self.edge_finder)
         self.edge_records = EdgeRecords(self, self.edge_ports, self.edge_finder, self.handovers)
@@ -95,7 +97,7 @@ class Client(OverlayNode):
         *,
         policy: msg.Policy | None = None,
         token: Token | None = None,
-        watermarks: Iterable[Token] = (),
+        watermarks: Iterable[Token | UnitMark] = (),
         prefer: str = "",
         location: Location | None = None,
         holds: bool = False,
@@ -115,7 +117,11 @@ class Client(OverlayNode):
             raise ValueError(f"a location has two finite coordinates, not {location}")
         own = policy or msg.Policy()
         subscriber = self.subscribers[name] = ClientSubscriber(self, name, own, token, prefer, location)
-        subscriber.stream.start_from(watermarks)
+        for mark in watermarks:
+            if len(mark) == 4:
+                subscriber.unit_marks.append(mark)
+            else:
+                subscriber.stream.watermarks[mark[0], mark[1]] = mark[2]
         subscriber.stream.holds = holds
         self.edge_finder.begin(subscriber)
         return subscriber
@@ -183,6 +189,9 @@ class Client(OverlayNode):
         self.changed.pop(subscriber, None)
         subscriber.wake = 0
 
+    def begin(self, subscriber: ClientSubscriber) -> None:
+        self.edge_finder.begin(subscriber)
+
     def detach(self, subscriber: ClientSubscriber, *, withdraw: bool = False) -> None:
         """Take a subscriber off its edge, and off the target of its hand-over, which is sent DETACH."""
         self.handovers.leave(subscriber, withdraw=withdraw)
@@ -234,6 +243,7 @@ class Client(OverlayNode):
             self.refusal = self.last_error = text
 
     def on_head_lost(self) -> None:
+        self.division.forget()
         for publisher in self.publishers.values():
             publisher.lost(self.now)
 

@@ -5,16 +5,16 @@ Rules of the place:
   attachment, and with nothing else.
 - Per origin, offsets only rise: an item at or below the watermark has been seen; it is suppressed and counted.
 - A gap is reported unless the watermarks have all of it. It raises them, and the token.
-- The queue of an application that holds its items is bounded: above a high mark the edge is told to pause, below half
-  of it to go on.
+- The queue of an application that holds its items is bounded (`application_queue`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from plimsoll.core.client.application_queue import RECORD_BYTES, ApplicationQueue
 from plimsoll.core.client.attachment import ClientAttachment
 from plimsoll.core.client.delivery_tally import DeliveryTally
 from plimsoll.core.client.events import Delivery, GapNotice, SubscriberEvent
@@ -26,10 +26,8 @@ from plimsoll.core.protocol.wire import Token
 ORIGINS_AT_MOST = 1024
 """Origins that have a watermark; the one that was met first goes first."""
 
-RECORD_BYTES = 64
-"""What an item in the queue takes beside its own bytes, for the bound of the queue."""
-
 Attachment = ClientAttachment[Any]
+Overlap = Callable[["SubscriberStream", msg.PubOpen], bool]
 
 
 class StreamOwner(Protocol):
@@ -52,13 +50,13 @@ class StreamOwner(Protocol):
 class SubscriberStream:
     """The stream of one subscriber. `origin` and `position`: of the log that it is served from, None before the first.
 
-    `events` is the owner's list, and stays the same object. `holds`: items count as queued until `consumed`.
+    `events` is the owner's list, and stays the same object. `holds`: items count as queued until
+    `queue.consumed`. `overlap`: whether the application has not had an item from another unit, None without others.
     """
 
     __slots__ = (
-        "_owner", "counts", "depth", "depth_bytes", "duplicates", "even_version", "events", "high_bytes",
-        "high_records", "holds", "is_held", "items", "origin", "position", "rising", "tallied_from", "tally",
-        "watermarks",
+        "_owner", "counts", "duplicates", "even_version", "events", "holds", "items", "origin", "overlap", "position",
+        "queue", "rising", "tallied_from", "tally", "watermarks",
     )  # fmt: skip
 
     def __init__(
@@ -70,9 +68,9 @@ class SubscriberStream:
         self.position = token[2] if token else 0
         self.watermarks: dict[Origin, int] = {}
         self.items = self.duplicates = 0
-        self.depth = self.depth_bytes = 0
-        self.high_records, self.high_bytes = limits.queue_records, limits.queue_bytes
-        self.holds = self.is_held = False
+        self.queue = ApplicationQueue(limits, owner.steer)
+        self.holds = False
+        self.overlap: Overlap | None = None
         self.tally: DeliveryTally | None = None
         self.tallied_from = self.even_version = 0
         self.rising = (0, 0)
@@ -110,16 +108,24 @@ class SubscriberStream:
             self.watermarks[origin] = item.offset
             if not seen:
                 self._bound_watermarks()
-            if not self.events:
-                self._owner.mark_ready()
-            self.events.append(Delivery(item, attachment.stream, now))
-            self.items += 1
-            if self.holds:
-                self._grow(size)
+            if self.overlap is not None and not self.overlap(self, item):
+                self._given_already(item)
+            else:
+                if not self.events:
+                    self._owner.mark_ready()
+                self.events.append(Delivery(item, attachment.stream, now))
+                self.items += 1
+                if self.holds:
+                    self.queue.grow(size)
         else:
             self.duplicates += 1
         if item.position > self.position and attachment is self._owner.current:
             self.position = item.position
+
+    def _given_already(self, item: msg.PubOpen) -> None:
+        """Another unit of the subscriber has brought it: the application has it, and an audit counts it as given."""
+        if self.tally is not None and not self.tally.saw(item):
+            self.end_tally()
 
     def take_tallied(self, attachment: Attachment, item: msg.PubOpen | msg.Gap, size: int, now: float) -> None:
         """The same during a move: what the application is given is also counted."""
@@ -139,7 +145,7 @@ class SubscriberStream:
             self.items += 1
             self._owner.tell(GapNotice(gap, now))
             if self.holds:
-                self._grow(RECORD_BYTES * len(gap.last))
+                self.queue.grow(RECORD_BYTES * len(gap.last))
         for head, epoch, offset in gap.last:
             if offset > marks.get((head, epoch), 0):
                 marks[head, epoch] = offset
@@ -175,28 +181,6 @@ class SubscriberStream:
     def _bound_watermarks(self) -> None:
         while len(self.watermarks) > ORIGINS_AT_MOST:
             del self.watermarks[next(iter(self.watermarks))]
-
-    # -- the queue of the application
-
-    def _grow(self, size: int) -> None:
-        """One more item in the queue."""
-        self.depth += 1
-        self.depth_bytes += size + RECORD_BYTES
-        if not self.is_held and (self.depth > self.high_records or self.depth_bytes > self.high_bytes):
-            self.is_held = True
-            self._owner.steer()
-
-    def consumed(self, items: int) -> None:
-        """The application has dealt with this many deliveries and gaps."""
-        if items >= self.depth:
-            self.depth = self.depth_bytes = 0
-        else:
-            self.depth_bytes -= self.depth_bytes * items // self.depth
-            self.depth -= items
-        # Half, not one less than full: a PAUSE and a CONTINUE for every item would cost more than the item.
-        if self.is_held and self.depth * 2 <= self.high_records and self.depth_bytes * 2 <= self.high_bytes:
-            self.is_held = False
-            self._owner.steer()
 
     # -- a move
 

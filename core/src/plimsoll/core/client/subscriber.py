@@ -9,14 +9,14 @@ Rules of the place:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
 from plimsoll.core import predicates
 from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState, ClientHandover, EdgePort, Take
 from plimsoll.core.client.errors import ClosedError, ListFullError
-from plimsoll.core.client.events import Attached, Detached, Failed, Lapsed, SubscriberEvent
+from plimsoll.core.client.events import Attached, Delivery, Detached, Failed, Lapsed, SubscriberEvent
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscription_list import SubscriptionList
@@ -47,13 +47,41 @@ class SubscriberHost(Protocol):
 
     def drop_subscriber(self, subscriber: ClientSubscriber) -> None: ...
 
+    def begin(self, subscriber: ClientSubscriber, /) -> None:
+        """Look for an edge."""
+
+
+UnitMark = tuple[str, int, int, int]
+"""A watermark of a unit: head, head epoch, offset, and the hash of its topics."""
+
+
+class TopicsOfSubscriber(Protocol):
+    """The side of `SubscriberTopics` that its subscriber uses."""
+
+    items: dict[int, msg.SubscriptionItem]
+
+    @property
+    def is_acknowledged(self) -> bool: ...
+    def topics(self, subscription: predicates.Subscription, /) -> list[tuple[int, str]]: ...
+    def subscribe(self, item: msg.SubscriptionItem, topics: list[tuple[int, str]], /) -> None: ...
+    def unsubscribe(self, subscription_id: int, /) -> None: ...
+    def token(self, own: Token | None, /) -> Token | None: ...
+    def marks(self) -> list[UnitMark]: ...
+    def unit_of(self, item: Delivery, /) -> ClientSubscriber | None: ...
+    def each(self, do: Callable[[ClientSubscriber], None], /) -> None: ...
+    def statistics(self, own: dict[str, Any], /) -> dict[str, Any]: ...
+
 
 class SubscriberPhase(Enum):
-    """`WAITING`: until it is time to try again. `JOINING`: asks the head for an edge. `ATTACHED`: an edge is chosen."""
+    """`WAITING`: until it is time to try again. `JOINING`: asks the head for an edge. `ATTACHED`: an edge is chosen.
+
+    `IDLE`: its units ask for all that it wants, so that it needs no edge itself.
+    """
 
     WAITING = "waiting"
     JOINING = "joining"
     ATTACHED = "attached"
+    IDLE = "idle"
     CLOSED = "closed"
     FAILED = "failed"
 
@@ -72,7 +100,7 @@ class ClientSubscriber:
     __slots__ = (
         "_client", "again", "asked_since", "attempts", "conflicts", "counts", "current", "events", "exclude", "failed",
         "handover", "is_paused", "location", "name", "number", "phase", "policy", "prefer", "session", "stream",
-        "subscription_list", "wake",
+        "subscription_list", "topics", "unit_marks", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +124,8 @@ class ClientSubscriber:
         self.session: str | None = None
         self.is_paused = False
         self.failed: Failed | None = None
+        self.topics: TopicsOfSubscriber | None = None
+        self.unit_marks: list[UnitMark] = []
         # for the edge finder: the results of its attempts
         self.asked_since = NEVER
         self.exclude: dict[str, None] = {}
@@ -115,7 +145,11 @@ class ClientSubscriber:
 
         """
         self._check_open()
-        predicates.parse(text)
+        parsed = predicates.parse(text)
+        if self.topics is not None and (parts := self.topics.topics(parsed)):
+            item = self.subscription_list.reserve(text, options or {})
+            self.topics.subscribe(item, parts)
+            return item.id
         size, most = self.subscription_list.bytes_with(text, options or {}), self._client.limits.max_list_bytes
         if size > most:
             raise ListFullError(
@@ -123,6 +157,8 @@ class ClientSubscriber:
                 " message: withdraw some, or give the others to another subscriber"
             )
         self.subscription_list.change()
+        if self.phase is SubscriberPhase.IDLE:
+            self._client.begin(self)
         return self.subscription_list.add(text, options or {})
 
     def unsubscribe(self, subscription_id: int) -> None:
@@ -136,34 +172,44 @@ class ClientSubscriber:
         self._check_open()
         if subscription_id not in self.subscriptions:
             raise KeyError(f"subscriber {self.name!r} has no subscription {subscription_id}")
+        if self.topics is not None and subscription_id in self.topics.items:
+            self.topics.unsubscribe(subscription_id)
+            return
         self.subscription_list.change()
         self.subscription_list.withdraw(subscription_id)
 
     def pause(self) -> None:
         """Take nothing until `resume`; meanwhile the edge applies the subscriber's policy."""
         self.is_paused = True
+        if self.topics is not None:
+            self.topics.each(lambda unit: unit.pause())
         self.steer()
 
     def resume(self) -> None:
         """Go on after `pause`."""
         self.is_paused = False
+        if self.topics is not None:
+            self.topics.each(lambda unit: unit.resume())
         self.steer()
 
     def close(self, *, withdraw: bool = True) -> None:
         """Detach. With `withdraw` for good; without, the broker keeps its place for a while, for its token."""
         if self.phase in (SubscriberPhase.CLOSED, SubscriberPhase.FAILED):
             return
+        if self.topics is not None:
+            self.topics.each(lambda unit: unit.close(withdraw=withdraw))
         self._client.close_subscriber(self, withdraw=withdraw)
         self.phase = SubscriberPhase.CLOSED
 
     def consumed(self, items: int) -> None:
         """The application has dealt with this many deliveries and gaps. Only for a subscriber that `holds`."""
-        self.stream.consumed(items)
+        self.stream.queue.consumed(items)
 
     @property
     def subscriptions(self) -> dict[int, msg.SubscriptionItem]:
         """Its subscriptions by id."""
-        return self.subscription_list.items
+        own = self.subscription_list.items
+        return own if self.topics is None else {**own, **self.topics.items}
 
     @property
     def version(self) -> int:
@@ -178,22 +224,25 @@ class ClientSubscriber:
     @property
     def token(self) -> Token | None:
         """Where to go on; None before the first attachment."""
-        return self.stream.token
+        if self.topics is None:
+            return self.stream.token
+        return self.topics.token(None if self.phase is SubscriberPhase.IDLE else self.stream.token)
 
     @property
     def is_acknowledged(self) -> bool:
         """Whether every change of subscriptions has been acknowledged, though perhaps not by heads that are down."""
-        return self.subscription_list.is_acknowledged
+        own = self.subscription_list.is_acknowledged
+        return own if self.topics is None else own and self.topics.is_acknowledged
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and where it stands."""
         attachment, stream = self.current, self.stream
-        return {
+        found = {
             "delivered": stream.items - self.counts["gaps"],
             "duplicates_suppressed": stream.duplicates,
             **{k: self.counts[k] for k in ("gaps", "gaps_known", "reconnects", "redirects", "moves", "pauses")},
-            "queued": stream.depth,
-            "queued_bytes": stream.depth_bytes,
+            "queued": stream.queue.depth,
+            "queued_bytes": stream.queue.depth_bytes,
             "state": self.phase.value if attachment is None else attachment.state.value,
             "edge": "" if attachment is None else attachment.port.edge,
             "rtt_seconds": 0.0 if attachment is None else attachment.port.link.rtt_seconds,
@@ -202,6 +251,7 @@ class ClientSubscriber:
             "subscriptions": len(self.subscriptions),
             "version": self.version,
         }
+        return found if self.topics is None else self.topics.statistics(found)
 
     # -- attachments
 
@@ -222,15 +272,15 @@ class ClientSubscriber:
         # The edge fetches from the log by this very list, so all that matches it is due from the token on.
         self.stream.even_version = self.version
         return msg.Resume(
-            attachment.id, self.name, self.epoch, self.version, list(self.subscriptions.values()), self.policy,
-            self.token, self.stream.marks(), self.session,
+            attachment.id, self.name, self.epoch, self.version, list(self.subscription_list.items.values()),
+            self.policy, self.stream.token, self.stream.marks(), self.session,
         )  # fmt: skip
 
     def attach_item(self, attachment: Attachment) -> msg.AttachItem:
         """This subscriber's state for the target of a hand-over, with the epoch that it will have from END on."""
         epoch = (self._client.incarnation, self.number + 1)
         return msg.AttachItem(
-            attachment.id, self.name, epoch, self.version, list(self.subscriptions.values()), self.policy
+            attachment.id, self.name, epoch, self.version, list(self.subscription_list.items.values()), self.policy
         )  # fmt: skip
 
     def on_resumed(self, attachment: Attachment, resumed: msg.Resumed, now: float) -> None:
@@ -267,10 +317,12 @@ class ClientSubscriber:
 
     def steer(self) -> None:
         """Send the edge PAUSE or CONTINUE if that has changed."""
+        if self.topics is not None:
+            self.topics.each(lambda unit: unit.steer())
         attachment = self.current
         if attachment is None or not attachment.is_asked:
             return
-        paused = self.is_paused or self.stream.is_held
+        paused = self.is_paused or self.stream.queue.is_held
         if paused != attachment.paused:
             attachment.paused = paused
             self.counts["pauses"] += paused
@@ -278,7 +330,7 @@ class ClientSubscriber:
 
     def begin_tally(self, session: str) -> None:
         """Count from here on what the application is given, if it can be said what is due: with a list that counts."""
-        self.stream.begin_tally(session, self.version if self.is_acknowledged else None)
+        self.stream.begin_tally(session, self.version if self.subscription_list.is_acknowledged else None)
 
     def retake(self) -> None:
         for attachment in self.attachments():

@@ -57,6 +57,12 @@ class SubscriptionChanges:
             self._added.append(item)
         return item.id
 
+    def reserve(self, text: str, options: Mapping[str, Scalar]) -> SubscriptionItem:
+        """The next id, for a subscription that is not on this list."""
+        item = self._next_item(text, options)
+        self._last_id = item.id
+        return item
+
     def bytes_with(self, text: str, options: Mapping[str, Scalar]) -> int:
         """How many bytes the list takes in a message once this subscription is added."""
         return self.bytes_taken + len(wire.encode(self._next_item(text, options)))

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.protocol import messages as msg
 
 REPORT_ITEMS = 256
 """Subscribers per EDGE_REPORT: however long their names are, the message fits into a frame."""
 
 
+class EdgeAddress(NamedTuple):
+    """Where clients reach an edge, and its public key."""
+
+    endpoint: str
+    public_key: str
+
+
 def edge_report(
-    attachments: AttachmentTable, endpoint: str, public_key: str, mediator_epoch: int
+    attachments: AttachmentTable, at: EdgeAddress, mediator_epoch: int, bundles: BundleMeter | None = None
 ) -> Iterator[msg.EdgeReport | msg.Cover]:
     """Yield the whole cover and every subscriber with a place here (docs/handover.md, 7, Mediators; protocol.md).
 
@@ -20,10 +29,14 @@ def edge_report(
     """
     owned = [msg.OwnedItem(a.subscriber, a.epoch, a.since, a.identity) for a in attachments.by_subscriber.values()]
     while len(owned) > REPORT_ITEMS:
-        yield msg.EdgeReport(endpoint, public_key, msg.Cover(1, [], []), owned[:REPORT_ITEMS], True)
+        yield msg.EdgeReport(*at, msg.Cover(1, [], []), owned[:REPORT_ITEMS], True)
         owned = owned[REPORT_ITEMS:]
     *first, last = attachments.subscription_table.whole()
     yield from first
     # Updates sent to the old head are void: what waits for one of them is acknowledged with this cover.
     attachments.pending_subacks.renumber(last.seq)
-    yield msg.EdgeReport(endpoint, public_key, last, owned, mediator=mediator_epoch)
+    if bundles is None:
+        yield msg.EdgeReport(*at, last, owned, mediator=mediator_epoch)
+    else:
+        boundaries = list(bundles.partition.boundaries)
+        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version)

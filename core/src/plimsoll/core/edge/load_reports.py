@@ -9,6 +9,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import SERVED
 from plimsoll.core.edge.attachments import AttachmentTable
 from plimsoll.core.edge.balancing.agent import BalancingAgent
+from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.edge.head_messages import HeadMessages
 from plimsoll.core.edge.stream_input import QueuedMessage
 from plimsoll.core.metering.meter import LoadMeter
@@ -29,6 +30,7 @@ class LoadReportContext(Protocol):
     attachments: AttachmentTable
     head_messages: HeadMessages
     balancing_agent: BalancingAgent | None
+    bundle_meter: BundleMeter | None
 
     @property
     def now(self) -> float: ...
@@ -48,6 +50,9 @@ class LoadReports:
         if agent is not None:
             extra |= agent.measured(host.meter)
             state = agent.state
+        if host.bundle_meter is not None:
+            served = (a.subscriber for a in host.attachments.by_subscriber.values() if a.state in SERVED)
+            extra |= host.bundle_meter.report(served, host.now)
         # An edge that has fallen behind the log has not seen all of its load: balancing must not use these numbers.
         report = host.reporter.make(host.now, "N/A" if host.head_messages.lagging else state, extra)
         if agent is not None:

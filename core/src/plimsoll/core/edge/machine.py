@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge.attachment import SERVED, AttachmentState, LinkAttachments
+from plimsoll.core.edge.attachment import SERVED, AttachmentState, EdgeAttachment, LinkAttachments
 from plimsoll.core.edge.attachments import AttachmentTable
 from plimsoll.core.edge.balancing import estimation, policy_change
 from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
+from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.edge.catchup_replay import CatchupReplay
 from plimsoll.core.edge.client_intake import ClientIntake
 from plimsoll.core.edge.client_requests import ClientRequests
-from plimsoll.core.edge.edge_report import edge_report
+from plimsoll.core.edge.edge_report import EdgeAddress, edge_report
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.head_messages import HeadMessages
@@ -33,6 +34,7 @@ from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.hooks import CREDIT_HELD_ABOVE_RECORDS
 from plimsoll.core.transport.link import NEVER, Link, Peer
@@ -71,6 +73,7 @@ class Edge(OverlayNode):
         self.index, self.holders = self.subscription_table.index, self.subscription_table.holders
         self._with_several = self.subscription_table.with_several
         self._record_traffic: TrafficRecorder | None = None
+        self.bundle_meter: BundleMeter | None = None
 
         by_link: dict[Link, LinkAttachments] = {}
         self.cursor = CatchupCursor()
@@ -94,6 +97,7 @@ class Edge(OverlayNode):
         self.reporter = LoadReporter(self, config, epoch, self.meter)
         policy = estimation.policy_of(config.policy)
         self.balancing_agent = BalancingAgent(self, config, policy) if policy is not None else None
+        self.bundle_meter = policy_change.bundle_meter_after(None, policy, self.now)
         self.load_reports = LoadReports(self)
         self.head = self.dial(config.head.name, config.head.data, config.head.public_key)
         self.dial_control(config.head.name, config.head.control, config.head.public_key)
@@ -127,7 +131,8 @@ class Edge(OverlayNode):
         self.cursor.reset()
         self.head.buffer.clear()  # gathered for the old stream, and wrong ahead of the report
         mediator_epoch = self.head_messages.mediator_epoch
-        for message in edge_report(self.attachments, self.config.advertised, self.public_key, mediator_epoch):
+        told = EdgeAddress(self.config.advertised, self.public_key)
+        for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter):
             self.say(self.head, message)
         if self.is_leaving:
             self.say(self.head, msg.Leaving())
@@ -211,6 +216,8 @@ class Edge(OverlayNode):
         self.meter.deliveries += len(ids)
         if self._record_traffic is not None:
             self._record_traffic(pub.publisher, pub.body.attributes, len(piece), self.now)
+        if self.bundle_meter is not None:
+            self.bundle_meter.note(pub.body.attributes, len(piece), len(ids))
 
     def _once(self, ids: Iterable[int], position: int) -> Iterable[int]:
         """An attachment with several subscriptions gets a publication once."""
@@ -281,10 +288,25 @@ class Edge(OverlayNode):
             agent = policy_change.agent_after(self, self.config, self.balancing_agent, message.policy)
             if agent is not self.balancing_agent:
                 self.balancing_agent, self._record_traffic = agent, None  # it begins with the next tick
+                policy = None if agent is None else agent.policy
+                self.bundle_meter = policy_change.bundle_meter_after(self.bundle_meter, policy, self.now)
+        elif isinstance(message, msg.BundleTable):
+            self._take_bundles(message)
         elif self.balancing_agent is not None and isinstance(
             message, msg.PeerLoads | msg.Reservation | msg.ProfileQuery
         ):
             self.balancing_agent.on_control(message)
+
+    def _take_bundles(self, table: msg.BundleTable) -> None:
+        """Note how topics are divided, and send the units of released bundles away: they look their edge up again."""
+        meter = self.bundle_meter
+        if meter is None:
+            return
+        meter.take_ranges(table)
+        if bundles := meter.released(table):
+            some = self.attachments.by_subscriber.values()
+            units = [(attachment, hash_of_unit(attachment.subscriber)) for attachment in some]
+            self._redirect(a for a, unit in units if unit is not None and any(each.holds(unit) for each in bundles))
 
     def to_head(self, message: msg.ControlRecord) -> None:
         """Send to the head on the control socket, where a message may be lost."""
@@ -304,8 +326,12 @@ class Edge(OverlayNode):
         self.leaving_since = now
         self.say(self.head, msg.Leaving())  # first: the head must not place those who leave here again
         self.handover_target.leave()
+        self._redirect(self.attachments.by_subscriber.values())
+
+    def _redirect(self, attachments: Iterable[EdgeAttachment]) -> None:
+        """Close attachments; their subscribers ask the head for another edge, and go on from their tokens."""
         moved: defaultdict[Link, list[int]] = defaultdict(list)
-        for attachment in list(self.attachments.by_subscriber.values()):
+        for attachment in list(attachments):
             # One that has been cut goes to its target at END; MOVED would call it to another edge.
             if attachment.state in SERVED and attachment.pending_end is None:
                 moved[attachment.link].append(attachment.id)

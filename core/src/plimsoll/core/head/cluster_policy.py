@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
 from plimsoll.core.head.outbox import Outbox
-from plimsoll.core.head.placement import Placement, placer_of
+from plimsoll.core.head.placement import Placement, policy_of
+from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
@@ -22,12 +24,13 @@ class ClusterPolicyContext(Protocol):
     """What a change of the policy needs of a head."""
 
     placement: Placement
+    bundles: Bundles
     load_exchange: LoadExchange | None
     reporter: LoadReporter
     edges: dict[str, Outbox]
     counters: Counter[str]
 
-    def say_control(self, peer: Peer, *said: msg.ClusterPolicy) -> None: ...
+    def say_control(self, peer: Peer, *said: msg.ClusterPolicy | msg.BundleTable) -> None: ...
 
 
 class ClusterPolicies:
@@ -40,18 +43,27 @@ class ClusterPolicies:
         """Take over the policy, and pass it on. One that cannot be read changes nothing here."""
         try:
             policy = json.loads(said.policy) if said.policy else None
-            placer = placer_of(policy)
+            spec = policy_of(policy)
         except (AttributeError, TypeError, ValueError):
             host.counters["policies_refused"] += 1
             return
         if policy != self._policy:
-            self._policy, host.placement.placer = policy, placer
+            self._policy, host.placement.placer = policy, placer_of_spec(spec)
+            host.bundles.take_policy(spec)
             if policy is None:
                 host.load_exchange = None
             elif host.load_exchange is None:
                 host.load_exchange = LoadExchange(exchange, self._report_seconds)
         for peer in self._peers(host):
             host.say_control(peer, said)
+
+    def receive_bundles(self, host: ClusterPolicyContext, said: msg.BundleTable) -> None:
+        """Take over what a mediator says of bundles, and tell the edges, to which the same may have been lost."""
+        if not host.bundles.take_table(said):
+            host.counters["bundle_tables_refused"] += 1
+            return
+        for peer in self._peers(host):
+            host.say_control(peer, host.bundles.table(said.released))
 
     def _peers(self, host: ClusterPolicyContext) -> Iterable[Peer]:
         found = (host.reporter.brokers.get(name) for name in host.edges)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from plimsoll.core.head.placement import Placement
+from plimsoll.core.head.bundles import Bundles
+from plimsoll.core.head.placement import EdgeCandidate, Placement
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.transport.link import Link
 
 ANSWER_SECONDS = 2.0
@@ -39,8 +41,11 @@ class JoinRouter(Protocol):
 class JoinRequests:
     """Answers to JOIN."""
 
-    def __init__(self, host: JoinContext, placement: Placement, router: JoinRouter, time_factor: float) -> None:
-        self.host, self.placement, self.router, self.time_factor = host, placement, router, time_factor
+    def __init__(
+        self, host: JoinContext, placement: Placement, bundles: Bundles, router: JoinRouter, time_factor: float
+    ) -> None:
+        self.host, self.placement, self.bundles = host, placement, bundles
+        self.router, self.time_factor = router, time_factor
         self._waiting: dict[str, dict[Link, float]] = {}
 
     def __len__(self) -> int:
@@ -79,14 +84,22 @@ class JoinRequests:
                 self._answer(link, record)
 
     def _placed(self, join: msg.Join) -> msg.PlacedFor:
-        candidate = self.placement.place(join.exclude, join.prefer, join.location)
+        candidate = self._candidate(join)
         if candidate is None:
             return msg.PlacedFor(join.subscriber, "", "", "")
-        return msg.PlacedFor(join.subscriber, candidate.name, candidate.endpoint, candidate.public_key)
+        endpoint, key, attribute = candidate.endpoint, candidate.public_key, self.bundles.attribute
+        return msg.PlacedFor(join.subscriber, candidate.name, endpoint, key, attribute)
+
+    def _candidate(self, join: msg.Join) -> EdgeCandidate | None:
+        unit = hash_of_unit(join.subscriber) if self.bundles.is_used else None
+        if unit is None:
+            return self.placement.place(join.exclude, join.prefer, join.location)
+        return self.bundles.place(unit, self.placement, join.exclude)
 
     def _answer(self, link: Link, placed: msg.PlacedFor) -> None:
         if placed.edge:
-            self.host.say(link, msg.Placed(placed.subscriber, placed.edge, placed.endpoint, placed.public_key))
+            name, attribute = placed.subscriber, placed.topic_attribute
+            self.host.say(link, msg.Placed(name, placed.edge, placed.endpoint, placed.public_key, attribute))
         else:
             self._later(link, placed.subscriber, "no edge can take a subscriber now")
 

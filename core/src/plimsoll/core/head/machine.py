@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head import log_reader
+from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.client_share import SILENT_SECONDS, ClientShares
 from plimsoll.core.head.cluster_policy import ClusterPolicies
 from plimsoll.core.head.confirmations import Confirmations
@@ -33,7 +34,7 @@ from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
-from plimsoll.core.head.placement import Placement, placer_of
+from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.head.publication_listing import publication_page
 from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publishers import PublisherTable
@@ -43,6 +44,7 @@ from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import name_of_broker
+from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
@@ -76,7 +78,8 @@ class Head(OverlayNode):
         self.log, self.log_growth = Log(limits.log_bytes), LogGrowth()
         self.routes = RoutingTable(neighbors, compiled=config.may_compile)
         self.owners = OwnershipTable()
-        self.placement = Placement(placer_of(config.policy))
+        policy = policy_of(config.policy)
+        self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
         self.publishers = PublisherTable(limits, ClientShares(self.outboxes.by_key, SILENT_SECONDS * factor))
         self.confirmations = Confirmations(self.outboxes, self.publishers, limits.confirm_seconds * factor)
@@ -98,7 +101,7 @@ class Head(OverlayNode):
             self, self.handover_links, self.commands.broadcast, limits.progress_seconds * factor
         )
         self.handovers = HandoverDispatch(self)
-        self.join_requests = JoinRequests(self, self.placement, self.router, factor)
+        self.join_requests = JoinRequests(self, self.placement, self.bundles, self.router, factor)
         report_seconds = limits.report_seconds * factor
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
@@ -312,6 +315,7 @@ class Head(OverlayNode):
 
     def _on_ready(self) -> None:
         """All have reported: what has waited goes on, relayed publications first, for those were sent earlier."""
+        self.bundles.adopt({name: owner.edge for name, owner in self.owners.entries.items()})
         for held in self.startup.take_held():
             self._relay(held.link, held.message)
             if held.ends_frame and held.link.id == held.link_id:
@@ -364,6 +368,7 @@ class Head(OverlayNode):
             "log_bytes_per_second": log_bytes_per_second,
             **self.publishers.rates(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
+            **self.bundles.report(),
             **(self.load_exchange.cluster() if self.load_exchange is not None else {}),
             "counters": {**self.meter.total, **self.counters},
         }
@@ -393,6 +398,8 @@ class Head(OverlayNode):
                 self.members, self.placement.cordoned = frozenset(message.edges), frozenset(message.cordoned)
             case msg.ClusterPolicy() if is_mediator:
                 self.policies.receive(self, self, message)
+            case msg.BundleTable() if is_mediator and message.mediator >= self.mediator_fence.epoch:
+                self.policies.receive_bundles(self, message)
             case msg.Command() if is_mediator:
                 self.commands.on_command(peer, message)
             case msg.ListSubscribers() if is_mediator:

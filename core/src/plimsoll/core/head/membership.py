@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
+from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
@@ -38,6 +39,7 @@ class MembershipContext(Protocol):
     covers: CoverUpdates
     owners: OwnershipTable
     placement: Placement
+    bundles: Bundles
     startup: StartupBarrier
     mediator_fence: MediatorFence
     coordinator: Coordinator
@@ -62,6 +64,8 @@ class Membership:
         host.edges[outbox.name] = outbox
         host.placement.add(outbox.name, report.endpoint, report.public_key)
         host.mediator_fence.raise_to(report.mediator)
+        if report.boundaries:
+            host.bundles.take_ranges(report.boundaries, (report.bundles_mediator, report.bundles_version))
         if outbox.key in host.outboxes.joining:
             host.covers.apply(outbox, report.cover)
             host.outboxes.joining.remove(outbox.key)

@@ -12,12 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plimsoll.core.policies import LeastLoadedPlacer, Location, PlacementTarget, PlacementUnit, Placer
-from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.types.policy import PolicySpec
 
 NEWCOMER: Final = PlacementUnit()
+
+LONG_TERM: Final = 0.9
+"""The weight of all reports before in the long-term message rate of an edge."""
+
+RATIOS: Final = ("cpu_ratio", "memory_ratio")
+"""Utilisations of resources beside input and output."""
 
 
 @dataclass(slots=True)
@@ -28,9 +33,17 @@ class EdgeCandidate:
     endpoint: str
     public_key: str
 
+    long_term_rate: float | None = None
+
     @property
     def name(self) -> str:
         return self.target.name
+
+    def note_rate(self, now: float) -> float:
+        """The long-term message rate with one more report; the first counts as it is."""
+        before = now if self.long_term_rate is None else self.long_term_rate
+        self.long_term_rate = LONG_TERM * before + (1.0 - LONG_TERM) * now
+        return self.long_term_rate
 
 
 class Placement:
@@ -66,37 +79,61 @@ class Placement:
             raise WireError("report", f"the load report of {candidate.name} cannot be read: {error!r}") from error
         if not (0.0 <= utilization < float("inf") and 0.0 < capacity < float("inf") and subscribers >= 0):
             raise WireError("report", f"the load report of {candidate.name} has a number out of range")
-        location = reported_location(report)
-        candidate.target = PlacementTarget(candidate.name, utilization, subscribers, capacity, location)
+        location, usage = reported_location(report), max(utilization, *(_ratio(report, each) for each in RATIOS))
+        rate = candidate.note_rate(_ratio(report, "input_rate") + _ratio(report, "output_rate"))
+        candidate.target = PlacementTarget(candidate.name, utilization, subscribers, capacity, location, usage, rate)
+
+    def open_candidate(self, name: str) -> EdgeCandidate | None:
+        """An edge that takes newcomers now; None if it does not, or is not here."""
+        return None if name in self.cordoned else self._candidates.get(name)
+
+    def note(self, candidate: EdgeCandidate, rate: float = 0.0) -> EdgeCandidate:
+        """Count one more subscriber at an edge, until its next report."""
+        candidate.target = candidate.target.after(replace(NEWCOMER, message_rate=rate))
+        return candidate
+
+    @property
+    def message_rate(self) -> float:
+        """Publications per second of all edges, in and out, over a long term."""
+        return sum(candidate.long_term_rate or 0.0 for candidate in self._candidates.values())
 
     def place(
-        self, exclude: Collection[str], prefer: str = "", location: Location | None = None
+        self, exclude: Collection[str], prefer: str = "", location: Location | None = None, rate: float = 0.0
     ) -> EdgeCandidate | None:
-        """Choose an edge for a newcomer, or None if there is none; `exclude` counts unless nothing else is left."""
+        """Choose an edge for a newcomer, or None if there is none; `exclude` counts unless nothing else is left.
+
+        `rate`: publications per second, in and out, that it is taken to bring.
+        """
         open_candidates = [candidate for candidate in self._candidates.values() if candidate.name not in self.cordoned]
         candidates = [candidate for candidate in open_candidates if candidate.name not in exclude] or open_candidates
         if not candidates:
             return None
         by_name = {candidate.name: candidate for candidate in candidates}
         wanted = {prefer: by_name[prefer]} if prefer in by_name else by_name
-        newcomer = replace(NEWCOMER, number=self._placed, location=location if is_location(location) else None)
+        at = location if is_location(location) else None
+        newcomer = replace(NEWCOMER, number=self._placed, location=at, message_rate=rate)
         target = self.placer.place(newcomer, [candidate.target for candidate in wanted.values()])
         if target is None:
             return None
         self._placed += not prefer
-        candidate = wanted[target.name]
-        candidate.target = target.after(NEWCOMER)
-        return candidate
+        return self.note(wanted[target.name], rate)
 
 
-def placer_of(policy: Mapping[str, Any] | None) -> Placer:
-    """The placer of a policy as brokers are given it: to the least loaded edge, unless the policy says otherwise.
+def policy_of(policy: Mapping[str, Any] | None) -> PolicySpec | None:
+    """The policy as brokers are given it.
 
     Raises:
         InvalidResourcesError: a field is missing, unknown or out of bounds.
 
     """
-    return placer_of_spec(None if policy is None else parse_block(PolicySpec, policy))
+    return None if policy is None else parse_block(PolicySpec, policy)
+
+
+def _ratio(report: Mapping[str, Any], name: str) -> float:
+    """A measure of a report that may be missing; 0 if it is, or if it is no number."""
+    found = report.get(name)
+    is_usable = isinstance(found, int | float) and not isinstance(found, bool) and 0.0 <= found < math.inf
+    return float(found) if is_usable and found is not None else 0.0
 
 
 def is_location(at: Location | None) -> bool:

@@ -27,24 +27,31 @@ class PlacementUnit:
     """Subscribers that have one owner. `load`: the utilisation that they add to a target of capacity 1; 0 if unknown.
 
     Each subscriber counts a little in any case. `number`: how many were placed before; `location`: where it is, None if
-    that is not known.
+    that is not known. `message_rate`: publications per second, in and out, that it is taken to bring.
     """
 
     subscribers: int = 1
     load: float = 0.0
     number: int = 0
     location: Location | None = None
+    message_rate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementTarget:
-    """An edge that can own units. `capacity` is relative to a reference broker, and above 0."""
+    """An edge that can own units. `capacity` is relative to a reference broker, and above 0.
+
+    `usage`: the highest utilisation of all its resources; `message_rate`: publications per second in and out, over a
+    long term.
+    """
 
     name: str
     utilization: float = 0.0
     subscribers: int = 0
     capacity: float = 1.0
     location: Location | None = None
+    usage: float = 0.0
+    message_rate: float = 0.0
 
     @property
     def load(self) -> float:
@@ -54,12 +61,14 @@ class PlacementTarget:
     def after(self, unit: PlacementUnit) -> PlacementTarget:
         """This target with the unit on it."""
         utilization = self.utilization + unit.load / self.capacity
-        return replace(self, utilization=utilization, subscribers=self.subscribers + unit.subscribers)
+        subscribers, rate = self.subscribers + unit.subscribers, self.message_rate + unit.message_rate
+        return replace(self, utilization=utilization, subscribers=subscribers, message_rate=rate)
 
     def without(self, unit: PlacementUnit) -> PlacementTarget:
         """This target without the unit, which was on it."""
         utilization = max(0.0, self.utilization - unit.load / self.capacity)
-        return replace(self, utilization=utilization, subscribers=max(0, self.subscribers - unit.subscribers))
+        subscribers, rate = self.subscribers - unit.subscribers, self.message_rate - unit.message_rate
+        return replace(self, utilization=utilization, subscribers=max(0, subscribers), message_rate=max(0.0, rate))
 
 
 class Placer(Protocol):

@@ -8,7 +8,8 @@ its caller stops between two steps, never within one.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 from plimsoll.core.policies.model.load import BrokerLoad
@@ -18,17 +19,24 @@ from plimsoll.core.policies.model.profile import SubscriptionProfile
 Memory = Mapping[str, Any]
 """What a policy remembers between two looks, as JSON. The engine drops one above `MEMORY_BYTES`."""
 
-MEMORY_BYTES = 64 * 1024
+NO_MEMORY: Memory = MappingProxyType({})
+"""The memory of a policy that has not looked yet."""
+
+MEMORY_BYTES = 128 * 1024
 
 ProfileDetail = Literal["takers", "each"]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetLook:
-    """The last load reports of all edges of a cluster, by name, at one time in seconds."""
+    """The last load reports of all edges of a cluster, by name, at one time in seconds.
+
+    `owners`: the edge of each bundle that has one, by the name of the bundle, as the head reports it.
+    """
 
     loads: tuple[BrokerLoad, ...]
     now: float = 0.0
+    owners: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,8 @@ class FleetSample:
     """What a plan is made from: the load and the profile of each edge.
 
     `staying`: subscribers that may not move, each with the reason. `takes`: edges that may take, all if None. `most`:
-    how many subscribers may move, any number if None.
+    how many subscribers may move, any number if None. `owners`: as in `FleetLook`. `unload`: bundles that a user wants
+    to be moved, and `target`: where to, if the user has said.
     """
 
     loads: tuple[BrokerLoad, ...]
@@ -44,14 +53,21 @@ class FleetSample:
     staying: Mapping[str, str]
     takes: frozenset[str] | None = None
     most: int | None = None
+    owners: Mapping[str, str] = field(default_factory=dict)
+    unload: tuple[str, ...] = ()
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Moves that happen together or not at all. A step of a later `wave` begins when those before have ended."""
+    """Moves that happen together or not at all. A step of a later `wave` begins when those before have ended.
+
+    `owners`: the bundles that have another edge from here on, by name.
+    """
 
     moves: tuple[PlanMove, ...]
     wave: int = 0
+    owners: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +117,13 @@ class Rebalancer(Protocol[F]):
     def observe(self, memory: Memory, look: FleetLook) -> Memory:
         """Its memory after one more look."""
 
+    def after_moves(self, memory: Memory) -> Memory:
+        """What of its memory holds once subscribers have moved: loads that it has seen before are others now."""
+
     def wanted(self, memory: Memory) -> str:
         """Why it wants to plan now; empty if it does not."""
 
-    def fleet(self, sample: FleetSample) -> F:
+    def fleet(self, sample: FleetSample, memory: Memory, /) -> F:
         """The fleet in the policy's model."""
 
     def steps(self, fleet: F, memory: Memory) -> Steps:
@@ -113,7 +132,7 @@ class Rebalancer(Protocol[F]):
 
 @dataclass(frozen=True, slots=True)
 class RebalancingPlan:
-    """What should move, in waves, and every load before and after, by name."""
+    """What should move, in waves, and every load before and after, by name; and the bundles with a new edge."""
 
     before: tuple[BrokerLoad, ...]
     after: tuple[BrokerLoad, ...]
@@ -121,6 +140,7 @@ class RebalancingPlan:
     rejected: tuple[PlanRejection, ...]
     ended: str
     stopped: str
+    owners: tuple[tuple[str, str], ...] = ()
 
     @property
     def moves(self) -> tuple[PlanMove, ...]:
@@ -130,7 +150,7 @@ class RebalancingPlan:
 
 def fleet_plan(policy: Rebalancer[F], sample: FleetSample, memory: Memory) -> RebalancingPlan:
     """Take the policy's steps one by one, as many as the limit of moves allows."""
-    fleet = policy.fleet(sample)
+    fleet = policy.fleet(sample, memory)
     before, steps, taken = fleet.loads, policy.steps(fleet, memory), list[Step]()
     end = StepsEnd("Limit", f"{sample.most} may move, which is the limit, and the next step does not fit")
     while True:
@@ -146,7 +166,8 @@ def fleet_plan(policy: Rebalancer[F], sample: FleetSample, memory: Memory) -> Re
         fleet = fleet.after(step)
     waves = _in_waves(taken)
     rejected = end.rejected or _others(sample, waves, end.stopped)
-    return RebalancingPlan(before, fleet.loads, waves, bounded_rejections(rejected), end.ended, end.stopped)
+    owners = tuple(dict(each for step in taken for each in step.owners).items())
+    return RebalancingPlan(before, fleet.loads, waves, bounded_rejections(rejected), end.ended, end.stopped, owners)
 
 
 def _movers(waves: Iterable[Iterable[PlanMove]]) -> int:

@@ -25,6 +25,11 @@ from plimsoll.core.policies.model.load import (
 from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger, Scope
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.policies.placement import LeastLoadedPlacer, Placer
+from plimsoll.core.policies.pulsar import Pulsar
+from plimsoll.core.policies.pulsar.placer import LeastLongTermMessageRate
+from plimsoll.core.policies.pulsar.shedding import AvgThresholds
+from plimsoll.core.policies.pulsar.splitting import SplitLimits
+from plimsoll.core.policies.pulsar.usage import UsageWeights
 from plimsoll.core.policies.random import Random
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.policy import (
@@ -33,6 +38,7 @@ from plimsoll.core.spec.types.policy import (
     PadresParameters,
     PolicySpec,
     PolicyType,
+    PulsarParameters,
     RandomParameters,
 )
 
@@ -41,7 +47,7 @@ POLICIES: dict[PolicyType, type[BalancingPolicy]] = {
 }
 
 
-REBALANCERS: Final = (Bad,)
+REBALANCERS: Final = (Bad, Pulsar)
 """Policies that plan for all edges of a cluster at once."""
 
 
@@ -50,11 +56,14 @@ def is_fleet_wide(spec: PolicySpec) -> bool:
     return spec.type in FLEET_WIDE_TYPES
 
 
-def rebalancer_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Bad | None:
+def rebalancer_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Bad | Pulsar | None:
     """The policy that plans for a whole cluster; None if edges ask for balance themselves."""
-    if spec.type != "Bad":
-        return None
-    own = spec.bad or BadParameters()
+    if spec.type == "Bad":
+        return _bad(spec.bad or BadParameters(), time_factor)
+    return pulsar_of_spec(spec, time_factor)
+
+
+def _bad(own: BadParameters, time_factor: float) -> Bad:
     return Bad(
         migration=own.migration,
         shuffle=own.shuffle,
@@ -66,8 +75,42 @@ def rebalancer_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Bad | None
     )
 
 
+def pulsar_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Pulsar | None:
+    """The policy that moves bundles; None under any other."""
+    own = spec.pulsar
+    if spec.type != "Pulsar" or own is None:
+        return None
+    split, shedding, weights = own.split, own.shedding, own.shedding.weights
+    return Pulsar(
+        topic_attribute=own.topic_attribute,
+        bundles=own.bundles.initial,
+        limits=SplitLimits(
+            split.max_topics, split.max_sessions, _ratio(split.max_message_rate), _ratio(split.max_bandwidth),
+            own.bundles.maximum,
+        ),
+        splits=split.auto,
+        algorithm=split.algorithm,
+        unload_halves=split.unload_halves,
+        shedder=shedding.strategy,
+        threshold=_ratio(shedding.threshold),
+        history=_ratio(shedding.history),
+        weights=UsageWeights(*map(_ratio, (weights.cpu, weights.memory, weights.input, weights.output))),
+        pairs=AvgThresholds(_ratio(shedding.low), _ratio(shedding.high), shedding.low_looks, shedding.high_looks),
+        placer=_lookup_placer(own),
+        unload=own.unload,
+        rules=own.rules,
+        interval_seconds=own.interval.seconds * time_factor,
+    )  # fmt: skip
+
+
+def _lookup_placer(own: PulsarParameters) -> LeastLongTermMessageRate:
+    return LeastLongTermMessageRate(_ratio(own.lookup.overloaded), own.lookup.seed)
+
+
 def placer_of_spec(spec: PolicySpec | None) -> Placer:
     """Where newcomers go under a policy: to the least loaded edge, unless it says otherwise."""
+    if spec is not None and spec.type == "Pulsar" and spec.pulsar is not None:
+        return _lookup_placer(spec.pulsar)
     if spec is None or spec.type != "Bad":
         return LeastLoadedPlacer()
     own = spec.bad or BadParameters()

@@ -29,12 +29,12 @@ from plimsoll.core.session.events import (
 )
 from plimsoll.core.session.execute import batches, delivery_audit, executor
 from plimsoll.core.session.inputs import EngineSettings, SessionRequest
-from plimsoll.core.session.kinds import cluster_session, parent_session
+from plimsoll.core.session.kinds import cluster_session, lookup_unload, parent_session, split_session
 from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
 from plimsoll.core.session.status import with_conditions
-from plimsoll.core.session.triggers import edge_triggers, fleet_policies, global_detection
+from plimsoll.core.session.triggers import bundle_tables, edge_triggers, fleet_policies, global_detection
 
 STEPS_AT_MOST = 1000
 """A session that takes more steps at one event goes in circles, which is a fault of this engine."""
@@ -65,6 +65,7 @@ STEPS: Final[dict[SessionKind, dict[Phase, SessionStep]]] = {
     "spread": PARENT_STEPS,
     "shuffle": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
     "rebalance": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
+    "split": {"Requested": split_session.step_requested, "Preparing": split_session.step_moving},
     "clusters": {
         "Requested": cluster_session.step_requested,
         "Negotiating": cluster_session.step_negotiating,
@@ -152,6 +153,7 @@ class MediatorEngine:
         edge_triggers.create_due_sessions(self._context)
         global_detection.detect_imbalance(self._context)
         fleet_policies.look_at_clusters(self._context)
+        bundle_tables.send_bundle_tables(self._context)
         self._send()
         self._expire_sessions()
         return [*self._unsaved_changes(), *self._context.outbox.effects]
@@ -309,6 +311,8 @@ class MediatorEngine:
         kind = session.kind
         if session.phase == "Requested" and kind != "clusters":  # while it is queued the fleet may change, and the kind
             kind = session_kind.kind_of(request, context.fleet)
+        if session.phase in MOVING_PHASES and lookup_unload.is_by_lookup(session):
+            return lookup_unload.step_moving(context, request, session)
         return STEPS[kind][session.phase](context, request, session)
 
     # -- effects
@@ -318,6 +322,8 @@ class MediatorEngine:
         for session in list(context.table.holding()):
             request = context.requests.get(session.uid)
             if request is None or session.is_over:
+                continue
+            if lookup_unload.is_by_lookup(session):  # its command is in the table of bundles
                 continue
             if session.kind == "clusters":
                 if session.phase in MOVING_PHASES:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from plimsoll.core.protocol.messages import (
+    BundleTable,
     Command,
     CoverQuery,
     CoverReply,
@@ -72,7 +73,7 @@ Event = SessionUpserted | SessionDeleted | HeadMessage | FleetObserved | Tick
 
 # ---------------------------------------------------------------- effects
 
-HeadQuery = Command | ListSubscribers | Reservation | ProfileQuery | CoverQuery | PeerClusterLoads
+HeadQuery = BundleTable | Command | ListSubscribers | Reservation | ProfileQuery | CoverQuery | PeerClusterLoads
 """What a mediator sends to heads."""
 
 

@@ -154,6 +154,12 @@ class FleetView:
         load = head.report.get("cluster_load") if head is not None else None
         return load if isinstance(load, Mapping) else None
 
+    def bundle_owners(self, cluster: str) -> dict[str, str]:
+        """The edge of each bundle that has one, by name, as the head of the cluster reports it."""
+        head = self.heads.get(head_name(cluster))
+        found = head.report.get("bundle_owners") if head is not None else None
+        return {str(name): str(edge) for name, edge in found.items()} if isinstance(found, Mapping) else {}
+
 
 @dataclass(frozen=True)
 class Timings:

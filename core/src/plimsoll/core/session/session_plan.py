@@ -88,8 +88,8 @@ class SessionPlan(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     """The moves of an attempt. `hash` covers the pairs and their members in order; `rejected`: who stays, by reason.
 
     In plans of a policy, `moves` has the reasons of the moves in the order of the members, `stays` those of the others,
-    and `stop` why the plan is not longer. A plan with `faults` is not executed. `deliveries_per_second`: of all edges
-    of the cluster, when the plan was made: no move changes it.
+    and `stop` why the plan is not longer. A plan with `faults` is not executed. `bundles`: those that have another edge
+    after it, by name. `deliveries_per_second`: of all edges of the cluster, when the plan was made: no move changes it.
     """
 
     hash: str
@@ -98,7 +98,7 @@ class SessionPlan(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     rejected: dict[str, list[str]] = {}
     forecasts: list[Forecast] = []
     drain_seconds: float = 0.0
-    handover: Literal["drain", "replay"] = "drain"
+    handover: Literal["drain", "replay", "lookup"] = "drain"
     why: str = ""
     policy: str = ""
     metric: str = ""
@@ -106,6 +106,7 @@ class SessionPlan(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     stays: list[StayGroup] = []
     stop: str = ""
     faults: list[str] = []
+    bundles: dict[str, str] = {}
     deliveries_per_second: float = 0.0
 
     @property

@@ -7,6 +7,7 @@ plain mappings, with camelCase names, times in seconds since 1970, and without f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any, Final, Literal, TypeVar, get_args
 
 import msgspec
@@ -23,13 +24,13 @@ Phase = Literal[
     "Succeeded", "Failed", "RolledBack", "Rejected",
 ]  # fmt: skip
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
-SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "rebalance", "clusters"]
+SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "rebalance", "clusters", "split"]
 """What a session does.
 
 `move`: named or counted subscribers go from edge to edge. `balance`: a policy chooses them. `drain`: all subscribers
 leave some edges, in rounds. `spread`: subscribers go over several edges. `shuffle`: one plan for all edges of one or
 two clusters. `rebalance`: the same by the policy of a cluster, if that plans for all edges at once. `clusters`: moves
-no subscriber itself, its edges balance with those of another cluster.
+no subscriber itself, its edges balance with those of another cluster. `split`: bundles are divided, and nothing moves.
 """
 FLEET_WIDE_KINDS: Final = ("shuffle", "rebalance")
 FinalPhase = Literal["Succeeded", "Failed", "RolledBack", "Rejected"]
@@ -151,6 +152,10 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     def is_waiting(self) -> bool:
         """Whether it waits in the queue: at its beginning, or once its plan has been approved."""
         return not self.is_over and (self.phase == "Requested" or (self.phase == "Planned" and self.approved != ""))
+
+    def uid_hash(self, attempt: int) -> str:
+        """Fifteen hexadecimal digits that stand for one attempt of this session."""
+        return sha256(f"{self.uid}/{attempt}".encode()).hexdigest()[:15]
 
     @property
     def is_parent(self) -> bool:

@@ -17,6 +17,7 @@ from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import balance, resource_status
+from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.resource_status import ObservedBroker
 
@@ -81,7 +82,7 @@ class FleetStatusWriter:
     ) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
         known = (resources, name, edges, self._session_cache.refresh(), time.time())
         others = [balance.balanced_condition(*known)]
-        summary = balance.cluster_summary(*known)
+        summary = {**balance.cluster_summary(*known), **bundle_status(head, edges)}
 
         def change(old: dict[str, Any]) -> Mapping[str, Any]:
             return {**resource_status.cluster_status(old, head, edges, interval, text, others), **summary}

@@ -16,9 +16,10 @@ from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.load_exchange import LoadExchange
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
-from plimsoll.core.head.placement import Placement, placer_of
+from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.metering.service_queue import ServiceQueue
+from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
 from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
@@ -73,7 +74,11 @@ class QueueingHead(QueueingBroker):
         self.routed: dict[str, int] = dict.fromkeys(config.edges, 0)
         self.mediator_fence = ModelFence()
         self.is_starting = False
-        self.log, self.owners, self.placement = Log(1), OwnershipTable(), Placement(placer_of(config.policy))
+        self.log, self.owners, self.placement = (
+            Log(1),
+            OwnershipTable(),
+            Placement(placer_of_spec(policy_of(config.policy))),
+        )
         self.remote_members: frozenset[str] = frozenset()
         for edge in config.edges:
             self.placement.add(edge, edge, "")

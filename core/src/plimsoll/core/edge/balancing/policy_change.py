@@ -12,6 +12,16 @@ from dataclasses import replace
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.balancing import estimation
 from plimsoll.core.edge.balancing.agent import BalancingAgent, BalancingContext
+from plimsoll.core.edge.bundle_meter import BundleMeter
+from plimsoll.core.spec.types.policy import PolicySpec
+
+
+def bundle_meter_after(old: BundleMeter | None, policy: PolicySpec | None, now: float) -> BundleMeter | None:
+    """The meter of bundles under a policy: None if it has none, the same one if topics are what they were."""
+    own = policy.pulsar if policy is not None and policy.type == "Pulsar" else None
+    if own is None:
+        return None
+    return old if old is not None and old.attribute == own.topic_attribute else BundleMeter(own, now)
 
 
 def agent_after(

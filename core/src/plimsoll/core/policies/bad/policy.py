@@ -15,7 +15,7 @@ from plimsoll.core.policies.bad.fleet import BadFleet, bad_fleet
 from plimsoll.core.policies.bad.greedy_shuffle import greedy_shuffle
 from plimsoll.core.policies.bad.imbalance import Imbalance
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.rebalancer import FleetLook, FleetSample, Memory, ProfileDetail, Steps, StepsEnd
+from plimsoll.core.policies.rebalancer import NO_MEMORY, FleetLook, FleetSample, Memory, ProfileDetail, Steps, StepsEnd
 
 LOOKS_BEFORE_PLAN = 2
 """Looks in a row at which the measured imbalance is too large, before a plan is made: one may be a passing burst."""
@@ -54,6 +54,11 @@ class Bad:
         highest = max((self.measured(load) for load in look.loads), default=0.0)
         return {"looks": looks, "cov": found.cov, "mean": found.mean, "highest": highest}
 
+    def after_moves(self, memory: Memory) -> Memory:
+        """Nothing."""
+        del memory
+        return {}
+
     def imbalance(self, look: FleetLook) -> str:
         """cov and mean, if they ask for a stage."""
         return self._asked(self._measured_imbalance(look))
@@ -88,7 +93,7 @@ class Bad:
 
     # -- plans
 
-    def fleet(self, sample: FleetSample) -> BadFleet:
+    def fleet(self, sample: FleetSample, _memory: Memory = NO_MEMORY) -> BadFleet:
         """The brokers with their subscribers and back-end subscriptions."""
         return bad_fleet(sample, by_capacity=self.normalize == "Capacity")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
+from plimsoll.core.policies.model.bundle_load import BundleLoad, reported_bundles
 from plimsoll.core.policies.model.match_delay import LinearMatchDelay, MatchDelayModel
 from plimsoll.core.policies.model.match_delay import MatchLoadChange as MatchChange
 
@@ -94,6 +95,7 @@ class BrokerLoad:
     `bandwidth` is in bytes per second, None if output is not limited. `delay` predicts the matching delay; None means
     eq. 4 from the report. With either, a prediction starts from the measured delay. `memory_per_subscriber` and
     `cpu_per_input` are the slopes of these ratios. `growth`: how many more subscribers it had each second.
+    `bundles`: the load of each bundle of topics, under a policy that has them.
     """
 
     name: str
@@ -120,6 +122,7 @@ class BrokerLoad:
     memory_per_subscriber: float = 0.0
     cpu_per_input: float = 0.0
     input_bytes_per_second: float = 0.0
+    bundles: tuple[BundleLoad, ...] = ()
 
     @classmethod
     def from_report(
@@ -164,6 +167,7 @@ class BrokerLoad:
             capacity=_number(report, "capacity") or 1.0,
             delay=delay,
             input_bytes_per_second=_number(report, "input_bytes_per_second"),
+            bundles=reported_bundles(report),
         )
 
     @property

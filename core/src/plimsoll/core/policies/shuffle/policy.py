@@ -18,7 +18,16 @@ from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
 from plimsoll.core.policies.model.plan import PlanRejection, bounded_rejections
 from plimsoll.core.policies.model.profile import SubscriptionProfile
-from plimsoll.core.policies.rebalancer import FleetLook, FleetSample, Memory, ProfileDetail, Step, Steps, StepsEnd
+from plimsoll.core.policies.rebalancer import (
+    NO_MEMORY,
+    FleetLook,
+    FleetSample,
+    Memory,
+    ProfileDetail,
+    Step,
+    Steps,
+    StepsEnd,
+)
 from plimsoll.core.policies.shuffle.broker_model import ShuffledBroker
 from plimsoll.core.policies.shuffle.fleet import ShuffleFleet
 from plimsoll.core.policies.shuffle.packer import LevelPacker
@@ -90,7 +99,12 @@ class Shuffle:
         """It never asks for a plan itself."""
         return ""
 
-    def fleet(self, sample: FleetSample) -> ShuffleFleet:
+    def after_moves(self, memory: Memory) -> Memory:
+        """Nothing: it remembers nothing."""
+        del memory
+        return {}
+
+    def fleet(self, sample: FleetSample, _memory: Memory = NO_MEMORY) -> ShuffleFleet:
         """The brokers, with gaps in their reports filled in."""
         known = self._calibrated(sorted(sample.loads, key=lambda load: load.name), sample.profiles)
         brokers = {load.name: ShuffledBroker(load, sample.profiles[load.name], sample.staying) for load in known}

@@ -32,7 +32,9 @@ from plimsoll.core.protocol.messages.balancing import (
     Trigger,
 )
 from plimsoll.core.protocol.messages.control import (
+    AssignedBundle,
     AuditItem,
+    BundleTable,
     ClusterMembers,
     ClusterPolicy,
     Command,
@@ -42,6 +44,7 @@ from plimsoll.core.protocol.messages.control import (
     ListSubscribers,
     LoadUpdate,
     Outcome,
+    ReleasedBundle,
     Revoke,
     StatusQuery,
     StatusReply,
@@ -158,6 +161,7 @@ __all__ = [
     "Abort",
     "Accepted",
     "ActionItem",
+    "AssignedBundle",
     "Attach",
     "AttachItem",
     "AttachmentClosed",
@@ -173,6 +177,7 @@ __all__ = [
     "BlockItem",
     "Body",
     "BrokerState",
+    "BundleTable",
     "Close",
     "ClusterMembers",
     "ClusterPolicy",
@@ -257,6 +262,7 @@ __all__ = [
     "Publish",
     "Refused",
     "Release",
+    "ReleasedBundle",
     "Replay",
     "Reservation",
     "ReservationReply",
@@ -326,7 +332,7 @@ Routed = (
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
-    ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy |
+    ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage
 )  # fmt: skip
 

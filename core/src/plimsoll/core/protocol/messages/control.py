@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.handover import MemberItem
-from plimsoll.core.protocol.wire import U63, Name, Scalar, Text
+from plimsoll.core.protocol.wire import U32, U63, Name, Scalar, Text
 
 
 class Identify(Struct, array_like=True, frozen=True, tag=100):
@@ -58,6 +58,36 @@ class ClusterPolicy(Struct, array_like=True, frozen=True, tag=120):
     """
 
     policy: Text = ""
+
+
+class AssignedBundle(Struct, array_like=True, frozen=True):
+    """The bundle with this first hash has another edge from here on."""
+
+    low: U32
+    edge: Name
+
+
+class ReleasedBundle(Struct, array_like=True, frozen=True):
+    """The bundle with this first hash has no edge any more; its units are to look it up again.
+
+    `number`: of the unload that wants it. A broker that has seen it for this bundle does nothing.
+    """
+
+    low: U32
+    number: U63
+
+
+class BundleTable(Struct, array_like=True, frozen=True, tag=125):
+    """The bundles of a cluster: their boundaries, and what changes. Newer is the higher (`mediator`, `version`).
+
+    From a mediator to a head, periodically, and from the head to its edges, without `assigned`.
+    """
+
+    mediator: U63
+    version: U63
+    boundaries: list[U32]
+    assigned: list[AssignedBundle] = []
+    released: list[ReleasedBundle] = []
 
 
 class HandoverPlan(Struct, array_like=True, frozen=True):

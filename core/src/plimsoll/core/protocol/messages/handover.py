@@ -255,6 +255,7 @@ class PlacedFor(Struct, array_like=True, frozen=True, tag=93):
     edge: Text
     endpoint: Text
     public_key: Text
+    topic_attribute: Text = ""
 
 
 class ExpectedItem(Struct, array_like=True, frozen=True):

@@ -113,7 +113,8 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     """The first record of an edge on a new link to its head: its address for clients, and its subscribers.
 
     With `more` another EDGE_REPORT continues it; the cover is in the last one, after any parts of its own.
-    `mediator` is the highest mediator epoch that the edge knows.
+    `mediator` is the highest mediator epoch that the edge knows. `boundaries`: the last bundles of the cluster
+    that it was told of, with their mediator and version, as in BUNDLE_TABLE.
     """
 
     endpoint: Text
@@ -122,6 +123,9 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     owned: list[OwnedItem]
     more: bool = False
     mediator: U63 = 0
+    boundaries: list[U32] = []
+    bundles_mediator: U63 = 0
+    bundles_version: U63 = 0
 
 
 class Welcome(Struct, array_like=True, frozen=True, tag=60):

@@ -22,10 +22,17 @@ class Join(Struct, array_like=True, frozen=True, tag=20):
 
 
 class Placed(Struct, array_like=True, frozen=True, tag=21):
+    """An edge for a subscriber.
+
+    `topic_attribute`: the attribute whose values are the topics of the cluster, empty if it has none. A subscriber that
+    asks for topics may join as several units instead; then this edge is not used.
+    """
+
     subscriber: Name
     edge: Name
     endpoint: Text
     public_key: Text
+    topic_attribute: Text = ""
 
 
 class Unplaced(Struct, array_like=True, frozen=True, tag=22):

@@ -28,6 +28,13 @@ def is_bounded(memory: Memory) -> bool:
         return False
 
 
+def stored_of(fleet: FleetView, cluster: str, policy: str) -> Memory:
+    """What the store has of a policy's memory, as it was last seen; nothing if another policy was at work."""
+    stored = fleet.memories.get(cluster, {})
+    memory = stored.get("memory")
+    return memory if stored.get("policy") == policy and isinstance(memory, Mapping) else {}
+
+
 @dataclass
 class ClusterMemories:
     """By cluster: the name of the policy, and its memory."""

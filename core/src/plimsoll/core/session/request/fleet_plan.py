@@ -14,15 +14,16 @@ from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import PlanMove
 from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.policies.pulsar import Pulsar
 from plimsoll.core.policies.rebalancer import FleetSample, Rebalancer, RebalancingPlan, fleet_plan
-from plimsoll.core.policies.registry import rebalancer_of_spec
+from plimsoll.core.policies.registry import pulsar_of_spec, rebalancer_of_spec
 from plimsoll.core.policies.shuffle import Shuffle
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
 from plimsoll.core.session.request import forecasts, planner, policy_plan, shuffle_plan
 from plimsoll.core.session.session_plan import PlannedPair, SessionPlan, StayGroup
-from plimsoll.core.session.state import Session
-from plimsoll.core.verify import bad_plan_checker, shuffle_plan_checker
+from plimsoll.core.session.state import Session, SessionVerdict
+from plimsoll.core.verify import bad_plan_checker, pulsar_plan_checker, shuffle_plan_checker
 
 FAULTS_AT_MOST = 10
 
@@ -54,14 +55,44 @@ def make_fleet_plan(
         kept |= policy_plan.stay_reasons(request, profile, set(served[name]), resting, busy)
     words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
     takers, most = shuffle_plan.ready_targets(context, session), request.spec.limits.max_moves
-    sample = FleetSample(tuple(known), profiles, words, takers, most)
+    cluster = _cluster(context, session)
+    target = request.spec.target.name if request.spec.action == "Unload" and request.spec.target is not None else ""
+    sample = FleetSample(
+        tuple(known), profiles, words, takers, most, context.fleet.bundle_owners(cluster), _wanted_bundles(request),
+        target,
+    )  # fmt: skip
     rebalancer: Rebalancer[Any] = policy
-    made = fleet_plan(rebalancer, sample, context.cluster_memories.of(_cluster(context, session), policy.name))
+    made = fleet_plan(rebalancer, sample, context.cluster_memories.of(cluster, policy.name))
     faults = _faults(policy, made, sample)[:FAULTS_AT_MOST]
     return _session_plan(policy, made, context.fleet.edges, kept, context.now, faults)
 
 
-def rebalancer_of(context: EngineContext, request: SessionRequest, session: Session) -> Bad | Shuffle | None:
+def unload_refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict | None:
+    """Why bundles cannot be unloaded at all."""
+    spec = request.spec
+    cluster = spec.source.name if spec.source is not None else ""
+    found = context.fleet.policies.get(cluster)
+    policy = None if found is None else pulsar_of_spec(found, context.settings.time_factor)
+    if policy is None:
+        message = f"{cluster or 'the source'} is no cluster with bundles: name one whose policy is Pulsar"
+        return SessionVerdict(reason="NoBundles", message=message)
+    known = {each.name for each in policy.partition(context.cluster_memories.of(cluster, policy.name)).ranges}
+    unknown = [name for name in _wanted_bundles(request) if name not in known]
+    if unknown or not _wanted_bundles(request):
+        what = f"{unknown[0]} is not a bundle of {cluster} now" if unknown else "select.bundles names no bundle"
+        return SessionVerdict(reason="NotFound", message=f"{what}; `plimsoll get bundles` lists them")
+    if spec.target is not None and context.fleet.clusters_of([spec.target.name]) != {cluster}:
+        return SessionVerdict(reason="NotFound", message=f"{spec.target.name} is not an edge of {cluster}")
+    return None
+
+
+def _wanted_bundles(request: SessionRequest) -> tuple[str, ...]:
+    """The bundles that a user wants to be unloaded."""
+    is_unload = request.spec.action == "Unload" and request.spec.select is not None
+    return request.spec.select.bundles if is_unload and request.spec.select is not None else ()
+
+
+def rebalancer_of(context: EngineContext, request: SessionRequest, session: Session) -> Bad | Pulsar | Shuffle | None:
     """The policy that plans a session; None while its cluster has none."""
     parameters = context.loads.parameters_of(session.sources[0])
     spec = context.fleet.policy_of(session.sources[0])
@@ -77,7 +108,7 @@ def _cluster(context: EngineContext, session: Session) -> str:
 
 
 def _edge_profiles(
-    context: EngineContext, session: Session, policy: Bad | Shuffle
+    context: EngineContext, session: Session, policy: Bad | Pulsar | Shuffle
 ) -> dict[str, SubscriptionProfile] | None:
     """The profile of each edge, as the policy wants it; None until all are complete."""
     found: dict[str, SubscriptionProfile] = {}
@@ -91,7 +122,7 @@ def _edge_profiles(
     return found if len(found) == len(session.sources) else None
 
 
-def _faults(policy: Bad | Shuffle, made: RebalancingPlan, sample: FleetSample) -> list[str]:
+def _faults(policy: Bad | Pulsar | Shuffle, made: RebalancingPlan, sample: FleetSample) -> list[str]:
     """Faults of a plan, found by a checker that shares no code with the policy."""
     takes = sample.takes or frozenset()
     match policy:
@@ -108,6 +139,11 @@ def _faults(policy: Bad | Shuffle, made: RebalancingPlan, sample: FleetSample) -
                 made, bad_plan_checker.BadPlanContext(sample.profiles, takes, capacities, sample.staying.keys(),
                                                       sample.most)
             )  # fmt: skip
+        case Pulsar():
+            checked_bundles = pulsar_plan_checker.PulsarPlanContext(
+                sample.profiles, takes, sample.staying.keys(), sample.most
+            )
+            return pulsar_plan_checker.pulsar_plan_faults(made, checked_bundles)
         case _:
             assert_never(policy)
 
@@ -117,7 +153,7 @@ def _lower(parameters: BalancingParameters) -> dict[str, float]:
 
 
 def _session_plan(
-    policy: Bad | Shuffle,
+    policy: Bad | Pulsar | Shuffle,
     made: RebalancingPlan,
     edges: Mapping[str, EdgeView],
     kept: Mapping[str, str],
@@ -153,6 +189,9 @@ def _session_plan(
         ],
         stop=f"{made.ended}: {made.stopped}",
         faults=faults,
+        bundles=dict(made.owners),
+        handover="lookup" if isinstance(policy, Pulsar) and policy.unload == "Lookup" and pairs else "drain",
+        why="bundles are released, and their subscribers look for an edge again" if isinstance(policy, Pulsar) else "",
     )
 
 

@@ -31,6 +31,8 @@ FINGERPRINTED_FIELDS = ("scope", "source", "target", "action", "select", "candid
 def request_fingerprint(request: SessionRequest) -> str:
     """A hash of the fields that a plan is made from, to notice that one of them changes under a plan."""
     plain = to_mapping(request.spec, defaults=True)
+    if isinstance(select := plain.get("select"), dict) and not select.get("bundles"):
+        select.pop("bundles", None)  # a later field: without it the hash is what earlier versions have stored
     return sha256(repr([plain.get(name) for name in FINGERPRINTED_FIELDS]).encode()).hexdigest()[:12]
 
 
@@ -65,6 +67,8 @@ def step_requested(context: EngineContext, request: SessionRequest, session: Ses
 
 def _refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict | None:
     kind = session_kind.kind_of(request, context.fleet)
+    if request.spec.action == "Unload" and (why := fleet_plan.unload_refusal(context, request)) is not None:
+        return why
     if kind in FLEET_WIDE_KINDS:
         return shuffle_plan.refusal(context, request)
     return admission.refusal(context, request, by_policy=kind == "balance")
@@ -257,6 +261,8 @@ def _with_handover_method(context: EngineContext, request: SessionRequest, plan:
         return plan
     first = plan.pairs[0]
     choice = handover_method_of(context, request.spec.handover, first.source, first.target)
+    if plan.handover == "lookup":
+        return plan
     handover: Literal["replay", "drain"] = "replay" if choice.replay else "drain"
     return replace(plan, drain_seconds=choice.drain_seconds, handover=handover, why=choice.why)
 
@@ -361,7 +367,9 @@ def begin_execution(context: EngineContext, session: Session) -> Session:
         raise AssertionError("only a plan is carried out")
     context.forget_answers(session.uid)
     session = replace(
-        session, moving_at=context.now, children=make_children(session, plan) if session.is_parent else []
+        session,
+        moving_at=context.now,
+        children=make_children(session, plan) if session.is_parent and plan.handover != "lookup" else [],
     )
     return session.entered("Preparing", context.now)
 

@@ -14,6 +14,10 @@ def kind_of(request: SessionRequest, fleet: FleetView) -> SessionKind:
         return "shuffle"
     if spec.action == "Drain":
         return "drain"
+    if spec.action == "Split":
+        return "split"
+    if spec.action == "Unload":
+        return "rebalance"
     if requested_clusters(request, fleet):
         return "clusters"
     if is_planned_for_cluster(request, fleet):

@@ -35,7 +35,8 @@ def refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict |
 
 def shuffled_clusters(request: SessionRequest) -> list[str]:
     """The clusters to shuffle: one, or two together."""
-    return [party.name for party in (request.spec.source, request.spec.target) if party is not None]
+    parties = (request.spec.source, None if request.spec.action == "Unload" else request.spec.target)
+    return [party.name for party in parties if party is not None]
 
 
 def shuffled_edges(fleet: FleetView, request: SessionRequest) -> list[str]:

@@ -43,7 +43,7 @@ def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Reb
         return
     memory = context.cluster_memories.of(cluster, policy.name)
     if moved_at > context.now - policy.interval_seconds - context.settings.seconds(spec.detection.stabilize_for):
-        memory = {}  # what it has seen before the last moves says nothing of the loads now
+        memory = policy.after_moves(memory)
     memory = policy.observe(memory, look)
     if context.cluster_memories.put(cluster, policy.name, memory):
         context.outbox.remember(cluster, policy.name, context.cluster_memories.of(cluster, policy.name))
@@ -59,7 +59,8 @@ def _look(context: EngineContext, cluster: str) -> FleetLook | None:
     edges = context.fleet.edges_of([cluster])
     loads = [load for edge in edges if (load := context.loads.reported(edge.name)) is not None]
     is_whole = len(loads) == len(edges) and context.now - context.fleet_observed_at <= context.timings.view
-    return FleetLook(tuple(loads), context.now) if is_whole and len(loads) > 1 else None
+    owners = context.fleet.bundle_owners(cluster)
+    return FleetLook(tuple(loads), context.now, owners) if is_whole and len(loads) > 1 else None
 
 
 def _is_engaged(context: EngineContext, cluster: str) -> bool:

@@ -13,7 +13,13 @@ from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.quantities import DURATION
 from plimsoll.core.spec.types.cluster import BrokerClusterSpec
 from plimsoll.core.spec.types.fleet import TimingDefaults
-from plimsoll.core.spec.types.policy import BadParameters, EstimationSpec, OverloadThresholds, PolicySpec
+from plimsoll.core.spec.types.policy import (
+    BadParameters,
+    BundlesSpec,
+    EstimationSpec,
+    OverloadThresholds,
+    PolicySpec,
+)
 from plimsoll.core.spec.types.session import LoadBalancingSessionSpec, SelectSpec
 
 
@@ -85,12 +91,26 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             ".alpha",
         ),
     ),
-    PolicySpec: tuple(
-        _block_of(name, block)
-        for name, block in (
-            ("Padres", "padres"), ("Random", "random"), ("LeastLoaded", "leastLoaded"), ("Greedy", "greedy"),
-            ("Bad", "bad"),
-        )
+    PolicySpec: (
+        *(
+            _block_of(name, block)
+            for name, block in (
+                ("Padres", "padres"), ("Random", "random"), ("LeastLoaded", "leastLoaded"), ("Greedy", "greedy"),
+                ("Bad", "bad"), ("Pulsar", "pulsar"),
+            )
+        ),
+        CelRule(
+            "self.type != 'Pulsar' || has(self.pulsar)",
+            "Pulsar needs to know what a topic is: write `pulsar: {topicAttribute: NAME}`",
+            ".pulsar",
+        ),
+    ),
+    BundlesSpec: (
+        CelRule(
+            "(has(self.initial) ? self.initial : 4) <= (has(self.maximum) ? self.maximum : 128)",
+            "`initial` is above `maximum`: lower it, or raise `maximum`",
+            ".initial",
+        ),
     ),
     BrokerClusterSpec: (
         CelRule(
@@ -108,13 +128,25 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
     ),
     SelectSpec: (
         CelRule(
-            "[has(self.count), has(self.sharePercent), has(self.names) && size(self.names) > 0]"
-            ".filter(given, given).size() == 1",
-            "write one of `count`, `sharePercent` and `names`",
+            "[has(self.count), has(self.sharePercent), has(self.names) && size(self.names) > 0,"
+            " has(self.bundles) && size(self.bundles) > 0].filter(given, given).size() == 1",
+            "write one of `count`, `sharePercent`, `names` and `bundles`",
         ),
     ),
     LoadBalancingSessionSpec: (
         CelRule("self.action != 'Drain' || has(self.source)", "say what to drain: `source` is missing", ".source"),
+        CelRule(
+            "!(self.action in ['Unload', 'Split']) || (has(self.source) && has(self.select) &&"
+            " has(self.select.bundles) && size(self.select.bundles) > 0)",
+            "name the cluster as `source`, and the bundles: `select: {bundles: [RANGE]}`",
+            ".select",
+        ),
+        CelRule(
+            "!has(self.select) || !has(self.select.bundles) || size(self.select.bundles) == 0 ||"
+            " self.action in ['Unload', 'Split']",
+            "bundles are moved and divided by `action: Unload` and `action: Split`",
+            ".select",
+        ),
         CelRule(
             "self.action != 'Shuffle' || has(self.source)",
             "say which cluster to shuffle: `source` is missing",
@@ -131,7 +163,7 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             ".target",
         ),
         CelRule(
-            "!has(self.select) || self.action == 'Rebalance'",
+            "!has(self.select) || self.action in ['Rebalance', 'Unload', 'Split']",
             "Drain and Shuffle select by themselves: remove it, or use `action: Rebalance`",
             ".select",
         ),

@@ -46,6 +46,32 @@ ENDS = ReasonSection(
         StatusReason(
             "Simulate", "Planned", "the plan and its predicted effect are in the status", "`approve` carries it out."
         ),
+        StatusReason("Divided", "Succeeded", "the bundles are divided, and the store has their ranges"),
+        StatusReason(
+            "Storing", "none: it goes on", "the store is to have the new ranges before brokers are told of them"
+        ),
+        StatusReason(
+            "Unloading", "none: it goes on", "bundles are released, and their subscribers look for an edge again"
+        ),
+        StatusReason(
+            "NoBundles",
+            "Rejected",
+            "bundles are to be split or unloaded in a cluster whose policy has none",
+            "Name a cluster whose policy is Pulsar.",
+        ),
+        StatusReason(
+            "NoSplit",
+            "Rejected",
+            "a bundle cannot be split; the message says why: it is gone, has one topic, or there are as many as may be",
+            "Name another one, or raise `bundles.maximum`.",
+        ),
+        StatusReason(
+            "NotStored",
+            "RolledBack",
+            "the store did not take the new ranges of bundles in time; no broker was told of them",
+            "Check the API server, or the disk of the local store.",
+            again=True,
+        ),
         StatusReason(
             "NobodyMoved",
             "RolledBack",

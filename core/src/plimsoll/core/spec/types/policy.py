@@ -14,9 +14,9 @@ from typing import Annotated, Final, Literal
 from plimsoll.core.spec.field_info import FieldInfo
 from plimsoll.core.spec.quantities import Duration, Quantity
 
-PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad"]
+PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad", "Pulsar"]
 
-FLEET_WIDE_TYPES: Final = ("Bad",)
+FLEET_WIDE_TYPES: Final = ("Bad", "Pulsar")
 """Policies that plan for all edges of a cluster at once, at an interval. With the others edges ask for balance."""
 
 
@@ -205,6 +205,115 @@ class BadParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BundlesSpec:
+    """The bundles of topics: ranges of hashes."""
+
+    initial: Annotated[int, FieldInfo("Bundles to begin with, of equal ranges.", low=1, high=1024)] = 4
+    maximum: Annotated[int, FieldInfo("With this number of bundles none is split any more.", low=1, high=1024)] = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitSpec:
+    """When a bundle is split in two. Above one of the limits it is split at the next look."""
+
+    auto: Annotated[bool, FieldInfo("Split bundles above a limit; without it only users split them.")] = True
+    algorithm: Annotated[
+        Literal["RangeEquallyDivide", "TopicCountEquallyDivide"],
+        FieldInfo("Where: in the middle of the range, or so that both halves have the same number of topics."),
+    ] = "RangeEquallyDivide"
+    max_topics: Annotated[int, FieldInfo("Topics with subscribers.", low=1, high=10_000_000)] = 1000
+    max_sessions: Annotated[int, FieldInfo("Subscribers of its topics, by topic.", low=1, high=10_000_000)] = 1000
+    max_message_rate: Annotated[
+        Quantity, FieldInfo("Publications in and out.", unit="messages/s", above=0)
+    ] = Quantity.parse("30000")  # fmt: skip
+    max_bandwidth: Annotated[Quantity, FieldInfo("Bytes in and out.", unit="bytes/s", above=0)] = Quantity.parse("100M")
+    unload_halves: Annotated[bool, FieldInfo("Both halves are placed again after a split.")] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceWeights:
+    """What the utilisation of each resource counts."""
+
+    cpu: Annotated[Quantity, FieldInfo("Of CPU time.", unit="(ratio)", low=0, high=1000)] = Quantity.parse("1")
+    memory: Annotated[Quantity, FieldInfo("Of memory.", unit="(ratio)", low=0, high=1000)] = Quantity.parse("1")
+    input: Annotated[Quantity, FieldInfo("Of input.", unit="(ratio)", low=0, high=1000)] = Quantity.parse("1")
+    output: Annotated[Quantity, FieldInfo("Of output bandwidth.", unit="(ratio)", low=0, high=1000)] = Quantity.parse(
+        "1"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheddingSpec:
+    """Which edges give up bundles, and how many."""
+
+    strategy: Annotated[
+        Literal["ThresholdShedder", "AvgShedder", "None"],
+        FieldInfo("ThresholdShedder: edges far above the average usage. AvgShedder, as in later versions of Pulsar:"
+                  " pairs of edges that stay far apart. None: no edge."),
+    ] = "ThresholdShedder"  # fmt: skip
+    threshold: Annotated[Quantity, _ratio("ThresholdShedder: how far above the average usage an edge sheds.")] = (
+        Quantity.parse("100m")
+    )
+    history: Annotated[
+        Quantity,
+        FieldInfo(
+            "ThresholdShedder: the weight of the previous usage beside the latest.", unit="(ratio)", low=0, high=1
+        ),
+    ] = Quantity.parse("900m")
+    low: Annotated[Quantity, _ratio("AvgShedder: the difference of a pair that counts after `lowLooks`.")] = (
+        Quantity.parse("150m")
+    )
+    high: Annotated[Quantity, _ratio("AvgShedder: the difference of a pair that counts after `highLooks`.")] = (
+        Quantity.parse("400m")
+    )
+    low_looks: Annotated[int, FieldInfo("AvgShedder: looks in a row above `low`.", low=1, high=1000)] = 8
+    high_looks: Annotated[int, FieldInfo("AvgShedder: looks in a row above `high`.", low=1, high=1000)] = 2
+    weights: Annotated[ResourceWeights, FieldInfo("What each resource counts in the usage of an edge.")] = (
+        ResourceWeights()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupSpec:
+    """Which edge takes a bundle that has no owner: one of those with the least long-term message rate."""
+
+    overloaded: Annotated[Quantity, _ratio("Edges with a higher usage take none.")] = Quantity.parse("850m")
+    seed: Annotated[int, FieldInfo("Seed of the draw among equal edges.", low=0, high=2**31 - 1)] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PulsarParameters:
+    """Parameters of Pulsar load balancing, which moves bundles of topics."""
+
+    topic_attribute: Annotated[
+        str,
+        FieldInfo(
+            "The attribute of publications whose values are the topics.",
+            pattern="[A-Za-z_][A-Za-z0-9_.-]*",
+            form="the name of an attribute, such as topic",
+            max_length=256,
+        ),
+    ]
+    interval: Annotated[Duration, FieldInfo("Interval at which the loads of all edges are looked at.", above=0)] = (
+        Duration.parse("10s")
+    )
+    bundles: Annotated[BundlesSpec, FieldInfo("The bundles.")] = BundlesSpec()
+    split: Annotated[SplitSpec, FieldInfo("When bundles are split.")] = SplitSpec()
+    shedding: Annotated[SheddingSpec, FieldInfo("Which edges give up bundles.")] = SheddingSpec()
+    lookup: Annotated[LookupSpec, FieldInfo("Which edge takes a bundle.")] = LookupSpec()
+    unload: Annotated[
+        Literal["Transfer", "Lookup"],
+        FieldInfo("How a bundle leaves an edge. Transfer: its subscribers are handed over. Lookup: they are closed,"
+                  " look the bundle up again and go on from the head's log."),
+    ] = "Transfer"  # fmt: skip
+    rules: Annotated[
+        Literal["Plimsoll", "Text"],
+        FieldInfo("Whose rules decide where they differ: Plimsoll's, by which no move raises the highest usage, or the"
+              " letter of the text."),
+    ] = "Plimsoll"  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class PolicySpec:
     """The balancing policy, with its parameters in the block of its name."""
 
@@ -216,3 +325,4 @@ class PolicySpec:
     least_loaded: Annotated[LeastLoadedParameters | None, FieldInfo("Parameters of LeastLoaded.")] = None
     greedy: Annotated[GreedyParameters | None, FieldInfo("Parameters of Greedy.")] = None
     bad: Annotated[BadParameters | None, FieldInfo("Parameters of Bad.")] = None
+    pulsar: Annotated[PulsarParameters | None, FieldInfo("Parameters of Pulsar; it needs its `topicAttribute`.")] = None

@@ -38,7 +38,7 @@ class ApprovalSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class SelectSpec:
-    """The subscribers to move, by one of the three."""
+    """The subscribers to move, by one of the first three; or the bundles of topics."""
 
     count: Annotated[int | None, FieldInfo("This number of subscribers, the first by name.", low=1, high=1_000_000)] = (
         None
@@ -47,6 +47,11 @@ class SelectSpec:
         int | None, FieldInfo("This share of the source's subscribers.", unit="percent", low=1, high=100)
     ] = None
     names: Annotated[tuple[str, ...], FieldInfo("These subscribers.", max_length=256, max_items=100_000)] = ()
+    bundles: Annotated[
+        tuple[str, ...],
+        FieldInfo("These bundles, for Unload and Split.", pattern="0x[0-9a-f]{8}_0x[0-9a-f]{8}",
+                  form="a range such as 0x00000000_0x80000000", max_length=21, max_items=1024),
+    ] = ()  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +145,10 @@ class LoadBalancingSessionSpec:
         NamedReference | None, FieldInfo("The edge or cluster that takes them; absent: the policy chooses.")
     ] = None
     action: Annotated[
-        Literal["Rebalance", "Drain", "Shuffle"],
+        Literal["Rebalance", "Drain", "Shuffle", "Unload", "Split"],
         FieldInfo("Rebalance moves the subscribers of `select`, or those that the policy chooses; Drain moves all from"
-              " the source; Shuffle plans for all edges of one or two clusters at once, to minimise the highest load."),
+              " the source; Shuffle plans for all edges of one or two clusters at once, to minimise the highest load;"
+              " Unload moves the bundles of `select` from their edges, and Split divides them."),
     ] = "Rebalance"  # fmt: skip
     select: Annotated[SelectSpec | None, FieldInfo("What Rebalance moves; absent: the policy chooses.")] = None
     candidates: Annotated[

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from fractions import Fraction
+from typing import Final
 
 from plimsoll.core.config import COMPILE_MIN_MEMORY_BYTES, COMPILER_BYTES, PROCESS_BYTES
 from plimsoll.core.spec import brokers, head_tree
@@ -25,6 +26,10 @@ LOG_SHARE = 2  # a head's log may take at most 1/LOG_SHARE of its memory
 DEFAULT_LOG_SHARE = 4  # and takes 1/DEFAULT_LOG_SHARE by default
 ROOM_SHARE = Fraction(3, 4)  # and no more than this of what the process leaves of it
 DEFAULT_ROOM_SHARE = Fraction(1, 2)  # and by default this
+
+
+BUNDLE_ACTIONS: Final = ("Unload", "Split")
+"""Actions of sessions that are about bundles of topics."""
 
 
 def largest_log(memory_bytes: Fraction) -> Fraction:
@@ -110,6 +115,12 @@ def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> 
     if policy.bad is not None and policy.bad.alpha > policy.bad.gamma:
         found = f"{policy.bad.alpha} is above `gamma`, which is {policy.bad.gamma}"
         yield owner.problem((*path, "bad", "alpha"), found, "Lower it, or raise `gamma`.")
+    if policy.type == "Pulsar" and policy.pulsar is None:
+        found, remedy = "Pulsar needs to know what a topic is", "Write `pulsar: {topicAttribute: NAME}`."
+        yield owner.problem((*path, "pulsar"), found, remedy)
+    if policy.pulsar is not None and policy.pulsar.bundles.initial > policy.pulsar.bundles.maximum:
+        found = f"{policy.pulsar.bundles.initial} is above `maximum`, which is {policy.pulsar.bundles.maximum}"
+        yield owner.problem((*path, "pulsar", "bundles", "initial"), found, "Lower it, or raise `maximum`.")
     for name in ("padres", "random", "least_loaded", "greedy", "bad"):
         if getattr(policy, name) is not None and camel_case(name) != own:
             found = f"parameters of another policy than {policy.type}"
@@ -175,9 +186,9 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     edges = {edge.name: edge.spec.cluster_ref.name for edge in brokers.edge_brokers(resources)}
     places = edges if spec.scope == "Local" else {**edges, **{name: name for name in resources.clusters}}
     kind = "EdgeBroker" if spec.scope == "Local" else "BrokerCluster or EdgeBroker"
-    if spec.action == "Shuffle":
+    if spec.action == "Shuffle" or spec.action == "Split":
         places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
-    elif _plans_for_cluster(resources, spec):
+    elif spec.action == "Unload" or _plans_for_cluster(resources, spec):
         places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster"
     for role, party in (("source", spec.source), ("target", spec.target)):
         if party is not None:
@@ -189,7 +200,7 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
         if spec.source == spec.target:
             yield session.problem(("spec", "target", "name"), "target is source", "Name another one, or none.")
         elif (
-            spec.action != "Shuffle"
+            spec.action not in ("Shuffle", "Unload")
             and spec.scope == "Local"
             and edges.get(spec.source.name) != edges.get(spec.target.name)
         ):
@@ -222,11 +233,28 @@ def _shuffle(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourcePr
         yield session.problem(("spec", "target"), found, remedy)
 
 
+def _bundles(session: Resource[LoadBalancingSessionSpec], others: int) -> Iterator[ResourceProblem]:
+    spec = session.spec
+    if spec.action not in BUNDLE_ACTIONS:
+        remedy = "Remove it, or use `action: Unload` or `action: Split`."
+        yield session.problem(("spec", "select", "bundles"), f"{spec.action} does not move bundles", remedy)
+    elif others or spec.select is None or not spec.select.bundles:
+        remedy = "Write `bundles`, and nothing else."
+        yield session.problem(("spec", "select"), f"{spec.action} is of bundles", remedy)
+
+
 def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:
     spec = session.spec
     path: Path = ("spec", "select")
+    if spec.action in BUNDLE_ACTIONS and spec.select is None:
+        yield session.problem(path, "this field is missing", "Name the bundles: `select: {bundles: [RANGE]}`.")
+    if spec.action in BUNDLE_ACTIONS and spec.source is None:
+        yield session.problem(("spec", "source"), "this field is missing", "Name the cluster of the bundles.")
     if spec.select is not None:
         given = [spec.select.count is not None, spec.select.share_percent is not None, bool(spec.select.names)]
+        if spec.action in BUNDLE_ACTIONS or spec.select.bundles:
+            yield from _bundles(session, sum(given))
+            return
         if sum(given) != 1:
             found = "nothing is selected" if not any(given) else "more than one way to select"
             yield session.problem(path, found, "Write one of `count`, `sharePercent` and `names`.")

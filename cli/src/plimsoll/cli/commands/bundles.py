@@ -1,0 +1,85 @@
+"""Commands about bundles of topics: list them, split them, and unload them from their edges."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plimsoll.cli import backend
+from plimsoll.cli.backend import FleetReader
+from plimsoll.cli.commands import sessions
+from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
+from plimsoll.cli.output import print_error, print_line, print_lines, table, yaml_text
+from plimsoll.core.spec.problems import nearest_word
+
+WORDS = ("bundles", "bundle")
+"""What `plimsoll get` calls them."""
+
+TITLES = ("BUNDLE", "CLUSTER", "EDGE", "TOPICS", "SESSIONS", "IN/S", "OUT/S", "BYTES/S")
+
+
+def get_bundles(options: argparse.Namespace) -> int:
+    """Show the bundles of all clusters, or one of them, by their ranges."""
+    place: FleetReader = backend.choose_backend(options)
+    found = [item for item in _all_bundles(place) if options.name in (None, item["name"])]
+    if options.name is not None and not found:
+        raise CommandError(NOT_FOUND, f'no bundle "{options.name}" in {place.title}; `plimsoll get bundles` lists them')
+    if options.output in ("json", "yaml"):
+        print_lines(json.dumps(found, indent=2) if options.output == "json" else yaml_text(found))
+    elif options.output == "name":
+        print_lines("\n".join(item["name"] for item in found))
+    elif found:
+        for line in table(TITLES, (_row(item) for item in found)):
+            print_line(line)
+    else:
+        print_error(f"no bundles in {place.title}: they come with `policy: {{type: Pulsar}}`")
+    return OK
+
+
+def _all_bundles(place: FleetReader) -> Iterator[dict[str, Any]]:
+    for cluster in sorted(place.displayed(place.objects("BrokerCluster")), key=lambda item: item["metadata"]["name"]):
+        for item in cluster.get("status", {}).get("bundles", ()):
+            yield {"cluster": cluster["metadata"]["name"], **item}
+
+
+def _row(item: Mapping[str, Any]) -> list[str]:
+    names = ("topics", "sessions", "publicationsPerSecond", "deliveriesPerSecond", "bytesPerSecond")
+    numbers = [str(item.get(name, "-")) for name in names]
+    return [item["name"], item["cluster"], item.get("edge", "-"), *numbers]
+
+
+def split(options: argparse.Namespace) -> int:
+    """Split bundles of a cluster in two."""
+    return _about_bundles(options, "Split", "split", {})
+
+
+def unload(options: argparse.Namespace) -> int:
+    """Move bundles from their edges, to an edge that is named or that the policy chooses."""
+    target = {} if options.target is None else {"target": {"name": options.target}}
+    return _about_bundles(options, "Unload", "unload", target)
+
+
+def _about_bundles(options: argparse.Namespace, action: str, what: str, more: Mapping[str, Any]) -> int:
+    place = sessions.running_backend(options)
+    clusters = {item["metadata"]["name"]: item for item in place.objects("BrokerCluster")}
+    if options.cluster not in clusters:
+        close = nearest_word(options.cluster, sorted(clusters))
+        hint = f'Did you mean "{close}"?' if close else f"Clusters: {', '.join(sorted(clusters))}."
+        raise CommandError(NOT_FOUND, f'no cluster "{options.cluster}" in {place.title}. {hint}')
+    known = [item["name"] for item in clusters[options.cluster].get("status", {}).get("bundles", ())]
+    if not known:
+        raise CommandError(CONFLICT, f"cluster {options.cluster} has no bundles: they come with `policy.type: Pulsar`")
+    for name in options.bundles:
+        if name not in known:
+            raise CommandError(
+                BAD_INPUT, f'"{name}" is not a bundle of {options.cluster}; `plimsoll get bundles` lists them'
+            )
+    spec = {
+        "scope": "Local", "source": {"name": options.cluster}, **more, "action": action,
+        "select": {"bundles": list(dict.fromkeys(options.bundles))},
+        "mode": "DryRun" if options.dry_run else "Execute",
+    }  # fmt: skip
+    options.source = options.cluster
+    return sessions.create_session(place, options, what, spec)

@@ -1,0 +1,157 @@
+"""Which bundles go where: the steps of a plan, each of which moves one bundle whole.
+
+Pulsar 2023, "Shedding (unloading) bundles from overloaded brokers". By the letter a shed bundle goes to the edge that
+scores least, whatever comes of it. Ours: only if the higher usage of the two edges falls (`is_letter` is false).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from plimsoll.core.policies.model.hash_ranges import HashRange
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.plan import PlanMove, PlanRejection
+from plimsoll.core.policies.placement import PlacementTarget, PlacementUnit, Placer
+from plimsoll.core.policies.pulsar.fleet import BundleUnits, PulsarFleet
+from plimsoll.core.policies.pulsar.shedding import Relief
+from plimsoll.core.policies.pulsar.usage import UsageWeights
+from plimsoll.core.policies.rebalancer import Step, Steps, StepsEnd
+
+Moving = Generator[Step, None, PulsarFleet]
+
+
+@dataclass
+class BundleMoves:
+    """The moves of one plan. `placed`: bundles placed so far, which numbers the draws of the placer."""
+
+    placer: Placer
+    weights: UsageWeights
+    is_letter: bool = False
+    placed: int = 0
+    _rejected: dict[tuple[str, HashRange], tuple[str, str]] = field(default_factory=dict)
+    _moved: set[tuple[str, HashRange]] = field(default_factory=set)
+
+    def steps(self, fleet: PulsarFleet, reliefs: Sequence[Relief]) -> Steps:
+        """Units that have come late, bundles to unload, then those that edges shed."""
+        fleet = yield from self._gathered(fleet)
+        fleet = yield from self._unloaded(fleet)
+        for relief in reliefs:
+            fleet = yield from self._relieved(fleet, relief)
+        usage = ", ".join(f"{load.name} {self.weights.usage(load):.3f}" for load in fleet.loads[:8])
+        stopped = f"usage after it: {usage}"
+        return StepsEnd("Unloaded" if fleet.unload else "Shed", stopped, tuple(self._stays(fleet, stopped)))
+
+    def _stays(self, fleet: PulsarFleet, stopped: str) -> Iterator[PlanRejection]:
+        """Why each bundle stays that does not move, and each subscriber without a topic."""
+        start = fleet.start or fleet.served
+        for edge in sorted(start):
+            for bundle, units in sorted(start[edge].items()):
+                if (edge, bundle) in self._moved:
+                    continue
+                why = self._rejected.get((edge, bundle), ("NotNeeded", f"stays at {edge}: {stopped}"))
+                yield PlanRejection(why[0], bundle.name, len(units.units), why[1])
+            if whole := fleet.whole.get(edge, 0):
+                yield PlanRejection("NoTopic", "", whole, f"stay at {edge}: they ask for no topic that can be listed")
+
+    def _gathered(self, fleet: PulsarFleet) -> Moving:
+        for edge, units in list(fleet.late()):
+            owner = fleet.owners[units.bundle]
+            if units.fixed:
+                self._reject("Staying", units, edge, f"{edge}: {units.fixed}")
+            elif owner not in fleet.takes:
+                self._reject("NotReady", units, edge, f"{owner}, which owns the bundle, takes none now")
+            else:
+                step = self._take(units, edge, owner, f"{owner} owns the bundle, and these came to {edge} meanwhile")
+                yield step
+                fleet = fleet.after(step)
+        return fleet
+
+    def _unloaded(self, fleet: PulsarFleet) -> Moving:
+        for bundle in fleet.unload:
+            source = fleet.owners.get(bundle)
+            units = fleet.served[source].get(bundle) if source is not None else None
+            if source is None or units is None:
+                continue  # it has no subscribers, so that nothing is to be moved
+            target = fleet.target or self._target(fleet, units, "")
+            if target == source:
+                self._reject("BestPlace", units, source, f"{source} is the edge that it would go to")
+            elif units.fixed or target not in fleet.takes:
+                why = units.fixed or f"{target or 'no edge'} takes none now"
+                self._reject("Staying", units, source, f"{source}: {why}")
+            else:
+                step = self._take(units, source, target, f"is unloaded from {source}")
+                yield step
+                fleet = fleet.after(step)
+        return fleet
+
+    def _relieved(self, fleet: PulsarFleet, relief: Relief) -> Moving:
+        """The bundles of one edge, those of the highest throughput first, until its relief is reached."""
+        source, held = relief.source, fleet.owned(relief.source)
+        if len(held) < 2:
+            for units in held:
+                self._reject("OnlyBundle", units, source, f"{source} has no other; only a split relieves it")
+            return fleet
+        total = sum(units.throughput for units in held)
+        left = relief.share * total
+        for units in held:
+            if left <= 0.0:
+                break
+            if not relief.hits_all and units.throughput > left:
+                self._reject("TooLarge", units, source, f"{units.throughput:.4g} B/s; {left:.4g} should leave {source}")
+                continue
+            target = relief.target or self._target(fleet, units, source)
+            if (why := self._refusal(fleet, units, source, target)) is not None:
+                self._reject(why[0], units, source, why[1])
+                continue
+            step = self._take(units, source, target, f"{source}: {relief.reason}; {units.throughput:.4g} B/s leave it")
+            yield step
+            fleet, left = fleet.after(step), left - units.throughput
+        return fleet
+
+    def _refusal(self, fleet: PulsarFleet, units: BundleUnits, source: str, target: str) -> tuple[str, str] | None:
+        """Why a bundle does not go to an edge, in a word and as a sentence; None if it does."""
+        if units.fixed:
+            return "Staying", f"{source}: {units.fixed}"
+        if not target or target not in fleet.takes:
+            return "NotReady", f"{target or 'no edge'} takes none now"
+        if self.is_letter:
+            return None
+        before, after = fleet.loads, fleet.after(_step(units, source, target, "")).loads
+        high, low = self._highest(before, source, target), self._highest(after, source, target)
+        if low < high:
+            return None
+        return "NoBetter", f"with it {target} would be at {low:.3f}, and {source} is at {high:.3f}"
+
+    def _highest(self, loads: Iterable[BrokerLoad], *names: str) -> float:
+        return max(self.weights.usage(load) for load in loads if load.name in names)
+
+    def _target(self, fleet: PulsarFleet, units: BundleUnits, source: str) -> str:
+        """The edge that the placer draws; empty if no other takes one."""
+        ports = [self._port(load) for load in fleet.loads if load.name in fleet.takes and load.name != source]
+        self.placed += 1
+        unit = PlacementUnit(len(units.units), number=self.placed, message_rate=units.message_rate)
+        found = self.placer.place(unit, ports)
+        return "" if found is None else found.name
+
+    def _port(self, load: BrokerLoad) -> PlacementTarget:
+        return PlacementTarget(
+            load.name,
+            max(load.input_utilization, load.output_utilization),
+            load.subscribers,
+            load.capacity,
+            usage=max(load.cpu_ratio, load.memory_ratio, load.input_utilization, load.output_utilization),
+            message_rate=load.input_rate + load.output_rate,
+        )
+
+    def _take(self, units: BundleUnits, source: str, target: str, why: str) -> Step:
+        self._moved.add((source, units.bundle))
+        return _step(units, source, target, why)
+
+    def _reject(self, kind: str, units: BundleUnits, source: str, why: str) -> None:
+        self._rejected[source, units.bundle] = kind, why
+
+
+def _step(units: BundleUnits, source: str, target: str, why: str) -> Step:
+    name = units.bundle.name
+    return Step((PlanMove(name, units.units, source, target, f"{name} {why}"),), owners=((name, target),))

@@ -1,0 +1,60 @@
+"""Tells heads how topics are divided into bundles, and which bundles have another edge while sessions move them.
+
+Only ranges that the store has are told: a mediator that dies between a split and its storing has told no broker of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll.core.policies.model.hash_ranges import HashRange, Partition, partition_of
+from plimsoll.core.policies.registry import pulsar_of_spec
+from plimsoll.core.protocol.messages import AssignedBundle, BundleTable, ReleasedBundle
+from plimsoll.core.session.context.cluster_memories import stored_of
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.state import MOVING_PHASES, Session
+from plimsoll.core.spec.brokers import head_name
+
+
+def send_bundle_tables(context: EngineContext) -> None:
+    """Send the table of each cluster with bundles to its head, again and again, since control messages may be lost."""
+    for cluster, spec in sorted(context.fleet.policies.items()):
+        policy = pulsar_of_spec(spec, context.settings.time_factor)
+        if policy is None or not context.is_fleet_known:
+            continue
+        memory = stored_of(context.fleet, cluster, policy.name)
+        partition = partition_of(memory.get("boundaries")) or policy.partition({})
+        assigned = [each for session in _moving(context, cluster) for each in _assigned(session, partition)]
+        released = [each for session in _moving(context, cluster) for each in _released(session, partition)]
+        key = f"bundles/{cluster}/{len(partition)}/{len(assigned)}/{len(released)}"
+        if context.outbox.is_due(key, context.timings.ask):
+            number = memory.get("version", 0)
+            version = number if isinstance(number, int) else 0
+            table = BundleTable(context.outbox.epoch, version, list(partition.boundaries), assigned, released)
+            context.outbox.send(head_name(cluster), table)
+
+
+def _moving(context: EngineContext, cluster: str) -> Iterator[Session]:
+    """Sessions that move bundles of a cluster now."""
+    for session in context.table.holding():
+        is_here = any(context.fleet.edges[name].cluster == cluster for name in session.sources
+                      if name in context.fleet.edges)  # fmt: skip
+        if session.kind == "rebalance" and session.phase in MOVING_PHASES and is_here:
+            yield session
+
+
+def _assigned(session: Session, partition: Partition) -> Iterator[AssignedBundle]:
+    plan = session.plan
+    if plan is not None and plan.handover != "lookup":
+        for name, edge in sorted(plan.bundles.items()):
+            if partition.has(bundle := HashRange.of_name(name)):
+                yield AssignedBundle(bundle.low, edge)
+
+
+def _released(session: Session, partition: Partition) -> Iterator[ReleasedBundle]:
+    plan = session.plan
+    if plan is not None and plan.handover == "lookup":
+        number = int(session.uid_hash(session.attempt), 16)
+        for name in sorted(plan.bundles):
+            if partition.has(bundle := HashRange.of_name(name)):
+                yield ReleasedBundle(bundle.low, number)

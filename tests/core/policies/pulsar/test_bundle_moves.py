@@ -1,0 +1,94 @@
+"""Which bundles go where."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.core.policies.pulsar.small import names, sample
+
+from plimsoll.core.policies.model.hash_ranges import Partition
+from plimsoll.core.policies.pulsar.bundle_moves import BundleMoves
+from plimsoll.core.policies.pulsar.fleet import pulsar_fleet
+from plimsoll.core.policies.pulsar.placer import LeastLongTermMessageRate
+from plimsoll.core.policies.pulsar.shedding import Relief
+from plimsoll.core.policies.pulsar.usage import UsageWeights
+from plimsoll.core.policies.rebalancer import FleetSample, StepsEnd
+
+
+def plan(given: FleetSample, *reliefs: Relief, is_letter: bool = False) -> tuple[list[tuple[str, str, str]], StepsEnd]:
+    """(bundle, source, target) of each move in order, and the end."""
+    moves = BundleMoves(LeastLongTermMessageRate(), UsageWeights(), is_letter=is_letter)
+    steps = moves.steps(pulsar_fleet(given, Partition.of_count(8)), reliefs)
+    found: list[tuple[str, str, str]] = []
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as over:
+            return found, over.value
+        (move,) = step.moves
+        assert step.owners == ((move.key, move.target),)
+        found.append((move.key, move.source, move.target))
+
+
+def kinds(end: StepsEnd) -> list[tuple[str, str]]:
+    """Why bundles stay for which there was a reason to move."""
+    return [(each.kind, each.key) for each in end.rejected if each.kind != "NotNeeded"]
+
+
+def test_the_highest_throughput_first_until_the_share_is_reached():
+    given = sample(a={0: 500.0, 1: 300.0, 2: 100.0}, b={3: 50.0})
+    moves, end = plan(given, Relief("a", 0.2, "usage is high"))
+    assert moves == [(names(0)[0], "a", "b")]
+    assert end.ended == "Shed"
+    moves, _ = plan(given, Relief("a", 0.9, "usage is high"), is_letter=True)
+    assert moves == [(name, "a", "b") for name in names({0: 0, 1: 0, 2: 0})]
+
+
+def test_ours_moves_only_what_lowers_the_higher_usage():
+    """By the letter the highest goes, and its new edge is as hot as the old one was."""
+    given = sample(a={0: 900.0, 1: 50.0}, b={2: 100.0})
+    letter, _ = plan(given, Relief("a", 0.4, "hot"), is_letter=True)
+    ours, end = plan(given, Relief("a", 0.4, "hot"))
+    assert letter == [(names(0)[0], "a", "b")]
+    assert ours == [(names(1)[0], "a", "b")]
+    assert kinds(end) == [("NoBetter", names(0)[0])]
+    assert "with it b would be at 1.000, and a is at 0.950" in end.rejected[0].reason
+
+
+def test_the_only_bundle_of_an_edge_stays_since_only_a_split_relieves_it():
+    moves, end = plan(sample(a={0: 900.0}, b={1: 1.0}), Relief("a", 0.5, "hot"))
+    assert (moves, kinds(end)) == ([], [("OnlyBundle", names(0)[0])])
+
+
+def test_avg_shedder_takes_what_fits_and_goes_to_its_pair():
+    given = sample(a={0: 500.0, 1: 200.0, 2: 100.0}, b={3: 1.0}, c={4: 50.0})
+    moves, end = plan(given, Relief("a", 0.4, "apart", "c", hits_all=False))
+    assert moves == [(names(1)[0], "a", "c"), (names(2)[0], "a", "c")]
+    assert kinds(end) == [("TooLarge", names(0)[0])]
+
+
+def test_units_that_came_late_follow_their_bundle_first():
+    given = replace(sample(a={0: 100.0}, b={0: 40.0, 1: 10.0}), owners={names(0)[0]: "a", names(1)[0]: "b"})
+    moves, _ = plan(given, Relief("b", 0.9, "hot"))
+    assert moves == [(names(0)[0], "b", "a")]
+    moves, end = plan(replace(given, takes=frozenset({"b"})))
+    assert (moves, kinds(end)) == ([], [("NotReady", names(0)[0])])
+
+
+def test_what_is_to_be_unloaded_goes_to_the_edge_that_the_user_names_or_the_placer_draws():
+    given = replace(sample(a={0: 100.0, 1: 10.0}, b={2: 500.0}, c={3: 5.0}), unload=tuple(names({0: 0, 1: 0})))
+    moves, end = plan(given)
+    assert (moves, kinds(end)) == ([(names(0)[0], "a", "c")], [("BestPlace", names(1)[0])]), "c has 210 then, a has 20"
+    moves, end = plan(replace(given, target="b"))
+    assert moves == [(names(0)[0], "a", "b"), (names(1)[0], "a", "b")]
+    assert end.ended == "Unloaded"
+    moves, end = plan(replace(given, target="a"))
+    assert (moves, {kind for kind, _ in kinds(end)}) == ([], {"BestPlace"})
+
+
+def test_a_bundle_whose_unit_may_not_move_stays_with_the_reason():
+    given = sample(a={0: 500.0, 1: 300.0}, b={3: 50.0})
+    name = given.profiles["a"].rows[0].names[0]
+    moves, end = plan(replace(given, staying={name: "moved just now"}), Relief("a", 0.5, "hot"))
+    assert moves == [(names(1)[0], "a", "b")]
+    assert end.rejected[0].reason == f"a: {name}: moved just now"

@@ -1,0 +1,36 @@
+"""The topics of a subscription, and its parts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.core.predicates import parse
+from plimsoll.core.predicates.topics import for_topic, topics_of
+
+
+@pytest.mark.parametrize(
+    ("text", "topics"),
+    [
+        ("[topic,=,'a']", {"a"}),
+        ("[topic,in,('a','b')],[n,>,3]", {"a", "b"}),
+        ("[topic,in,('a','b')],[topic,!=,'a']", {"b"}),
+        ("[topic,=,1]", {1}),
+        ("[n,>,3]", set()),
+        ("[topic,prefix,'a']", set()),
+        ("[topic,exists]", set()),
+        ("[topic,!=,'a']", set()),
+        ("[topic,>,3]", set()),
+    ],
+)
+def test_topics_are_the_values_that_can_be_listed(text: str, topics: set[object]):
+    assert set(topics_of(parse(text), "topic")) == topics
+
+
+@given(st.sets(st.sampled_from("abcd"), min_size=1), st.sampled_from("abcde"), st.integers(0, 6))
+def test_the_parts_select_together_what_the_whole_does(values: set[str], topic: str, number: int):
+    whole = parse(f"[topic,in,({','.join(repr(each) for each in sorted(values))})],[n,>,3]")
+    publication: dict[str, str | int] = {"topic": topic, "n": number}
+    parts = [for_topic(whole, "topic", each).matches(publication) for each in topics_of(whole, "topic")]
+    assert sum(parts) == whole.matches(publication)
