@@ -59,7 +59,9 @@ class PeerAttack:
     reads: bool = True
 
 
-def resume(x: str, n: int = 1, attachment: int = 1, texts: tuple[str, ...] = (), token: int | None = None) -> msg.Resume:
+def resume(
+    x: str, n: int = 1, attachment: int = 1, texts: tuple[str, ...] = (), token: int | None = None
+) -> msg.Resume:
     items = [msg.SubscriptionItem(i, text) for i, text in enumerate(texts, 1)]
     at = None if token is None else ("h", 1, token)
     return msg.Resume(attachment, x, (1, n), 1, items, msg.Policy(), at, [], None)
@@ -163,6 +165,9 @@ def _misplaced(peer: HostilePeer, number: int) -> bytes:
 
 
 ITEM = msg.SubscriptionItem(1, "")
+OPTIONS_ITEM = msg.SubscriptionItem(1, "", {f"{i}": i for i in range(4)})
+RECORDS, LISTED, MARKS = 32_768, 16_384, 4_096
+"""The limits of brokers, written out: at a broker without them the same is sent."""
 STOCK = "[kind,=,'never']"
 
 ATTACKS: tuple[PeerAttack, ...] = (
@@ -198,6 +203,19 @@ ATTACKS: tuple[PeerAttack, ...] = (
     PeerAttack("GO of 330,000", "edge", huge(lambda size: msg.Go("1.1", [msg.GoItem(1)] * (size // 4)))),
     PeerAttack("AUDIT_REPLY of 160,000", "edge", huge(
         lambda size: msg.AuditReply("1.1", [msg.AuditReplyItem(1, 0, 0, 0, 0)] * (size // 6)))),
+    PeerAttack("RESUME with 4,096 watermarks", "edge", huge(
+        lambda size: msg.Resume(1, "x", (1, 1), 1, [], msg.Policy(), None, [("h", 1, 1)] * MARKS))),
+    PeerAttack("RESUME with 16,384 subscriptions", "edge", huge(
+        lambda size: msg.Resume(1, "x", (1, 1), 1, [OPTIONS_ITEM] * LISTED, msg.Policy(), None, []))),
+    PeerAttack("SUBS with 16,384 removals", "edge", huge(
+        lambda size: msg.Subs(1, 2**40, [], list(range(LISTED))), before=(resume("x"),))),
+    PeerAttack("DETACH of 16,384", "edge", huge(lambda size: msg.Detach([1] * LISTED, withdraw=False))),
+    PeerAttack("GO of 16,384", "edge", huge(lambda size: msg.Go("1.1", [msg.GoItem(1)] * LISTED))),
+    PeerAttack("AUDIT_REPLY of 16,384", "edge", huge(
+        lambda size: msg.AuditReply("1.1", [msg.AuditReplyItem(1, 0, 0, 0, 0)] * LISTED))),
+    PeerAttack("32,768 records in a frame", "edge", raw_records(b"\x90", RECORDS)),
+    PeerAttack("32,768 records in a frame, at a head", "head", raw_records(b"\x90", RECORDS)),
+    PeerAttack("JOIN with 4,096 exclusions", "head", huge(lambda size: msg.Join("x", ["e"] * MARKS))),
     PeerAttack("PAUSE and CONTINUE", "edge", filled(
         lambda n: msg.Pause(1) if n % 2 else msg.Continue(1), before=(resume("x"),))),
     PeerAttack("records of other roles, at an edge", "edge", repeated(_misplaced, 64)),

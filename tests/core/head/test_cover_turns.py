@@ -10,11 +10,11 @@ import pytest
 from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume, tree
 
 from plimsoll.core.config import BrokerHardware, HardwareEmulation
-from plimsoll.core.edge import client_intake
 from plimsoll.core.head import cover_turns
 from plimsoll.core.head.cover_turns import CoverTurns, WaitingMessage
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport import client_intake
 
 
 @pytest.fixture

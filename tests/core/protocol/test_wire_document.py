@@ -97,11 +97,13 @@ RECORDS_IN_RECORDS = {(msg.Route, "item")}
 
 def words(annotation: str) -> str:
     """A field's type as the document writes it."""
+    if (bounded := re.fullmatch(r"Annotated\[(.*), Meta\(max_length=\w+\)\]", annotation)) is not None:
+        return words(bounded[1])
     if annotation.startswith("dict["):
         return "map"
     if annotation.startswith("Literal["):
         return " or ".join(f'"{value}"' for value in re.findall(r"'([^']*)'", annotation))
-    if (inner := re.fullmatch(r"list\[(.*)\]", annotation)) is not None:
+    if (inner := re.fullmatch(r"(?:list|Listed|Named)\[(.*)\]", annotation)) is not None:
         return "[record ...]" if inner[1] == "Raw" else f"[{words(inner[1])} ...]"
     if (inner := re.fullmatch(r"tuple\[(.*)\]", annotation)) is not None:
         return "[" + ", ".join(words(part) for part in inner[1].split(", ")) + "]"
@@ -236,12 +238,12 @@ def test_what_records_are_made_of_is_described(word: str, struct: Any):
 
 
 def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
-    requests, taken = one_cluster(edges=1).edge("e1").client_intake.client_requests, set()
+    requests, taken = one_cluster(edges=1).edge("e1").client_intake.handle, set()
     nowhere: Any = None
     for kind in get_args(msg.FromClient):
         try:
             # Without a link or a value in any field no handler gets far, but it is the handler that fails.
-            list(requests.handle(nowhere, kind(*[None] * len(kind.__struct_fields__))))
+            list(requests(nowhere, kind(*[None] * len(kind.__struct_fields__))))
         except WireError as error:
             assert error.code == "misplaced"
             continue

@@ -59,7 +59,7 @@ def _hand(node: OverlayNode, link: Link, record: Any) -> None:
         if link is node.head:
             node.head_messages.handle(record)
         else:
-            list(node.client_intake.client_requests.handle(link, record))
+            list(node.client_intake.handle(link, record))
     elif isinstance(node, Client) and link.owner is not None:
         node.edge_records.on_record(link.owner, record)  # type: ignore[arg-type]  # what an edge sends, as this link comes from one
 

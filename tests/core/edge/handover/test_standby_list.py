@@ -10,9 +10,10 @@ import pytest
 from tests.core.fleet import STOCK, resume
 from tests.core.head.handover.script import S, Stage, at, attach, is_empty, lose_link, members
 
-from plimsoll.core.edge import client_intake, list_change
+from plimsoll.core.edge import list_change
 from plimsoll.core.edge.handover import standby_list
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport import client_intake
 
 COUNT = 40
 TEXTS = tuple(f"[n,=,{i}]" for i in range(COUNT))

@@ -297,10 +297,21 @@ class SocketLane:
         self.counters["frames_delayed"] += 1
 
     def retry(self) -> list[Peer]:
-        """Retry the waiting frames; returns the peers that are no longer connected."""
+        """Retry the waiting frames; returns the peers that are no longer connected.
+
+        A peer that still has no room costs one attempt, however much waits for it: it may never read.
+        """
         lines, self.backlog = self.backlog, {}
         delayed = self.counters["frames_delayed"]
-        unreachable = self.send([(peer, data) for peer, line in lines.items() for data in line])
+        unreachable: list[Peer] = []
+        for peer, line in lines.items():
+            while line and peer not in self.backlog:
+                unreachable += self.send([(peer, line.popleft())])
+                if peer in unreachable[-1:]:
+                    line.clear()
+            if line:
+                line.appendleft(self.backlog[peer].pop())
+                self.backlog[peer] = line
         self.counters["frames_delayed"] = delayed
         return unreachable
 

@@ -14,6 +14,7 @@ from plimsoll.core.client.attachment import EdgePort
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.subscriber import Attachment, Port
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import LISTED_AT_MOST
 from plimsoll.core.transport.link import NEVER, Link
 
 
@@ -73,8 +74,9 @@ class EdgePorts:
 
     def say_detach(self, *attachments: Attachment, withdraw: bool = False) -> None:
         """Send DETACH for these attachments, which are all of one port."""
-        if asked := [attachment.id for attachment in attachments if attachment.is_asked]:
-            self._host.say(attachments[0].port.link, msg.Detach(asked, withdraw))
+        asked = [attachment.id for attachment in attachments if attachment.is_asked]
+        for at in range(0, len(asked), LISTED_AT_MOST):
+            self._host.say(attachments[0].port.link, msg.Detach(asked[at : at + LISTED_AT_MOST], withdraw))
 
     def attachments(self, port: Port, numbers: Iterable[int]) -> Iterator[Attachment]:
         """The attachments of these numbers; records for ended ones are counted."""

@@ -54,11 +54,14 @@ class CatchupCursor:
         for member in [member for member in self.members if member.position < after]:
             del self.members[member]
             self._joining[member] = None
-        texts = [str(subscription) for member in self.members for subscription, _ in member.subscriptions.values()]
-        filters = sorted(set(texts)) if len(texts) <= FILTERS_AT_MOST else []
-        if sum(map(len, filters)) > FILTER_CHARACTERS:
-            filters = []
-        return Fetch(self.id, after, filters)
+        return Fetch(self.id, after, self._filters())
+
+    def _filters(self) -> list[str]:
+        """What the members ask for, if it is little: long lists are counted, and not written out for each slice."""
+        if sum(len(member.subscriptions) for member in self.members) > FILTERS_AT_MOST:
+            return []
+        filters = {str(subscription) for member in self.members for subscription, _ in member.subscriptions.values()}
+        return sorted(filters) if sum(map(len, filters)) <= FILTER_CHARACTERS else []
 
     def _first_position(self) -> int:
         """Where the next slice begins: at the lowest position, or at that of the member whose turn it is."""

@@ -20,6 +20,8 @@ from plimsoll.core.protocol import messages as msg
 
 PART_UNITS = 2_000
 """Work after which a part ends; a unit is some quarter of a microsecond."""
+CHANGE_UNITS = 40
+"""Of any change, also of one that changes nothing: it is announced, and answered."""
 
 
 class ListChange:
@@ -59,7 +61,7 @@ class ListChange:
         finally:
             if not is_complete and gone:
                 self.attachments.withdraw(gone)
-        yield units + self.table.units_spent
+        yield CHANGE_UNITS + units + self.table.units_spent
 
     def _take(
         self,

@@ -18,7 +18,6 @@ from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
 from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.edge.catchup_replay import CatchupReplay
-from plimsoll.core.edge.client_intake import ClientIntake
 from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.edge.edge_report import EdgeAddress, edge_report
 from plimsoll.core.edge.handover.source import HandoverSource
@@ -36,6 +35,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.client_intake import ClientIntake
 from plimsoll.core.transport.hooks import CREDIT_HELD_ABOVE_RECORDS
 from plimsoll.core.transport.link import NEVER, Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
@@ -85,7 +85,7 @@ class Edge(OverlayNode):
             self.attachments.disconnect, self.handover_target.on_buffer_full, self.handover_source.on_cut_reached
         )
         client_requests = ClientRequests(self, self.attachments, self.handover_target)
-        self.client_intake = ClientIntake(self, client_requests)
+        self.client_intake = ClientIntake(self, client_requests.handle)
         replay = CatchupReplay(self, self.cursor, self.subscription_table, self.queues)
         self.head_messages = HeadMessages(
             self, self.attachments, self.handover_source, self.handover_target, replay

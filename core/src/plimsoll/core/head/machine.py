@@ -9,8 +9,8 @@ The machine builds the parts and gives each message to the one that deals with i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, assert_never
+from collections.abc import Callable, Iterator
+from typing import Any, Final, assert_never
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head import log_reader
@@ -48,11 +48,17 @@ from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
-from plimsoll.core.transport.link import NEVER, Link, Peer
+from plimsoll.core.transport.client_intake import ClientIntake
+from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 from plimsoll.core.transport.overlay_node import OverlayNode, link_limits, output_bucket
 
 DataMessage = msg.FromClient | msg.FromEdge | msg.BetweenHeads
+RECORD_UNITS: Final = 6
+"""Of a client's record that is refused; a unit is some quarter of a microsecond."""
+REQUEST_UNITS: Final = {msg.Join: 14, msg.Open: 50}
+"""Of those that cost more. Publications are bounded by credit."""
+
 _DECODERS = {"client": msg.from_client, "edge": msg.from_edge, "head": msg.between_heads}
 
 
@@ -92,6 +98,7 @@ class Head(OverlayNode):
         self.distributor = Distributor(self)
         self.startup = StartupBarrier((*config.edges, *neighbors), self.covers, self.distributor, self._on_ready)
         self.publish_requests = PublishRequests(self)
+        self.client_intake = ClientIntake(self, self._on_request, RECORD_UNITS)
         self.router = TreeRouter(config.name, self.routes, self.outboxes, self._deliver_routed)
         self.handover_links = HandoverLinks(self)
         self.remote_members = RemoteMembers(self, self.handover_links, self.router, KEPT_SECONDS * factor)
@@ -142,6 +149,7 @@ class Head(OverlayNode):
     def on_lost(self, link: Link) -> None:
         outbox = link.owner
         if not isinstance(outbox, Outbox):
+            self.client_intake.drop(link)
             self.publishers.lost(link)
             self.startup.forget(link)
             return
@@ -175,6 +183,12 @@ class Head(OverlayNode):
     # -- messages of data streams
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        if self.server.transparent and link.remote is not None and link.remote.role == "client":
+            self.client_intake.on_frame(link, frame, size)
+        else:
+            self._on_records(link, frame)
+
+    def _on_records(self, link: Link, frame: wire.Data) -> None:
         decoder = _DECODERS[link.remote.role if link.remote else "client"]
         last = len(frame.records) - 1
         if not frame.records:
@@ -250,6 +264,11 @@ class Head(OverlayNode):
                 self._from_broker(outbox, message)
         else:
             raise WireError("order", f"{link.name} is not an open link of an edge or neighbour")
+
+    def _on_request(self, link: Link, message: msg.FromClient) -> Iterator[int]:
+        self._from_client(link, message)
+        if (units := REQUEST_UNITS.get(type(message))) is not None:
+            yield units
 
     def _from_client(self, link: Link, message: msg.FromClient) -> None:
         match message:
@@ -334,6 +353,7 @@ class Head(OverlayNode):
             self.startup.lease_passed()
         self.covers.tidy()
         self.cover_turns.tick()
+        self.client_intake.tick()
         if not self.startup.missing:
             self.covers.acknowledge()
         self._serve()
@@ -377,9 +397,11 @@ class Head(OverlayNode):
             self.load_exchange.tell_loads()
 
     def wake_at(self) -> float:
+        if self.cover_turns.waiting or self.client_intake.waiting or not self.routes.is_tidy:
+            return self.now
         return min(
             self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report,
-            self.coordinator.wake_at(), NEVER if self.routes.is_tidy and not self.cover_turns.waiting else self.now,
+            self.coordinator.wake_at(),
         )  # fmt: skip
 
     # -- control

@@ -9,7 +9,7 @@ field is typed and bounded, so depth is bounded by the types and size by the fra
 from __future__ import annotations
 
 import struct
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -25,7 +25,19 @@ Text = Annotated[str, Meta(max_length=65536)]
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 U63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Scalar = str | int | float | bool
-Options = dict[str, Scalar]
+Options = Annotated[dict[str, Scalar], Meta(max_length=4)]
+
+RECORDS_AT_MOST: Final = 32_768
+"""Of a frame. 64 KiB, at which a sender closes it, hold no more: the smallest record has three bytes."""
+LISTED_AT_MOST: Final = 16_384
+"""Elements of a list in a record of a client. A frame has room for a million, which take a tenth of a second."""
+NAMED_AT_MOST: Final = 4_096
+"""The same, of lists that a client has no reason to make long: of brokers, origins, and members that move together."""
+
+_T = TypeVar("_T")
+Listed = Annotated[list[_T], Meta(max_length=LISTED_AT_MOST)]
+Named = Annotated[list[_T], Meta(max_length=NAMED_AT_MOST)]
+
 Token = tuple[Name, U63, U63]
 """A place in a head's log: (head, head epoch, position)."""
 OwnerEpoch = tuple[U63, U63]
@@ -59,7 +71,7 @@ class Data(Struct, array_like=True, frozen=True):
     seq: U63
     ack: U63
     credit: U63
-    records: list[Raw]
+    records: Annotated[list[Raw], Meta(max_length=RECORDS_AT_MOST)]
 
 
 class Ack(Struct, array_like=True, frozen=True):
@@ -116,7 +128,7 @@ class Bye(Struct, array_like=True, frozen=True):
 class Control(Struct, array_like=True, frozen=True):
     version: int
     kind: int
-    records: list[Raw]
+    records: Annotated[list[Raw], Meta(max_length=RECORDS_AT_MOST)]
 
 
 class Refuse(Struct, array_like=True, frozen=True):

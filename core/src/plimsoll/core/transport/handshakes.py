@@ -20,8 +20,10 @@ from plimsoll.core.transport.link import Link, LinkLimits, Peer
 
 HandshakeFrame = wire.Hello | wire.HelloOk | wire.Who | wire.Beat | wire.Bye | wire.Refuse
 
+_PeerKey = tuple[str, str, str]
+"""Of an accepted link: the peer's role, identity and name."""
 _LinkKey = tuple[str, str, str, int]
-"""Of an accepted link: the peer's role, identity and name, and the link's number."""
+"""The same, and the link's number."""
 
 
 class Handshakes:
@@ -45,6 +47,7 @@ class Handshakes:
         self.links: dict[Peer, Link] = {}
         self.dialled: dict[str, Link] = {}
         self._accepted: dict[_LinkKey, Link] = {}
+        self._of_peer: dict[_PeerKey, Link] = {}
         self.next_beat_at = 0.0
 
     # -- for the machine
@@ -171,9 +174,13 @@ class Handshakes:
             self._out.append((peer, wire.hello_ok_frame(hello.link, 0, True, self._info)))
             return
         fresh = link is None
+        if link is not None and not link.may_repeat(hello.received, self._hooks.now):
+            # The peer repeats its HELLO every heartbeat until it is answered, so nothing is lost by this.
+            self._hooks.counters["hellos_ignored"] += 1
+            return
         if link is None:
-            self._end_older(key)
-            link = self._accepted[key] = self._new_link(peer, initiator=False)
+            self._end_older(key[:3])
+            link = self._accepted[key] = self._of_peer[key[:3]] = self._new_link(peer, initiator=False)
             link.identity = identity
         self._bind(link, peer)
         self._out += [(peer, frame) for frame in link.on_hello(hello, self._hooks.now)]
@@ -184,10 +191,10 @@ class Handshakes:
             self.regrant(link)
             self._flusher.on_room(link)
 
-    def _end_older(self, new: _LinkKey) -> None:
+    def _end_older(self, peer: _PeerKey) -> None:
         """A peer that starts over has lost what it had before: its older link is over."""
-        for key in [key for key in self._accepted if key[:3] == new[:3]]:
-            self._lose(self._accepted[key])
+        if (older := self._of_peer.get(peer)) is not None:
+            self._lose(older)
 
     def _bind(self, link: Link, peer: Peer) -> None:
         """The link is carried by this connection from now on, and by no other."""
@@ -264,7 +271,9 @@ class Handshakes:
         if self.links.get(link.peer) is link:
             del self.links[link.peer]
         if link.remote is not None:
-            self._accepted.pop(_key(link), None)
+            key = _key(link)
+            if self._accepted.get(key) is link:
+                del self._accepted[key], self._of_peer[key[:3]]
         self._flusher.drop(link)
 
 

@@ -33,6 +33,10 @@ JOINED_RECORDS = 256
 ACK_EVERY_FRAMES = 32
 ACK_EVERY_BYTES = 128 * 1024
 
+REPEATED_WINDOWS = 4
+"""Windows that are sent again for HELLOs, beyond what the peer has acknowledged since: so often a connection may break
+in a row. After that each HELLO that is answered doubles the wait for the next one."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkLimits:
@@ -62,6 +66,9 @@ class Link:
         "_flags",
         "_hello_at",
         "_new_id",
+        "_repeat_at",
+        "_repeated_bytes",
+        "_repeats",
         "_start_of_head",
         "ack_due_at",
         "acked",
@@ -124,6 +131,8 @@ class Link:
         self.unacked_in_frames = self.unacked_in_bytes = 0
         self.ack_due_at = float("inf")
         self.resync_asked = self._hello_at = float("-inf")
+        self._repeated_bytes = self._repeats = 0
+        self._repeat_at = float("-inf")
 
     @property
     def name(self) -> str:
@@ -227,6 +236,7 @@ class Link:
         return moved
 
     def _drop_acked(self, ack: int) -> None:
+        before = self.inflight_bytes
         if ack == self.next_seq - 1:
             self.unacked.clear()
             self.inflight_bytes = 0
@@ -235,6 +245,10 @@ class Link:
             for _ in range(ack - self.acked):
                 self.inflight_bytes -= len(take())
         self.acked = ack
+        if self._repeated_bytes:
+            self._repeated_bytes = max(self._repeated_bytes - before + self.inflight_bytes, 0)
+            if not self._repeated_bytes:
+                self._repeats, self._repeat_at = 0, float("-inf")
 
     def ack(self) -> bytes:
         """An acknowledgement on its own."""
@@ -249,6 +263,20 @@ class Link:
         self.open = False
         self._hello_at = now
         return wire.hello_frame(self.id, self.expected - 1, self.was_open, self.local)
+
+    def may_repeat(self, received: int, now: float) -> bool:
+        """Acceptor: whether a HELLO on this link is answered now, which sends again all that is unacknowledged.
+
+        It costs a peer little to ask, and this side a window each time.
+        """
+        if now < self._repeat_at:
+            return False
+        self.acknowledged(received, self.credit, now)
+        self._repeated_bytes += self.inflight_bytes
+        if self._repeated_bytes > REPEATED_WINDOWS * self.limits.window_bytes:
+            self._repeat_at = now + self.limits.heartbeat_seconds * 2.0**self._repeats
+            self._repeats = min(self._repeats + 1, 30)
+        return True
 
     def on_hello(self, hello: wire.Hello, now: float) -> list[bytes]:
         """Acceptor: the other side is there (again); returns the answer and what it has not received."""

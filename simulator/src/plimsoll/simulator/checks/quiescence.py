@@ -115,7 +115,7 @@ def _has_traffic(node: OverlayNode) -> bool:
     if any(link.buffer or link.unacked for link in links):
         return True
     if isinstance(node, Head):
-        waits = bool(node.server.queue or node.cover_turns.waiting)
+        waits = bool(node.server.queue or node.cover_turns.waiting or node.client_intake.waiting)
         return waits or any(outbox.backlog for outbox in node.outboxes.by_key.values())
     if isinstance(node, Edge):
         return bool(node.cursor.members or node.server.queue or node.client_intake.waiting) or any(

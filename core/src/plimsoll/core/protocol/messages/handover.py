@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from plimsoll.core.protocol.messages.overlay import Cover
 from plimsoll.core.protocol.messages.subscribers import Join, Policy, SubscriptionItem
-from plimsoll.core.protocol.wire import U32, U63, Name, OwnerEpoch, Text, Token
+from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, OwnerEpoch, Text, Token
 
 ExpectedCount = tuple[Name, U63, U63, U63]
 """Of an origin (head, epoch): an offset, and the number of publications due up to it."""
@@ -67,7 +67,7 @@ class AttachItem(Struct, array_like=True, frozen=True):
     subscriber: Name
     epoch: OwnerEpoch
     version: U63
-    subscriptions: list[SubscriptionItem]
+    subscriptions: Listed[SubscriptionItem]
     policy: Policy
 
 
@@ -75,7 +75,7 @@ class Attach(Struct, array_like=True, frozen=True, tag=73):
     """Second attachments, at the target of a session: nothing is delivered on them before GO."""
 
     session: Name
-    members: list[AttachItem]
+    members: Listed[AttachItem]
 
 
 class TargetAttached(Struct, array_like=True, frozen=True, tag=74):
@@ -137,14 +137,14 @@ class GoItem(Struct, array_like=True, frozen=True):
 
     attachment: U32
     since: Token | None = None
-    marks: list[Token] = []
+    marks: Named[Token] = []
 
 
 class Go(Struct, array_like=True, frozen=True, tag=81):
     """These have received everything before the cut: deliver the held publications."""
 
     session: Name
-    members: list[GoItem]
+    members: Listed[GoItem]
 
 
 class AuditRequestItem(Struct, array_like=True, frozen=True):
@@ -304,7 +304,7 @@ class AuditReply(Struct, array_like=True, frozen=True, tag=96):
     """The counts of the members that could count; the others are absent."""
 
     session: Name
-    members: list[AuditReplyItem]
+    members: Listed[AuditReplyItem]
 
 
 class AuditSummaryItem(Struct, array_like=True, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.publications import Gap
-from plimsoll.core.protocol.wire import U32, U63, Name, Options, OwnerEpoch, Text, Token
+from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, Options, OwnerEpoch, Text, Token
 
 
 class Join(Struct, array_like=True, frozen=True, tag=20):
@@ -15,7 +15,7 @@ class Join(Struct, array_like=True, frozen=True, tag=20):
     """
 
     subscriber: Name
-    exclude: list[Name] = []
+    exclude: Named[Name] = []
     prefer: Text = ""
     head: Text = ""
     location: tuple[float, float] | None = None
@@ -64,10 +64,10 @@ class Resume(Struct, array_like=True, frozen=True, tag=30):
     subscriber: Name
     epoch: OwnerEpoch
     version: U63
-    subscriptions: list[SubscriptionItem]
+    subscriptions: Listed[SubscriptionItem]
     policy: Policy
     token: Token | None
-    watermarks: list[Token]
+    watermarks: Named[Token]
     session: Name | None = None
 
 
@@ -89,12 +89,12 @@ class Suback(Struct, array_like=True, frozen=True, tag=32):
 class Subs(Struct, array_like=True, frozen=True, tag=33):
     attachment: U32
     version: U63
-    adds: list[SubscriptionItem]
-    removes: list[U32]
+    adds: Listed[SubscriptionItem]
+    removes: Listed[U32]
 
 
 class Detach(Struct, array_like=True, frozen=True, tag=34):
-    attachments: list[U32]
+    attachments: Listed[U32]
     withdraw: bool
 
 

@@ -7,10 +7,11 @@ from unittest import mock
 import pytest
 from tests.core.fleet import STOCK, Fleet, Publishing, one_cluster, resume
 
-from plimsoll.core.edge import client_intake, list_change
-from plimsoll.core.edge.client_intake import ROUND_UNITS, ClientIntake
+from plimsoll.core.edge import list_change
 from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport import client_intake
+from plimsoll.core.transport.client_intake import ROUND_UNITS, ClientIntake
 
 
 def many(count: int, first: int = 1) -> list[msg.SubscriptionItem]:

@@ -10,11 +10,10 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
@@ -25,6 +24,11 @@ ROUND_UNITS = 8_000
 TURN_UNITS = 2_000
 RECORD_UNITS = 20
 """Of a record that changes no list."""
+BYTES_A_UNIT = 4
+"""Of a record, at least: a list of numbers is read, and looked up one by one. A publication's bytes are not read."""
+
+Handler = Callable[[Link, msg.FromClient], Iterator[int]]
+"""Deals with one message of a client, in parts; yields the units of work of each beside `RECORD_UNITS`."""
 
 
 class IntakeContext(Protocol):
@@ -49,10 +53,10 @@ class LinkIntake:
 
 
 class ClientIntake:
-    """Hands the records of clients' frames to `ClientRequests`."""
+    """Hands the records of clients' frames to `handle`. `record_units`: of each, at least."""
 
-    def __init__(self, host: IntakeContext, client_requests: ClientRequests) -> None:
-        self.host, self.client_requests = host, client_requests
+    def __init__(self, host: IntakeContext, handle: Handler, record_units: int = RECORD_UNITS) -> None:
+        self.host, self.handle, self.record_units = host, handle, record_units
         self.waiting: dict[Link, LinkIntake] = {}
         self.waiting_bytes = 0
         self._left = ROUND_UNITS
@@ -114,11 +118,17 @@ class ClientIntake:
 
     def _records(self, link: Link, frame: wire.Data) -> Generator[int, None, None]:
         for raw in frame.records:
+            units = 0
             try:
-                yield from self.client_requests.handle(link, msg.decode(msg.from_client, raw))
+                message = msg.decode(msg.from_client, raw)
+                if type(message) is not msg.Publish:
+                    units = len(memoryview(raw)) // BYTES_A_UNIT
+                for spent in self.handle(link, message):
+                    units -= spent
+                    yield spent
             except WireError as error:
                 self.host.counters[f"records_refused_{error.code}"] += 1
-            yield RECORD_UNITS
+            yield self.record_units + max(units, 0)
 
     def _end_largest(self) -> None:
         link = max(self.waiting, key=lambda each: self.waiting[each].waiting_bytes)
