@@ -144,3 +144,17 @@ def test_one_who_waits_for_a_turn_is_neither_replayed_nor_advanced():
     assert list(cursor.end(Fetched(2, 100, True))) == [near]
     assert far.position == 20
     assert cursor.begin() == Fetch(3, 20, [str(predicates.parse("[class,=,'A']"))])
+
+
+def test_long_lists_are_not_written_out_for_each_slice():
+    """A slice is read every few milliseconds, and the list may have thousands."""
+
+    class Unwritten:
+        def __str__(self) -> str:
+            raise AssertionError("written out")
+
+    cursor, slow = CatchupCursor(), member(1)
+    unwritten: Any = Unwritten()
+    slow.subscriptions = {i: (unwritten, i) for i in range(FILTERS_AT_MOST + 1)}
+    cursor.join(slow)
+    assert cursor.begin() == Fetch(1, 1, [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -151,3 +151,35 @@ def test_a_replay_begins_with_its_prefix_and_goes_on_with_its_item(cursor: int):
 def test_a_small_cursor_is_read_from_its_prefix_as_well(cursor: int):
     gap = msg.Gap("h", 1, 2, 3, 4, [], "log")
     assert msg.to_edge.decode(msg.replay_prefix(cursor) + wire.encode(gap)) == msg.Replay(cursor, gap)
+
+
+def unbounded(kind: Any, path: str) -> list[str]:
+    """The lists and maps in a type of msgspec that have no limit."""
+    inspected = msgspec.inspect
+    if isinstance(kind, inspected.Metadata):
+        return unbounded(kind.type, path)
+    if isinstance(kind, inspected.UnionType):
+        return [each for part in kind.types for each in unbounded(part, path)]
+    if isinstance(kind, inspected.TupleType):
+        return [each for part in kind.item_types for each in unbounded(part, path)]
+    if isinstance(kind, inspected.StructType):
+        return [each for field in kind.fields for each in unbounded(field.type, f"{path}.{field.name}")]
+    if isinstance(kind, inspected.ListType):
+        return [path] * (kind.max_length is None) + unbounded(kind.item_type, path + "[]")
+    if isinstance(kind, inspected.DictType):
+        return [path] * (kind.max_length is None)
+    assert not isinstance(kind, inspected.VarTupleType | inspected.SetType | inspected.CollectionType)
+    return []
+
+
+def test_every_list_that_a_client_may_send_is_bounded():
+    """A frame has room for a million elements, which take tens of milliseconds to read, before anything is decided."""
+    for kind in get_args(msg.FromClient):
+        assert unbounded(msgspec.inspect.type_info(kind), kind.__name__) == []
+
+
+def test_a_list_above_its_limit_is_refused_unread():
+    fits = msg.Detach([7] * wire.LISTED_AT_MOST, withdraw=False)
+    assert msg.decode(msg.from_client, wire.encode(fits)) == fits
+    with pytest.raises(wire.WireError, match="length <= 16384"):
+        msg.decode(msg.from_client, wire.encode(msg.Detach([7] * (wire.LISTED_AT_MOST + 1), withdraw=False)))

@@ -80,3 +80,13 @@ def test_a_control_frame_holds_several_records():
     frame = wire.decode_frame(wire.control_frame(msg.StatusQuery(1), msg.Leave()))
     assert isinstance(frame, wire.Control)
     assert [msg.decode(msg.control, raw) for raw in frame.records] == [msg.StatusQuery(1), msg.Leave()]
+
+
+def test_a_frame_has_a_bounded_number_of_records():
+    """Each is an object before any is looked at: a million of one byte would take a tenth of a second and 60 MiB."""
+    most = wire.RECORDS_AT_MOST
+    assert most * 3 > 64 * 1024, "a sender that closes frames at 64 KiB never has more, of three bytes each"
+    frame = wire.decode_frame(wire.data_frame(1, 0, 1, 0, 9, [b"\x90"] * most, most))
+    assert isinstance(frame, wire.Data)
+    with pytest.raises(wire.WireError, match="length <= 32768"):
+        wire.decode_frame(wire.data_frame(1, 0, 1, 0, 9, [b"\x90"] * (most + 1), most + 1))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from unittest import mock
 
 import pytest
 from tests.core.fleet import STOCK, Fleet, Publishing, one_cluster, resume
 
 from plimsoll.core.edge import list_change
-from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 from plimsoll.core.transport import client_intake
 from plimsoll.core.transport.client_intake import ROUND_UNITS, ClientIntake
+from plimsoll.core.transport.link import Link
 
 
 def many(count: int, first: int = 1) -> list[msg.SubscriptionItem]:
@@ -129,14 +131,15 @@ def test_records_of_a_link_keep_their_order():
     fleet = one_cluster()
     client = fleet.client("c", "e1")
     seen: list[str] = []
-    handle = ClientRequests.handle
+    intake = fleet.edge("e1").client_intake
+    handle = intake.handle
 
-    def watched(self: ClientRequests, link: object, message: msg.FromClient) -> object:
+    def watched(link: Link, message: msg.FromClient) -> Iterator[int]:
         seen.append(type(message).__name__)
-        return handle(self, link, message)  # type: ignore[arg-type]  # the link is passed on
+        return handle(link, message)
 
     with (
-        mock.patch.object(ClientRequests, "handle", watched),
+        mock.patch.object(intake, "handle", watched),
         mock.patch.object(client_intake, "ROUND_UNITS", 50),
         mock.patch.object(list_change, "PART_UNITS", 50),
     ):
@@ -153,3 +156,71 @@ def test_records_of_a_link_keep_their_order():
 
 def test_the_budget_is_a_rounds():
     assert ROUND_UNITS >= client_intake.TURN_UNITS >= list_change.PART_UNITS
+
+
+def dealt_with_in_rounds(fleet: Fleet, intake: ClientIntake) -> list[int]:
+    """How many messages each round from here on deals with, until nothing waits."""
+    counts, handle = [0], intake.handle
+
+    def watched(link: Link, message: msg.FromClient) -> Iterator[int]:
+        counts[-1] += 1
+        return handle(link, message)
+
+    with mock.patch.object(intake, "handle", watched):
+        for _ in range(2_000):
+            fleet.round()
+            counts.append(0)
+            if not intake.waiting and len(counts) > 20:
+                return counts
+    raise AssertionError("the requests are never done")
+
+
+def until_waiting(fleet: Fleet, intake: ClientIntake) -> None:
+    for _ in range(50):
+        fleet.round()
+        if intake.waiting:
+            return
+    raise AssertionError("all was done in the round in which it came")
+
+
+def test_long_records_that_change_nothing_are_few_in_a_round():
+    fleet = one_cluster()
+    hog = fleet.client("hog", "e1")
+    fleet.run(0.5)
+    hog.tell("e1", *(msg.Detach([9] * wire.LISTED_AT_MOST, withdraw=False) for _ in range(40)))
+    counts = dealt_with_in_rounds(fleet, fleet.edge("e1").client_intake)
+    assert sum(counts) == 40
+    # Each has 16 KiB, more than a turn; a round has what arrives and what has waited.
+    assert max(counts) <= 2 * (1 + ROUND_UNITS // client_intake.TURN_UNITS)
+
+
+def test_a_heads_clients_take_turns_with_their_requests():
+    fleet = one_cluster()
+    hog, other = fleet.client("hog", "h"), fleet.client("other", "h")
+    publisher = Publishing(other, "h")
+    fleet.run(0.5)
+    hog.tell("h", *(msg.Join("x") for _ in range(20_000)))
+    publisher.publish(5)
+    intake = fleet.head().client_intake
+    until_waiting(fleet, intake)
+    for _ in range(10):
+        fleet.round()
+    assert publisher.accepted == 5
+    assert intake.waiting, "and is not done when others have been served"
+    counts = dealt_with_in_rounds(fleet, intake)
+    assert max(counts) <= 2 * ROUND_UNITS // 20
+    fleet.run(20.0)
+    assert len(hog.of("h", msg.Placed)) == 20_000
+
+
+def test_what_waits_at_a_head_ends_with_its_link():
+    fleet = one_cluster()
+    hog = fleet.client("hog", "h")
+    fleet.run(0.5)
+    hog.tell("h", *(msg.Join("x") for _ in range(20_000)))
+    intake = fleet.head().client_intake
+    until_waiting(fleet, intake)
+    (link,) = intake.waiting
+    fleet.head().close(link, "over")
+    assert not intake.waiting
+    assert intake.waiting_bytes == 0

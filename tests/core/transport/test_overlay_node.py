@@ -16,7 +16,7 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport import hooks
 from plimsoll.core.transport.flusher import fitting
-from plimsoll.core.transport.link import FRAME_BYTES, Link, LinkLimits
+from plimsoll.core.transport.link import FRAME_BYTES, REPEATED_WINDOWS, Link, LinkLimits
 from plimsoll.core.transport.overlay_node import Dial, Hangup, OverlayNode
 
 LIMITS = LinkLimits(window_frames=8, heartbeat_seconds=1.0, dead_seconds=5.0)
@@ -106,6 +106,60 @@ def test_a_link_goes_on_over_a_new_connection_with_what_did_not_arrive():
     assert [frame.seq for frame in answer if isinstance(frame, wire.Data)] == [2, 3]
     assert echo.links == {b"q": link}
     assert echo.events == [("open", 5)]
+
+
+def unacknowledged(echo: Echo, frames: int = 4) -> Link:
+    """A link of the echo with frames that are not acknowledged."""
+    echo.hear(hello())
+    echo.receive(b"p", [wire.ack_frame(5, 0, 100)], 0.0)
+    (link,) = echo.accepted_links()
+    for value in range(frames):
+        echo.put(link, msgspec.msgpack.encode(bytes(LIMITS.window_bytes // frames) + b"%d" % value))
+        echo.flush()
+    echo.data_to_send()
+    return link
+
+
+def test_a_peer_that_says_hello_again_and_again_is_sent_little_again():
+    echo = Echo()
+    unacknowledged(echo)
+    again = 0
+    for at in range(1_000):  # over ten seconds, on ever other connections
+        answer = echo.hear(hello(known=True), peer=b"q%d" % at, now=at / 100)
+        again += sum(isinstance(frame, wire.Data) for frame in answer)
+    # Four windows, and one each after 1, 2 and 4 seconds.
+    assert 4 * REPEATED_WINDOWS <= again <= 4 * (REPEATED_WINDOWS + 5)
+    assert echo.counters["hellos_ignored"] > 900
+
+
+def test_a_peer_that_acknowledges_what_is_sent_again_may_lose_its_connection_often():
+    echo = Echo()
+    link = unacknowledged(echo)
+    for at in range(50):
+        answer = echo.hear(hello(received=link.acked, known=True), peer=b"q%d" % at, now=at / 100)
+        assert len([frame for frame in answer if isinstance(frame, wire.Data)]) == 4
+        echo.receive(b"q%d" % at, [wire.ack_frame(5, link.next_seq - 1, 1_000)], at / 100)
+        for value in range(4):
+            echo.put(link, msgspec.msgpack.encode(bytes(LIMITS.window_bytes // 4) + b"%d" % value))
+            echo.flush()
+        echo.data_to_send()
+    assert echo.counters["hellos_ignored"] == 0
+
+
+def test_a_new_link_is_not_looked_for_among_all_others():
+    class Unscanned(dict[Any, Link]):
+        def __iter__(self) -> Any:
+            raise AssertionError("all links are looked at for one HELLO")
+
+    echo = Echo()
+    echo.handshakes.next_beat_at = 100.0
+    echo.handshakes._accepted = Unscanned()
+    echo.hear(hello(link=1), peer=b"a")
+    echo.hear(hello(link=2), peer=b"b")
+    assert echo.events == [("open", 1), ("lost", 1), ("open", 2)]
+    echo.hear(wire.bye_frame(2, "over"), peer=b"b")
+    echo.hear(hello(link=3), peer=b"c")
+    assert echo.events[3:] == [("lost", 2), ("open", 3)]
 
 
 def test_a_restarted_process_ends_its_older_link():
