@@ -68,7 +68,7 @@ class TwoBrokers:
 
     def __init__(self, folder: Path) -> None:
         ports = [f"tcp://127.0.0.1:{port}" for port in free_ports(4)]
-        self.head = ports[0]
+        self.head, self.edge = ports[0], ports[2]
         peer = PeerBroker(name="h", data=ports[0], control=ports[1])
         configs = [
             BrokerConfig(

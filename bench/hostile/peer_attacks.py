@@ -135,6 +135,14 @@ def _behind(peer: HostilePeer) -> Iterator[list[bytes]]:
         yield from itertools.repeat([], 50)
 
 
+def _asks_again(peer: HostilePeer) -> Iterator[list[bytes]]:
+    """Fill the window of the broker with answers that are never acknowledged, and ask for them again and again."""
+    refused = [resume("x" * 250, 1, n, token=2**62) for n in range(500)]
+    yield from ([peer.say(*refused)] for _ in range(40))
+    for _ in itertools.count():
+        yield [peer.hello(known=True) for _ in range(FRAMES)]
+
+
 def _incarnations(peer: HostilePeer, number: int) -> bytes:
     return peer.say(*(msg.Open(i, "again", i) for i in range(number * 64, number * 64 + 64)))
 
@@ -172,6 +180,7 @@ STOCK = "[kind,=,'never']"
 
 ATTACKS: tuple[PeerAttack, ...] = (
     PeerAttack("HELLO again and again", "edge", repeated(lambda p, n: p.hello(known=n > 1))),
+    PeerAttack("HELLO with a window unacknowledged", "edge", _asks_again, links=8, reads=False),
     PeerAttack("HELLO with new links", "edge", repeated(lambda p, n: p.hello(link=n + 2**20))),
     PeerAttack("HELLO with new links and names", "edge", repeated(lambda p, n: p.hello(link=n + 2**20, name=f"~{n}"))),
     PeerAttack("HELLO of others", "edge", repeated(lambda p, n: p.hello(link=n, name="victims"))),

@@ -127,7 +127,7 @@ def test_a_peer_that_says_hello_again_and_again_is_sent_little_again():
     for at in range(1_000):  # over ten seconds, on ever other connections
         answer = echo.hear(hello(known=True), peer=b"q%d" % at, now=at / 100)
         again += sum(isinstance(frame, wire.Data) for frame in answer)
-    # Four windows, and one each after 1, 2 and 4 seconds.
+    # The windows that are free, and one each after 1, 2 and 4 seconds.
     assert 4 * REPEATED_WINDOWS <= again <= 4 * (REPEATED_WINDOWS + 5)
     assert echo.counters["hellos_ignored"] > 900
 

@@ -33,7 +33,7 @@ JOINED_RECORDS = 256
 ACK_EVERY_FRAMES = 32
 ACK_EVERY_BYTES = 128 * 1024
 
-REPEATED_WINDOWS = 4
+REPEATED_WINDOWS = 2
 """Windows that are sent again for HELLOs, beyond what the peer has acknowledged since: so often a connection may break
 in a row. After that each HELLO that is answered doubles the wait for the next one."""
 
