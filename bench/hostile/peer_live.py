@@ -3,9 +3,9 @@
 One head and one edge as processes of this machine. A publisher sends at a steady rate to some subscribers, alone at
 first and then beside each attack: one process that sends its frames as fast as the broker takes them, or at most
 `--frames` of them in all. Per attack: the 50th and 99th percentile of deliveries in milliseconds, the ratio of the 99th
-to that of the run alone, processor seconds per second of head and edge, what their resident memory grew to, in MiB,
-frames sent, and links of others that ended. Two attacks need no link: connections without a handshake, and handshakes
-that stop.
+to that beside a process that is as busy and sends nothing, processor seconds per second of head and edge, what their
+resident memory grew to, in MiB, and frames sent. Three attacks need no link: connections without a handshake,
+handshakes that stop, and connections that speak something else.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from plimsoll.core.protocol import wire
 
 CONNECTIONS_AT_MOST = 200
 TICKS = os.sysconf("SC_CLK_TCK")
+BUSY = "a busy process, and no attack"
+"""An attacker shares the cores with the brokers: the 99th percentile is compared with that beside a busy process."""
 
 
 def attack_with_frames(attack: PeerAttack, endpoint: str, seconds: float, frames: int) -> int:
@@ -150,7 +152,11 @@ def act(options: argparse.Namespace) -> int:
     """Be the attacker."""
     name, head, edge = options.attack
     os.nice(5)
-    if name in CONNECTION_ATTACKS:
+    if name == BUSY:
+        until, sent = time.monotonic() + options.seconds, 0
+        while time.monotonic() < until:
+            pass
+    elif name in CONNECTION_ATTACKS:
         sent = attack_with_connections(edge, options.seconds, options.frames, CONNECTION_ATTACKS[name])
     else:
         attack = next(each for each in ATTACKS if each.name == name)
@@ -165,17 +171,18 @@ def main(attack: Callable[[argparse.Namespace], int] = act) -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each run")
     parser.add_argument("--rate", type=float, default=100.0, help="publications per second")
     parser.add_argument("--frames", type=int, default=1_000_000, help="of an attack, at most")
-    parser.add_argument("--only", default="", help="attacks whose name has this in it")
+    parser.add_argument("--only", action="append", default=[], help="attacks whose name has this in it; repeatable")
     parser.add_argument("--attack", nargs=3, metavar=("NAME", "HEAD", "EDGE"), help="be the attacker")
     parser.add_argument("--json", type=Path, default=Path("bench-report/hostile-peer-live.json"))
     options = parser.parse_args()
     if options.attack:
         return attack(options)
     rows: dict[str, Any] = {}
-    names = [name for name in (*(each.name for each in ATTACKS), *CONNECTION_ATTACKS) if options.only in name]
-    for name in ("", *names):
+    known = (*(each.name for each in ATTACKS), *CONNECTION_ATTACKS)
+    names = [name for name in known if not options.only or any(each in name for each in options.only)]
+    for name in ("", BUSY, *names):
         row = rows[name or "alone"] = run(options, name)
-        ratio = row["p99"] / rows["alone"]["p99"]
+        ratio = row["p99"] / rows.get(BUSY, row)["p99"]
         shown = "  ".join(f"{key} {value:.1f}" for key, value in row.items())
         print(f"{name or 'alone':42} p99 x{ratio:.1f}  {shown}", flush=True)
     options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -17,6 +18,7 @@ from plimsoll.core.client import (
     ListFullError,
     SubscriptionRefused,
 )
+from plimsoll.core.client import subscriber as subscribers
 from plimsoll.core.client.stream import ORIGINS_AT_MOST
 from plimsoll.core.predicates import ParseError
 from plimsoll.core.protocol import messages as msg
@@ -384,6 +386,26 @@ def test_a_list_that_does_not_fit_into_one_message_is_refused_at_once(stage: Any
     record = subscriber.resume_record(subscriber.current)
     assert 980_000 < len(wire.encode(record)) <= 1024 * 1024
     assert subscriber.subscription_list.bytes_taken == sum(len(wire.encode(item)) for item in record.subscriptions)
+
+
+def test_a_list_has_as_many_subscriptions_as_a_record_may(stage: Any):
+    subscriber = stage.attach()  # with one
+    with mock.patch.object(subscribers, "LISTED_AT_MOST", 3):
+        subscriber.subscribe("[a,=,1]")
+        second = subscriber.subscribe("[a,=,2]")
+        with pytest.raises(
+            ListFullError, match="'s' has 3 subscriptions, as many as fit into one message: withdraw some"
+        ):
+            subscriber.subscribe("[a,=,3]")
+        subscriber.unsubscribe(second)
+        subscriber.subscribe("[a,=,3]")
+
+
+def test_a_subscription_has_as_many_options_as_a_record_may(stage: Any):
+    subscriber = stage.attach()
+    subscriber.subscribe("[a,=,1]", {f"o{i}": i for i in range(4)})
+    with pytest.raises(ListFullError, match="a subscription with 5 options; at most 4 are taken"):
+        subscriber.subscribe("[a,=,1]", {f"o{i}": i for i in range(5)})
 
 
 def test_what_is_withdrawn_makes_room(stage: Any):

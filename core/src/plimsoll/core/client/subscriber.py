@@ -22,7 +22,7 @@ from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscription_list import SubscriptionList
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.origins import Origin
-from plimsoll.core.protocol.wire import LISTED_AT_MOST, OwnerEpoch, Scalar, Token
+from plimsoll.core.protocol.wire import LISTED_AT_MOST, OPTIONS_AT_MOST, OwnerEpoch, Scalar, Token
 from plimsoll.core.transport.link import NEVER, Link
 
 Attachment = ClientAttachment["ClientSubscriber"]
@@ -156,6 +156,8 @@ class ClientSubscriber:
                 f"the subscriptions of subscriber {self.name!r} would take {size} bytes; at most {most} are sent in one"
                 " message: withdraw some, or give the others to another subscriber"
             )
+        if options is not None and len(options) > OPTIONS_AT_MOST:
+            raise ListFullError(f"a subscription with {len(options)} options; at most {OPTIONS_AT_MOST} are taken")
         if len(self.subscriptions) >= LISTED_AT_MOST:
             raise ListFullError(
                 f"subscriber {self.name!r} has {LISTED_AT_MOST} subscriptions, as many as fit into one message:"

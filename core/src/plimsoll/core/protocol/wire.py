@@ -25,7 +25,9 @@ Text = Annotated[str, Meta(max_length=65536)]
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 U63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Scalar = str | int | float | bool
-Options = Annotated[dict[str, Scalar], Meta(max_length=4)]
+
+OPTIONS_AT_MOST: Final = 4
+Options = Annotated[dict[str, Scalar], Meta(max_length=OPTIONS_AT_MOST)]
 
 RECORDS_AT_MOST: Final = 32_768
 """Of a frame. 64 KiB, at which a sender closes it, hold no more: the smallest record has three bytes."""
