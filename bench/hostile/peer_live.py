@@ -56,7 +56,7 @@ def attack_with_frames(attack: PeerAttack, endpoint: str, seconds: float, frames
                     dealer.send(frame, zmq.NOBLOCK)
                     sent += 1
                     break
-                except zmq.Again:
+                except zmq.Again:  # the broker takes no more for now
                     dealer.poll(1, zmq.POLLIN | zmq.POLLOUT)
                     if not attack.reads:
                         break  # it goes on with its other links
@@ -73,7 +73,7 @@ def _read(dealer: zmq.Socket[bytes], peer: HostilePeer) -> None:
         try:
             data = dealer.recv(zmq.NOBLOCK)
         except zmq.Again:
-            return
+            return  # all that has come is read
         if data[2] == wire.DATA:
             frame = wire.decode_frame(data)
             if isinstance(frame, wire.Data):
@@ -88,9 +88,12 @@ def attack_with_connections(endpoint: str, seconds: float, frames: int, greeting
     held: list[socket.socket] = []
     while time.monotonic() < until:
         if made < frames:
-            held.append(socket.create_connection((host, int(port)), timeout=5.0))
-            held[-1].sendall(greeting)
-            made += 1
+            try:
+                held.append(socket.create_connection((host, int(port)), timeout=5.0))
+                held[-1].sendall(greeting)
+                made += 1
+            except OSError:  # the broker does not listen yet, or takes no more for now
+                time.sleep(0.05)
         else:
             time.sleep(0.05)
         if len(held) > CONNECTIONS_AT_MOST:

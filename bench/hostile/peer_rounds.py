@@ -36,8 +36,9 @@ class PeerRig:
 
     def __init__(self, attack: PeerAttack) -> None:
         self.attack = attack
-        self.rig: Any = AttackedEdge() if attack.at == "edge" else CoveredHead()
-        self.broker: Edge | Head = self.rig.edge if attack.at == "edge" else self.rig.head
+        self.rig: Any
+        self.rig = AttackedEdge() if attack.at == "edge" else CoveredHead()
+        self.broker: Edge | Head = getattr(self.rig, attack.at)
         if isinstance(self.broker, Head):
             self.rig.tell(EDGE, msg.EdgeReport("tcp://e:1", "", msg.Cover(1, [], []), []))
         self.peers = {b"h%d" % i: HostilePeer("hostile", 9_000 + i) for i in range(attack.links)}

@@ -165,6 +165,15 @@ def test_a_peer_without_room_costs_one_attempt_a_round_however_much_waits_for_it
     assert list(sockets.data.backlog[peer]) == [b"%d" % n for n in range(15)]
 
 
+def test_what_libzmq_keeps_unread_of_one_peer_is_bounded_in_bytes(context: zmq.Context):
+    limits = BrokerLimits()
+    lane = SocketLane(context, "data", limits, None)
+    try:
+        assert lane.router.rcvhwm * lane.router.maxmsgsize <= 40 * 1024 * 1024
+    finally:
+        lane.close()
+
+
 def test_a_line_that_outgrows_every_window_is_cut(sockets: BrokerSockets):
     sockets.apply([Dial("h", "tcp://127.0.0.1:9")])
     for n in range(4 * LIMITS.window_frames + 3):

@@ -224,3 +224,19 @@ def test_what_waits_at_a_head_ends_with_its_link():
     fleet.head().close(link, "over")
     assert not intake.waiting
     assert intake.waiting_bytes == 0
+
+
+def test_what_waits_is_no_larger_than_it_was_on_the_wire():
+    fleet = one_cluster()
+    hog = fleet.client("hog", "h")
+    fleet.run(0.5)
+    hog.tell("h", *(msg.Join("x") for _ in range(60_000)))
+    intake = fleet.head().client_intake
+    until_waiting(fleet, intake)
+    for _ in range(3):
+        fleet.round()
+    (waiting,) = intake.waiting.values()
+    _, *others = waiting.frames
+    assert others
+    assert all(isinstance(records, bytes) and len(records) <= size for records, size in others)
+    assert waiting.waiting_bytes == sum(size for _, size in waiting.frames)

@@ -35,7 +35,11 @@ OVERSIZE_MARGIN_BYTES: Final = 64 * 1024
 KNOWN_USERS: Final = 65_536
 """Number of connections whose names are remembered; the name of an older one is looked up again at its next frame."""
 
-RECEIVE_FRAMES_PER_PEER: Final = 256
+RECEIVE_FRAMES: Final = 256
+RECEIVE_FRAMES_PER_PEER: Final = 32
+"""Unread frames of one that has dialled in, which libzmq keeps beside all limits: 34 MiB, if each has the largest size.
+A broker that this side dials sends a stream, and may be further ahead."""
+
 LINGER_MS: Final = 500
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
@@ -93,7 +97,8 @@ class SocketLane:
         socket = self._context.socket(kind)
         socket.linger = LINGER_MS
         socket.sndhwm = 2 * limits.window_frames
-        socket.rcvhwm = min(RECEIVE_FRAMES_PER_PEER, 2 * limits.window_frames)
+        most = RECEIVE_FRAMES_PER_PEER if kind == zmq.ROUTER else RECEIVE_FRAMES
+        socket.rcvhwm = min(most, 2 * limits.window_frames)
         socket.maxmsgsize = limits.max_frame_bytes + OVERSIZE_MARGIN_BYTES
         socket.handshake_ivl = HANDSHAKE_MS
         socket.heartbeat_ivl = HEARTBEAT_MS

@@ -9,6 +9,7 @@ field is typed and bounded, so depth is bounded by the types and size by the fra
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
@@ -145,6 +146,8 @@ Frame = Data | Ack | Hello | HelloOk | Who | Beat | Bye | Control | Refuse
 _FRAMES: Final[tuple[type[Any], ...]] = (Data, Ack, Hello, HelloOk, Who, Beat, Beat, Bye, Control, Refuse)
 _FRAME_DECODERS: Final = tuple(msgspec.msgpack.Decoder(kind) for kind in _FRAMES)
 _encoder: Final = msgspec.msgpack.Encoder()
+_records_decoder: Final = msgspec.msgpack.Decoder(list[Raw])
+_pack_count: Final = struct.Struct(">BI").pack
 _DATA_START: Final = int.from_bytes((0x98, VERSION, DATA, 0xCE), "big")
 _pack_link: Final = struct.Struct(">IIBB").pack
 _pack_answer: Final = struct.Struct(">BQBQB").pack
@@ -188,6 +191,16 @@ def decode_frame(data: bytes) -> Frame:
 def data_frame(link: int, flags: int, seq: int, ack: int, credit: int, chunks: list[bytes], count: int) -> bytes:
     """A DATA frame around records that are already encoded; a chunk may be a record or a part of one, in order."""
     return data_head(data_link(link, flags), seq, data_answer(ack, credit), count) + b"".join(chunks)
+
+
+def pack_records(records: Sequence[Raw]) -> bytes:
+    """The records of a frame as bytes of their own, for one that has to wait."""
+    return _pack_count(0xDD, len(records)) + b"".join(map(bytes, records))
+
+
+def unpack_records(packed: bytes) -> list[Raw]:
+    """What `pack_records` has packed."""
+    return _records_decoder.decode(packed)
 
 
 def data_link(link: int, flags: int) -> bytes:
