@@ -169,7 +169,7 @@ def test_what_libzmq_keeps_unread_of_one_peer_is_bounded_in_bytes(context: zmq.C
     limits = BrokerLimits()
     lane = SocketLane(context, "data", limits, None)
     try:
-        assert lane.router.rcvhwm * lane.router.maxmsgsize <= 40 * 1024 * 1024
+        assert int(lane.router.rcvhwm) * int(lane.router.maxmsgsize) <= 40 * 1024 * 1024
     finally:
         lane.close()
 
