@@ -74,9 +74,9 @@ class EdgePorts:
 
     def say_detach(self, *attachments: Attachment, withdraw: bool = False) -> None:
         """Send DETACH for these attachments, which are all of one port."""
-        asked = [attachment.id for attachment in attachments if attachment.is_asked]
-        for at in range(0, len(asked), LISTED_AT_MOST):
-            self._host.say(attachments[0].port.link, msg.Detach(asked[at : at + LISTED_AT_MOST], withdraw))
+        if asked := [attachment.id for attachment in attachments if attachment.is_asked]:
+            for at in range(0, len(asked), LISTED_AT_MOST):
+                self._host.say(attachments[0].port.link, msg.Detach(asked[at : at + LISTED_AT_MOST], withdraw))
 
     def attachments(self, port: Port, numbers: Iterable[int]) -> Iterator[Attachment]:
         """The attachments of these numbers; records for ended ones are counted."""
