@@ -12,6 +12,9 @@ UNCOVERED = ("ENDED",)
 PLACELESS = ("STANDBY", "ENDED")
 """States of an attachment that leaves nothing behind when it closes."""
 
+SERVED = ("LIVE", "CATCHUP", "BUFFERING", "RESUMING")
+"""States in which this edge is the one that serves the subscriber."""
+
 FOR_COORDINATOR = ("HANDOVER_REJECTED", "SLOT", "TARGET_ATTACHED")
 
 
@@ -86,6 +89,10 @@ class Edge(Node):
         self.attachments = put(self.attachments, x, attachment._replace(is_closed=True, buffer=()))
         if attachment.state in PLACELESS:
             self.drop(w, x)
+
+    def serves(self, x: str) -> bool:
+        found = get(self.attachments, x)
+        return found is not None and not found.is_closed and found.state in SERVED
 
     # a subscriber that is behind is served from the log, in slices
 
@@ -198,8 +205,10 @@ class Edge(Node):
             found = get(self.attachments, x)
             if found is not None and not found.is_closed and found.epoch == epoch and found.state == "LIVE":
                 w.send(self.name, x, "MOVE_TO", found.number, epoch)
-            else:
+            elif self.serves(x):
                 bad.append(x)
+            else:
+                self.up(w, "HANDOVER_REJECTED", (x,), self._standing(x))
         if bad:
             self.up(w, "HANDOVER_REJECTED", tuple(bad))
 
@@ -247,7 +256,9 @@ class Edge(Node):
                 self.drop(w, x)
         self.update_cover(w)
 
-    def on_abort(self, w: World, _src: str, xs: tuple[Any, ...]) -> None:
+    def on_abort(self, w: World, _src: str, xs: tuple[Any, ...], ask: bool = False) -> None:
+        for x, _ in xs if ask else ():
+            self.up(w, "HANDOVER_REJECTED", (x,), self._standing(x))
         for x, epoch in xs:
             self.slots -= {x}
             found = get(self.attachments, x)
@@ -259,6 +270,13 @@ class Edge(Node):
                     self.drop(w, x)
             elif found.epoch == epoch and found.state in ("LIVE", "CATCHUP") and not found.is_closed:
                 w.send(self.name, x, "STAY", found.number)
+
+    def _standing(self, x: str) -> str:
+        """What the source says of a member: the outcome that its code leads to."""
+        found = get(self.attachments, x)
+        if self.serves(x) and not found.pending_end:
+            return "stayed"
+        return "away" if found is not None and found.is_closed else "gone"
 
     def on_revoke(self, w: World, x: str, epoch: Epoch) -> None:
         found = get(self.attachments, x)

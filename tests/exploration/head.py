@@ -9,6 +9,9 @@ from tests.exploration.world import Epoch, Node, World, get, put
 OPEN = ("PREPARING", "ATTACHED", "CUTTING")
 """States of a member that can still be undone."""
 
+ABORTING = "ABORTING"
+"""State of a member that has been undone, and of which the source has not said whether it serves it."""
+
 
 class Head(Node):
     """Logs and relays publications; the head of A is the coordinator of the session.
@@ -74,7 +77,7 @@ class Head(Node):
         self.dead_edges |= {edge}
         self.waits = tuple(wait for wait in self.waits if wait[0] != edge)
         if self.name == w.config.h1:
-            self._abort(w, list(w.config.subscribers))
+            self._abort(w, list(w.config.subscribers), "away" if edge == "A" else "")
         elif edge == "B":
             self.to_coordinator(w, "HANDOVER_REJECTED", tuple(sorted(self.remote_members)))
         self._drop_covers(w)
@@ -91,6 +94,9 @@ class Head(Node):
 
     def is_undecided(self) -> bool:
         return any(state in OPEN for _, (state, _) in self.members)
+
+    def is_waiting(self) -> bool:
+        return any(state == ABORTING for _, (state, _) in self.members)
 
     def cut_members(self) -> list[str]:
         return [x for x, (state, _) in self.members if state == "CUT"]
@@ -142,7 +148,7 @@ class Head(Node):
             self.session = "PREPARING"
             for x in w.config.subscribers:
                 edge, epoch = get(self.owners, x, ("", 0))
-                self.members = put(self.members, x, ("PREPARING" if edge == "A" else "stayed", epoch))
+                self.members = put(self.members, x, ("PREPARING" if edge == "A" else "gone", epoch))
             xs = tuple(x for x, (state, _) in self.members if state == "PREPARING")
             if xs:
                 self.to_edge(w, "B", "PREPARE", xs)
@@ -161,7 +167,7 @@ class Head(Node):
             for x in attached:
                 epoch = self.epoch_at_cut(x)
                 is_owned = get(self.owners, x) == ("A", epoch)
-                self.members = put(self.members, x, ("CUT" if is_owned else "stayed", epoch))
+                self.members = put(self.members, x, ("CUT" if is_owned else "gone", epoch))
             self.session = "CUT"
         elif attached:
             self.session = "CUTTING"
@@ -169,24 +175,36 @@ class Head(Node):
                 self.members = put(self.members, x, ("CUTTING", self.epoch_at_cut(x)))
             self.to_edge(w, "B", "INSTALL", attached)
 
-    def _abort(self, w: World, xs: list[str], outcome: str = "stayed") -> None:
+    def _abort(self, w: World, xs: list[str], outcome: str = "") -> None:
+        """Undo members that are not cut: with this outcome, or asking the source for it. End those that were asked for.
+
+        A message about A, which is dead, is lost; so is its answer.
+        """
+        state = outcome or ("stayed" if w.is_off("stayed-is-the-word-of-the-source") else ABORTING)
         gone = tuple((x, self.epoch_at_cut(x)) for x in xs if get(self.members, x, ("", 0))[0] in OPEN)
-        for x, epoch in gone:
-            self.members = put(self.members, x, (outcome, epoch))
+        waiting = [x for x in xs if outcome and get(self.members, x, ("", 0))[0] == ABORTING]
+        for x in (*(x for x, _ in gone), *waiting):
+            self.members = put(self.members, x, (state, self.epoch_at_cut(x)))
         if gone:
-            if "A" not in w.dead:
-                self.to_edge(w, "A", "ABORT", gone)
+            self.to_edge(w, "A", "ABORT", gone, state == ABORTING)
             self.to_edge(w, "B", "ABORT", gone)
+        self._end_session()
+
+    def give_up(self) -> None:
+        """The time for the answer of the source is over."""
+        for x, (state, epoch) in self.members:
+            if state == ABORTING:
+                self.members = put(self.members, x, ("unknown", epoch))
         self._end_session()
 
     def _end_session(self) -> None:
         """End the session if every member has an outcome."""
         states = {state for _, (state, _) in self.members}
-        if self.session and states and not states & {*OPEN, "CUT"}:
+        if self.session and states and not states & {*OPEN, ABORTING, "CUT"}:
             self.session = "DONE" if "moved" in states or "returned" in states else "ABORTED"
 
-    def coordinate_handover_rejected(self, w: World, xs: tuple[str, ...]) -> None:
-        self._abort(w, list(xs))
+    def coordinate_handover_rejected(self, w: World, xs: tuple[str, ...], outcome: str = "") -> None:
+        self._abort(w, list(xs), outcome)
 
     def coordinate_slot(self, w: World, xs: tuple[str, ...]) -> None:
         xs = tuple(x for x in xs if get(self.members, x, ("", 0))[0] == "PREPARING")
@@ -309,7 +327,7 @@ class Head(Node):
 
     def _resumed_at_coordinator(self, w: World, x: str, named: bool) -> None:
         state, epoch = get(self.members, x, ("", 0))
-        if state in OPEN and not w.is_off("resume-voids-the-session"):
+        if state in (*OPEN, ABORTING) and not w.is_off("resume-voids-the-session"):
             self._abort(w, [x], "returned")
         elif state == "CUT":
             if not w.config.local and not named:  # x stays in this cluster, so B drops it

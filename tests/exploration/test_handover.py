@@ -58,6 +58,7 @@ RULES = [
     ("resume-voids-the-session", "replay, any fault", "I5"),
     ("older-resume-is-refused", "replay, any fault", "I5"),
     ("resume-raises-by-two", "across, the source fails", "I4"),
+    ("stayed-is-the-word-of-the-source", "local, connection to the source breaks", "I8"),
     ("end-carries-the-token", "across, the target fails", "I5"),
 ]
 """Each rule with a world in which its absence shows, and the law that is broken there."""
@@ -73,6 +74,7 @@ def test_no_reachable_state_breaks_a_law(name: str) -> None:
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
     assert result.outcomes["moved"] > 0, "a world in which no subscriber moves tests nothing"
     assert result.outcomes["stayed"] > 0, "a world in which no hand-over is undone tests nothing"
+    assert result.outcomes["unknown"] > 0, "a world in which the source always answers in time tests nothing"
 
 
 @pytest.mark.slow

@@ -86,7 +86,10 @@ def get(pairs: tuple[tuple[Any, Any], ...], name: Any, default: Any = None) -> A
 
 
 class World:
-    """All nodes and channels. `must`: per subscriber, the publications that are due to it."""
+    """All nodes and channels. `must`: per subscriber, the publications that are due to it.
+
+    `served`: the subscribers that A has been seen to serve since they were undone, of those that are.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -98,11 +101,13 @@ class World:
         self.again = config.again
         self.faults = 1 if config.faults else 0
         self.dead: frozenset[str] = frozenset()
+        self.served: frozenset[str] = frozenset()
 
     def key(self) -> tuple[Any, ...]:
         channels = tuple(sorted(self.channels.items()))
         nodes = tuple(self.nodes[name].key() for name in sorted(self.nodes))
-        return channels, nodes, self.published, self.must, self.commands, self.again, self.faults, self.dead
+        rest = (self.published, self.must, self.commands, self.again, self.faults, self.dead, self.served)
+        return channels, nodes, *rest
 
     def copy(self) -> World:
         other = object.__new__(World)
@@ -135,6 +140,8 @@ class World:
         elif coordinator.session not in ("DONE", "ABORTED"):
             if coordinator.session == "READY" and "CUT" not in self.commands:
                 found.append(("command", "CUT"))
+            if coordinator.is_waiting():
+                found.append(("give_up",))
             if coordinator.is_undecided() and "ABORT" not in self.commands:
                 found.append(("command", "ABORT"))  # from the mediator, or at the deadline of the head
             if self.config.mode == "replay" and coordinator.session == "CUT":
@@ -147,7 +154,17 @@ class World:
     def step(self, step: tuple[Any, ...]) -> World:
         world = self.copy()
         getattr(world, "do_" + step[0])(*step[1:])
+        world.watch_source()
         return world
+
+    def watch_source(self) -> None:
+        """I8: a member has `stayed` only if its source serves it when it is said, or has since the member was undone."""
+        source = self.nodes.get("A")
+        for x, (state, _) in self.nodes[self.config.h1].members:
+            if state in ("ABORTING", "stayed") and source is not None and source.serves(x):
+                self.served |= {x}
+            if state == "stayed" and x not in self.served:
+                raise ViolationError(f"I8: {x} is said to have stayed, and A does not serve it")
 
     def do_deliver(self, src: str, dst: str) -> None:
         first, *rest = self.channels[src, dst]
@@ -177,6 +194,10 @@ class World:
         """A repeated or late command arrives."""
         self.again = tuple(each for each in self.again if each != command)
         self.edit(self.config.h1).command(self, command)
+
+    def do_give_up(self) -> None:
+        """The source has not answered in time: channels may be slower than any bound."""
+        self.edit(self.config.h1).give_up()
 
     def do_revoke(self, x: str) -> None:
         """REVOKE travels on the control socket, outside the stream; it is repeated until the subscriber has resumed."""

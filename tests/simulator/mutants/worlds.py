@@ -590,5 +590,5 @@ def run(world: str, seed: int) -> RunOutcome:
 
 def broken(world: str, outcome: RunOutcome) -> set[str]:
     """The laws that a run has broken; `calm`: in a world of CALM a member that was cut did not arrive."""
-    is_hindered = world in CALM and outcome.handovers.keys() & {"detached", "returned", "failed", "open"}
+    is_hindered = world in CALM and outcome.handovers.keys() & {"detached", "returned", "unknown", "failed", "open"}
     return outcome.broken | ({"calm"} if is_hindered else set())

@@ -12,10 +12,10 @@ import msgspec
 from plimsoll.simulator.run import RunOutcome
 
 COUNTS = ("runs", "events", "deliveries", "excused", "gaps", "uncertain", "violations")
-MEMBER_OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached")
+MEMBER_OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached", "unknown")
 HEADINGS = (
     "scenario                  seeds      events  delivered in gaps unsure  faults |  "
-    "done abort  fail |  moved stayed   away   gone return detach | violations"
+    "done abort  fail |  moved stayed   away   gone return detach unknow | violations"
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES, UNKNOWN
 from plimsoll.core.verify import AuditVerdict, LawAudit, Observation
 from plimsoll.core.verify import observations as seen
 from plimsoll.demo.journal import JournalAttachment, read_journal
@@ -117,7 +117,7 @@ def _contradictions(
                 yield f"hand-over {one.session}: {name} is `moved`, but never attached to {one.plan.target}"
             elif outcome == "returned" and not had and not disturbed:
                 yield f"hand-over {one.session}: {name} is `returned`, but never attached again"
-            elif outcome in UNCUT_OUTCOMES and not disturbed and any(at <= until for at in here):
+            elif outcome in (*UNCUT_OUTCOMES, UNKNOWN) and not disturbed and any(at <= until for at in here):
                 yield f"hand-over {one.session}: {name} is `{outcome}`, but attached to {one.plan.target}"
             elif outcome == "detached" and until - one.began_at < one.plan.drain_seconds:
                 yield f"hand-over {one.session}: {name} is `detached` before the time for draining was over"

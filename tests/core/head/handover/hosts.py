@@ -10,6 +10,7 @@ from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
 from plimsoll.core.protocol import messages as msg
 
 T = TypeVar("T")
+SERVED = "served: is served as before"
 A, B, C, FAR = "a#1", "b#1", "c#1", "k1"
 
 
@@ -26,6 +27,7 @@ class FakeHost:
         self.said: list[tuple[str, str, Any]] = []
         self.revoked: list[tuple[str, msg.Revoke]] = []
         self.outcomes: list[msg.Outcome] = []
+        self.answered = 0
 
     def serve(self, key: str, *subscribers: str, epoch: tuple[int, int] = (1, 4)) -> None:
         for x in subscribers:
@@ -51,6 +53,15 @@ class FakeHost:
 
     def broadcast(self, outcome: msg.Outcome) -> None:
         self.outcomes.append(outcome)
+
+    def answer(self, coordinator: Coordinator, reason: str = SERVED) -> None:
+        """The source answers each ABORT that asks, and that it has not answered yet."""
+        asks = [(edge, record) for _, edge, record in self.said if isinstance(record, msg.Abort) and record.ask]
+        for edge, ask in asks[self.answered :]:
+            assert edge == "a", "only the source is asked"
+            names = [item.subscriber for item in ask.members]
+            coordinator.on_rejected(msg.HandoverRejected(ask.session, names, reason))
+        self.answered = len(asks)
 
     def of(self, where: str, kind: type[T]) -> list[T]:
         """Records of a kind that were sent to an edge, or to a head, oldest first."""

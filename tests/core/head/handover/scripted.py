@@ -33,7 +33,7 @@ class Broker(OverlayNode):
         self.control_heard: list[Any] = []
         self.owned: list[msg.OwnedItem] = []
         self.mediator_epoch = 0
-        self.reports = True
+        self.reports = self.answers = True
         self.link = self.dial(head, f"mem://{head}")
         self.dial_control(head, f"ctl://{head}")
         fleet.nodes[name] = self
@@ -55,6 +55,10 @@ class Broker(OverlayNode):
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
         decoder = msg.to_edge if self.role == "edge" else msg.between_heads
         self.heard += [decoder.decode(raw) for raw in frame.records]
+        for record in self.heard[-len(frame.records) :] if self.answers else ():
+            if isinstance(record, msg.Abort) and record.ask:
+                names = [item.subscriber for item in record.members]
+                self.tell(msg.HandoverRejected(record.session, names, "served: is served as before"))
         self.took(link)
 
     def on_control(self, peer: Any, record: Any) -> None:

@@ -22,6 +22,7 @@ from tests.core.head.handover.hosts import (
     woken_until,
 )
 
+from plimsoll.core.head.handover.outcomes import ANSWER_SECONDS
 from plimsoll.core.head.handover.session import Handover
 from plimsoll.core.protocol import messages as msg
 
@@ -35,6 +36,11 @@ def test_who_is_not_served_by_the_source_is_gone_who_is_in_another_session_stays
     host.serve(C, "w")
     host.remote_members.add("z")
     coordinator.prepare("1.2", plan("w", "x", "y", "z", "unknown", "y"))
+    assert states(coordinator, "1.2") == {
+        "w": "gone", "x": "aborting", "y": "preparing", "z": "aborting", "unknown": "gone",
+    }  # fmt: skip
+    assert host.of("a", msg.Abort) == [msg.Abort("1.2", items("x", "z"), ask=True)]
+    host.answer(coordinator)
     assert states(coordinator, "1.2") == {
         "w": "gone", "x": "stayed", "y": "preparing", "z": "stayed", "unknown": "gone",
     }  # fmt: skip
@@ -65,8 +71,9 @@ def test_who_has_been_cut_in_another_session_is_gone():
     [
         ("away: its client is not connected", "away", "its client is not connected"),
         ("left: is not known here", "gone", "is not known here"),
-        ("b is full", "stayed", "b is full"),
-        ("b: is full", "stayed", "b: is full"),
+        ("served: is served as before", "stayed", "is served as before"),
+        ("b is full", "aborting", "b is full"),
+        ("b: is full", "aborting", "b: is full"),
     ],
 )
 def test_the_code_of_a_rejection_decides_the_outcome(reason: str, outcome: str, told: str):
@@ -75,7 +82,7 @@ def test_the_code_of_a_rejection_decides_the_outcome(reason: str, outcome: str, 
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], reason))
     assert states(coordinator) == {"x": outcome}
     assert coordinator.table.outcome("1.1").reason == told
-    assert coordinator.table.outcomes == {outcome: 1}
+    assert coordinator.table.outcomes == ({outcome: 1} if outcome != "aborting" else {})
 
 
 def test_a_word_of_the_source_that_crosses_with_a_cut_between_clusters_changes_nothing():
@@ -125,9 +132,12 @@ def test_at_the_cut_those_that_are_not_attached_stay():
     coordinator = begun(host, "x", "y")
     coordinator.on_attached(msg.TargetAttached("1.1", ["y"]))
     assert coordinator.cut("1.1").state == "cutting"
-    assert states(coordinator) == {"x": "stayed", "y": "cutting"}
+    assert states(coordinator) == {"x": "aborting", "y": "cutting"}
     assert host.of("b", msg.Install) == [msg.Install("1.1", ["y"])]
-    assert host.of("a", msg.Abort) == host.of("b", msg.Abort) == [msg.Abort("1.1", items("x"))]
+    assert host.of("a", msg.Abort) == [msg.Abort("1.1", items("x"), ask=True)]
+    assert host.of("b", msg.Abort) == [msg.Abort("1.1", items("x"))]
+    coordinator.on_attached(msg.TargetAttached("1.1", ["x"]))
+    host.answer(coordinator)
     coordinator.on_attached(msg.TargetAttached("1.1", ["x"]))
     assert states(coordinator)["x"] == "stayed", "the first decision holds"
 
@@ -145,11 +155,89 @@ def test_a_cut_before_any_member_is_attached_does_nothing():
 def test_an_abort_before_the_cut_holds():
     host = FakeHost()
     coordinator = cutting(host, "x")
-    assert coordinator.abort("1.1").state == "aborted"
+    assert coordinator.abort("1.1").state == "cutting"
     assert coordinator.cut_decision.cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70)) == []
     assert host.owners.entries["x"].key == A
     assert host.of("a", msg.Cut) == []
+    assert states(coordinator) == {"x": "aborting"}
+    host.answer(coordinator)
     assert states(coordinator) == {"x": "stayed"}
+    assert coordinator.table.outcome("1.1").state == "aborted"
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [("served: as before", "stayed"), ("away: is not connected", "away"), ("left: is not known", "gone")],
+)
+@pytest.mark.parametrize("begin", [begun, ready, cutting])
+def test_a_member_that_is_undone_ends_as_its_source_says(begin: Any, reason: str, outcome: str):
+    host = FakeHost()
+    coordinator = begin(host, "x", "y")
+    coordinator.abort("1.1")
+    assert states(coordinator) == {"x": "aborting", "y": "aborting"}
+    said = len(host.said)
+    coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "is not attached at the target"))
+    assert states(coordinator)["x"] == "aborting", "the target does not know what its source serves"
+    coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], reason))
+    assert states(coordinator) == {"x": outcome, "y": "aborting"}
+    assert (coordinator.table.is_busy("x"), coordinator.table.is_busy("y")) == (False, True)
+    host.answer(coordinator)
+    assert states(coordinator) == {"x": outcome, "y": "stayed"}, "an outcome is final"
+    assert len(host.said) == said, "both ends know already"
+    outcome_told = coordinator.table.outcome("1.1")
+    assert (outcome_told.state, outcome_told.reason) == ("aborted", "aborted by the mediator")
+
+
+def test_a_source_that_does_not_answer_in_time_leaves_the_outcome_unknown():
+    host = FakeHost()
+    coordinator = ready(host, "x", "y")
+    coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "no room"))
+    host.now += 1.0
+    coordinator.abort("1.1")
+    assert woken_until(coordinator, host, 200.0)[-2:] == [100.0 + ANSWER_SECONDS, 101.0 + ANSWER_SECONDS]
+    assert states(coordinator) == {"x": "unknown", "y": "unknown"}
+    outcome = coordinator.table.outcome("1.1")
+    assert (outcome.state, outcome.reason) == ("aborted", "no room")
+    assert (coordinator.sessions, coordinator.table.busy) == ({}, {})
+    host.answer(coordinator)
+    assert states(coordinator) == {"x": "unknown", "y": "unknown"}, "an answer that comes later changes nothing"
+
+
+def test_a_member_of_another_session_is_unknown_if_its_source_does_not_answer():
+    host = FakeHost()
+    coordinator = begun(host, "x")
+    coordinator.prepare("1.2", plan("x"))
+    host.now += ANSWER_SECONDS
+    coordinator.tick()
+    assert states(coordinator) == {"x": "preparing"}
+    assert states(coordinator, "1.2") == {"x": "unknown"}
+    assert coordinator.table.outcome("1.2").reason == "a has not said whether it serves them"
+    assert coordinator.table.is_busy("x")
+
+
+def test_while_the_source_is_asked_a_resume_a_lease_and_its_loss_decide():
+    host = FakeHost()
+    coordinator = ready(host, "x", "y", "z")
+    coordinator.abort("1.1")
+    coordinator.resumed("x", "1.1", "b")
+    host.owners.forget("y")
+    coordinator.lapsed("y", (1, 4))
+    coordinator.edge_lost("b")
+    assert states(coordinator) == {"x": "returned", "y": "gone", "z": "aborting"}
+    coordinator.edge_lost("a")
+    assert states(coordinator) == {"x": "returned", "y": "gone", "z": "away"}
+    assert coordinator.table.outcome("1.1").state == "aborted"
+    assert coordinator.wake_at() == float("inf")
+
+
+def test_a_member_that_is_asked_for_is_not_leaving():
+    host = FakeHost()
+    coordinator = ready(host, "x")
+    coordinator.abort("1.1")
+    coordinator.prepare("1.2", plan("x"))
+    assert states(coordinator, "1.2") == {"x": "aborting"}
+    host.answer(coordinator)
+    assert states(coordinator, "1.2") == {"x": "stayed"}
 
 
 def test_of_a_batch_that_is_cut_those_that_were_refused_before_stay():
@@ -158,6 +246,7 @@ def test_of_a_batch_that_is_cut_those_that_were_refused_before_stay():
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "has left"))
     assert coordinator.cut_decision.cut_members("1.1", items("x", "y", epoch=(1, 5)), B, ("h", 5, 70)) == ["y"]
     assert host.owners.entries["x"].key == A
+    host.answer(coordinator)
     assert states(coordinator) == {"x": "stayed", "y": "cut"}
 
 
@@ -185,8 +274,10 @@ def test_a_nak_refuses_its_members_only():
     host = FakeHost()
     coordinator = begun(host, "x", "y")
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["y", "stranger"], "no room"))
+    host.answer(coordinator)
     assert states(coordinator) == {"x": "preparing", "y": "stayed"}
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "no room either"))
+    host.answer(coordinator)
     outcome = coordinator.table.outcome("1.1")
     assert (outcome.state, outcome.reason) == ("aborted", "no room")
 
@@ -231,8 +322,9 @@ def test_before_the_cut_the_heads_deadline_undoes():
     assert states(coordinator) == {"x": "attached", "y": "preparing"}
     host.now = 110.0
     coordinator.tick()
-    assert coordinator.table.outcome("1.1").state == "aborted"
     assert host.of("b", msg.Abort) == [msg.Abort("1.1", items("x", "y"))]
+    host.answer(coordinator)
+    assert coordinator.table.outcome("1.1").state == "aborted"
 
 
 def test_after_the_cut_the_deadline_to_prepare_undoes_nothing():
@@ -268,8 +360,9 @@ def test_deadlines_wake_the_head_and_nothing_else_does():
     host.now = 106.0
     coordinator.cut_decision.cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70))
     coordinator.tick()
-    assert woken_until(coordinator, host, 200.0) == [107.0, 109.0], "7 s after the command, 3 s after the cut"
-    assert states(coordinator) == {"x": "detached", "y": "stayed"}
+    woken = woken_until(coordinator, host, 200.0)
+    assert woken == [107.0, 109.0, 110.0], "7 s after the command, 3 s after the cut, 3 s after the question"
+    assert states(coordinator) == {"x": "detached", "y": "unknown"}
     assert coordinator.wake_at() == float("inf")
 
 

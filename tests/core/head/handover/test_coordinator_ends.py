@@ -102,6 +102,7 @@ def test_open_sessions_of_an_edge_that_is_lost_abort_and_cut_ones_go_on(edge: st
     coordinator.prepare("1.2", plan("y"))
     coordinator.prepare("1.3", plan("z", target="c"))
     coordinator.edge_lost(edge)
+    host.answer(coordinator)
     assert states(coordinator) == {"x": "cut"}
     assert states(coordinator, "1.2") == {"y": "away" if edge == "a" else "stayed"}
     assert states(coordinator, "1.3") == {"z": "away" if edge == "a" else "preparing"}
@@ -115,6 +116,7 @@ def test_open_sessions_to_a_head_that_is_lost_abort_and_cut_ones_go_on():
     coordinator.prepare("1.2", plan("y", target=FAR))
     coordinator.prepare("1.3", plan("z"))
     coordinator.heads_lost(["k", "m"])
+    host.answer(coordinator)
     assert states(coordinator) == {"x": "cut"}
     assert states(coordinator, "1.2") == {"y": "stayed"}
     assert states(coordinator, "1.3") == {"z": "preparing"}
@@ -193,6 +195,7 @@ def test_sessions_and_their_members_are_bounded(monkeypatch: pytest.MonkeyPatch)
     assert coordinator.prepare("1.2", plan(*names[5:7])).reason.startswith("full")
     assert coordinator.prepare("1.3", plan(names[7])).state == "preparing"
     coordinator.abort("1.1")
+    host.answer(coordinator)
     assert coordinator.prepare("1.4", plan(names[0])).state == "preparing"
     assert coordinator.prepare("1.5", plan(names[1])).state == "preparing"
     assert coordinator.prepare("1.6", plan(names[2])).reason.startswith("full")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.core.head.handover.hosts import FAR, A, B, C, FakeHost, coordinator_of, plan
 from tests.examples import examples
 
-from plimsoll.core.head.handover.outcomes import CUT, OPEN, OUTCOMES
+from plimsoll.core.head.handover.outcomes import ABORTING, ANSWER_SECONDS, CUT, OPEN, OUTCOMES
 from plimsoll.core.protocol import messages as msg
 
 NAMES = ["x", "y", "z"]
@@ -29,6 +29,7 @@ steps = st.one_of(
     st.tuples(st.sampled_from(["expire", "forget"]), names),
     st.tuples(st.sampled_from(["edge_lost", "edge_back"]), st.sampled_from(["a", "b", "c"])),
     st.tuples(st.just("head_lost")),
+    st.tuples(st.just("answer"), st.sampled_from(["served: here", "away: not connected", "left: not known"])),
     st.tuples(st.just("pass"), st.floats(0.0, 8.0)),
 )
 
@@ -69,6 +70,9 @@ class World:
 
     def nak(self, session: str, members: list[str]) -> None:
         self.coordinator.on_rejected(msg.HandoverRejected(session, members, "no"))
+
+    def answer(self, reason: str) -> None:
+        self.host.answer(self.coordinator, reason)
 
     def done(self, session: str, members: list[str]) -> None:
         self.coordinator.on_done(msg.Done(session, members))
@@ -131,7 +135,9 @@ class World:
                     assert state == before, f"{x} was {before} in {session_id}, and is {state}"
                 if before == CUT:
                     assert state in (CUT, "moved", "returned", "detached"), f"{x} was cut in {session_id}: {state}"
-                if before in OPEN and state in ("moved", "detached"):
+                if before == ABORTING:
+                    assert state not in (*OPEN, CUT), f"{x} was undone in {session_id}, and is {state}"
+                if before in (*OPEN, ABORTING) and state in ("moved", "detached"):
                     raise AssertionError(f"{x} is {state} in {session_id} without a cut")
                 self.seen[session_id, x] = state
             if self.ended.setdefault(session_id, outcome.state) not in ("done", "aborted"):
@@ -145,10 +151,12 @@ class World:
         for session in coordinator.sessions.values():
             for x, member in session.members.items():
                 if member.state not in OUTCOMES or member.is_draining:
+                    if member.state == ABORTING and coordinator.table.busy.get(x) is not session:
+                        continue  # it has not entered this session: it was in another one
                     assert x not in busy, f"{x} is in {busy.get(x)} and {session.id}"
                     busy[x] = session.id
             assert session.draining == sum(member.is_draining for member in session.members.values())
-            for state in (*OPEN, CUT, *OUTCOMES):
+            for state in (*OPEN, ABORTING, CUT, *OUTCOMES):
                 assert session.counts[state] == len(session.of(state))
         assert {x: session.id for x, session in coordinator.table.busy.items()} == busy
         for x, epoch in self.epochs.items():
@@ -163,7 +171,7 @@ def test_every_member_ends_once_and_nothing_is_left_over(script: list[tuple[Any,
     for name, *arguments in script:
         getattr(world, "pass_" if name == "pass" else name)(*arguments)
         world.check()
-    world.pass_(PREPARE_SECONDS + DRAIN_SECONDS + SLACK)
+    world.pass_(PREPARE_SECONDS + DRAIN_SECONDS + ANSWER_SECONDS + SLACK)
     world.check()
     for session in world.coordinator.sessions.values():
         assert session.draining, f"{session.id} has not ended: {session}"
@@ -195,7 +203,7 @@ def test_a_cut_is_never_undone_by_any_event_around_it(
     for name, *arguments in led:
         getattr(world, "pass_" if name == "pass" else name)(*arguments)
         world.check()
-    world.pass_(PREPARE_SECONDS + DRAIN_SECONDS + SLACK)
+    world.pass_(PREPARE_SECONDS + DRAIN_SECONDS + ANSWER_SECONDS + SLACK)
     world.check()
     for x in NAMES:
         world.expire(x)

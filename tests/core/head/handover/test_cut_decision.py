@@ -42,12 +42,13 @@ def test_a_failed_compare_and_swap_refuses_one_member_only_and_at_once():
     assert coordinator.cut_decision.cut_members("1.1", asked, B, ("h", 5, 70)) == ["x"]
     assert host.owners.entries["y"].key == C
     assert host.owners.entries["z"].key == A
+    host.answer(coordinator)
     assert states(coordinator) == {"x": "cut", "y": "gone", "z": "stayed"}
     assert [(edge, record) for _, edge, record in host.said[said:]] == [
         ("a", msg.Cut("1.1", items("x"), ("h", 5, 70), False)),
         ("a", msg.Abort("1.1", items("y"))),
         ("b", msg.Abort("1.1", items("y"))),
-        ("a", msg.Abort("1.1", items("z"))),
+        ("a", msg.Abort("1.1", items("z"), ask=True)),
         ("b", msg.Abort("1.1", items("z"))),
     ]
 
@@ -78,6 +79,7 @@ def test_a_marker_cuts_no_member_that_was_undone_before_it_came():
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "the target is lost"))
     coordinator.cut_decision.on_marker(msg.Marker("1.1", ["x", "y"], ("k", 8, 30)))
     assert host.of("a", msg.Cut) == [msg.Cut("1.1", items("y"), ("k", 8, 30), True)]
+    host.answer(coordinator)
     assert states(coordinator) == {"x": "stayed", "y": "cut"}
 
 

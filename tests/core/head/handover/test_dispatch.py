@@ -313,7 +313,7 @@ def test_an_edge_that_is_lost_aborts_what_is_open(lost: str):
     cluster.run(2.8)
     assert cluster.states() == {"x": "away" if lost == "a" else "stayed"}
     other = cluster.edges["b" if lost == "a" else "a"]
-    assert other.of(msg.Abort) == [msg.Abort("3.1", items("x"))]
+    assert other.of(msg.Abort) == [msg.Abort("3.1", items("x"), ask=lost == "b")]
 
 
 def test_when_the_source_dies_behind_the_cut_its_cover_goes_and_the_target_is_served():
@@ -428,7 +428,8 @@ def test_a_guest_is_busy_here():
     assert "x" not in cluster.head.remote_members, "a RESUME ends it"
     cluster.neighbors["g"].route(msg.Prepare("3.2", ["x"], 4.0, False), "b")
     cluster.run()
-    assert dict(cluster.command("prepare", "3.3", plan=cluster.plan("x")).members) == {"x": "stayed"}
+    assert dict(cluster.command("prepare", "3.3", plan=cluster.plan("x")).members) == {"x": "aborting"}
+    assert cluster.states("3.3") == {"x": "stayed"}
 
 
 def test_an_abort_takes_the_owner_entry_back_even_if_the_target_is_down():
@@ -562,7 +563,7 @@ def test_when_the_way_to_the_target_is_lost_what_is_open_aborts(lost: str):
     cluster.run(2.8)
     if lost == "g":
         assert cluster.states() == {"x": "stayed"}
-        assert a.of(msg.Abort) == [msg.Abort("3.1", items("x"))]
+        assert a.of(msg.Abort) == [msg.Abort("3.1", items("x"), ask=True)]
     else:
         assert cluster.states() == {"x": "cutting"}
 

@@ -29,7 +29,7 @@ from plimsoll.core.policies.model.load import RESOURCES, ResourceThresholds
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 PREFIX: Final = "plimsoll_broker_"
 STATES: Final = ("OK", "BUSY", "N/A", "STABILIZING")
-OUTCOMES: Final = ("moved", "stayed", "away", "gone", "returned", "detached")
+OUTCOMES: Final = ("moved", "stayed", "away", "gone", "returned", "detached", "unknown")
 MECHANISMS: Final = ("curve", "name", "role", "revoked")
 LANES: Final = ("data", "control")
 EVENTS: Final = ("accepted", "disconnected", "handshake_failed", "handshake_refused", "accept_failed")

@@ -14,11 +14,14 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.invariants import AuditFindings
 
 FINAL_STATES = ("done", "aborted")
-OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached")
+OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached", "unknown")
 WORD_SECONDS = 0.3
 """How long the word of a source may be on its way to its head, if that hears from it."""
 
-UNCUT_OUTCOMES = ("stayed", "away", "gone")
+ANSWER_SECONDS = 3.0
+"""How long a source may take to say whether it serves a member; before that no outcome is `unknown`."""
+
+UNCUT_OUTCOMES = ("stayed", "away", "gone", "unknown")
 
 
 class OwnerChange(NamedTuple):
@@ -106,12 +109,19 @@ class HandoverAudit:
             self._found.add("I4", f"subscriber {one.subscriber}", text, one.at)
 
     def _on_uncut_member(self, one: seen.UncutMemberObserved) -> None:
-        """I8: an outcome without a cut says what the source knows, as far as its word can have arrived."""
+        """I8: an outcome without a cut says what the source knows, as far as its word can have arrived.
+
+        `stayed` is the word of the source itself, so a head that has not heard from the source may not say it.
+        """
         known_at = min(one.at, one.heard_at) - WORD_SECONDS
         subject = f"hand-over {one.session}"
-        if one.outcome == "stayed" and one.served_at < known_at:
+        if one.outcome == "stayed" and one.served_at < one.at - WORD_SECONDS:
             text = f"reports that {one.subscriber} stayed, but {one.source} has not served it since {one.served_at:g}"
             self._found.add("I8", subject, text, one.at)
+        elif one.outcome == "unknown":
+            if one.heard_at >= one.at - WORD_SECONDS:
+                text = f"reports that it is unknown where {one.subscriber} is, but it hears from {one.source}"
+                self._found.add("I8", subject, text, one.at)
         elif one.outcome != "stayed" and one.missed_at < known_at:
             text = f"reports that {one.subscriber} is {one.outcome}, but {one.source} serves it since {one.missed_at:g}"
             self._found.add("I8", subject, text, one.at)
@@ -157,6 +167,8 @@ class HandoverAudit:
             return f"it was never attached at {began.target}"
         if outcome in UNCUT_OUTCOMES and any(s.cause == "cut" for s in here) and not self._others(handover, subscriber):
             return f"it was cut over to {began.target}"
+        if outcome == "unknown" and end - began.at < ANSWER_SECONDS:
+            return f"{began.source} has not had {ANSWER_SECONDS:g} s to answer"
         if outcome == "returned" and not self._resumed(steps):
             return "it did not resume"
         if outcome == "detached" and end - began.at < began.drain_seconds:

@@ -199,7 +199,7 @@ class HandoverResultObserved(Observation, frozen=True, tag="handover-told"):
 
 
 class UncutMemberObserved(Observation, frozen=True, tag="uncut"):
-    """A head has given a member an outcome without a cut: `stayed`, `away` or `gone`.
+    """A head has given a member an outcome without a cut: `stayed`, `away`, `gone` or `unknown`.
 
     `served_at`, `missed_at`: when the source last served the subscriber, and when it last did not. `heard_at`: when the
     head last heard from the source; -inf if it does not have it now.

@@ -13,8 +13,7 @@ from plimsoll.core.edge.attachment import SERVED, EdgeAttachment
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.handover.session import Handover
 from plimsoll.core.head.machine import Head
-from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES, UNKNOWN
 from plimsoll.core.transport.overlay_node import OverlayNode
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.engine.calls import call_after
@@ -24,18 +23,13 @@ NEVER = float("-inf")
 
 @dataclass(slots=True)
 class SourcePresence:
-    """`began`, `ended`: when an edge last began and ceased to serve a subscriber. `node_of`: the running edge.
-
-    `asked`: sessions and members that a START_MOVE has named. Before it no source watches a member for a session, so
-    its head calls it `stayed` by its owner entry alone, and that is not judged.
-    """
+    """`began`, `ended`: when an edge last began and ceased to serve a subscriber. `node_of`: the running edge."""
 
     node_of: Callable[[str], OverlayNode | None]
     now: Callable[[], float]
     observe: Callable[[seen.Observation], None]
     began: dict[tuple[str, str], float] = field(default_factory=dict)
     ended: dict[tuple[str, str], float] = field(default_factory=dict)
-    asked: set[tuple[str, str]] = field(default_factory=set)
 
     def watch_edge(self, edge: Edge) -> None:
         def opened(attachment: EdgeAttachment, *_: object) -> None:
@@ -44,7 +38,12 @@ class SourcePresence:
         def closed(_: None, attachment: EdgeAttachment) -> None:
             self.ended[edge.name, attachment.subscriber] = self.now()
 
+        def ended(_: None, attachments: Iterable[EdgeAttachment]) -> None:
+            for attachment in attachments:
+                closed(None, attachment)
+
         call_after(edge.attachments, "open", opened)
+        call_after(edge.handover_source, "end", ended)
         call_after(edge.attachments, "close", closed)
 
     def crashed(self, edge: Edge) -> None:
@@ -55,7 +54,7 @@ class SourcePresence:
 
     def watch_head(self, head: Head) -> None:
         def changed(_: None, session: Handover, members: Iterable[str], state: str, *__: object) -> None:
-            if state in UNCUT_OUTCOMES:
+            if state in (*UNCUT_OUTCOMES, UNKNOWN):
                 for x in members:
                     self._judge(head, session, x, state)
 
@@ -65,17 +64,10 @@ class SourcePresence:
                 if member.state in UNCUT_OUTCOMES and not head.coordinator.table.is_leaving(x):
                     self._judge(head, session, x, member.state)
 
-        def sent(_: None, __: str, ___: str, message: object) -> None:
-            if isinstance(message, msg.StartMove):
-                self.asked |= {(message.session, item.subscriber) for item in message.members}
-
-        call_after(head.handover_links, "send_to_edge", sent)
         call_after(head.coordinator.table, "put", changed)
         call_after(head.coordinator.table, "add", added)
 
     def _judge(self, head: Head, session: Handover, x: str, outcome: str) -> None:
-        if outcome == "stayed" and (session.id, x) not in self.asked:
-            return
         source = session.plan.source
         served_at, missed_at = self._times(source, x)
         outbox = head.edges.get(source)

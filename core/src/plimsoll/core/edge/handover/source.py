@@ -3,7 +3,7 @@
 Rules (docs/handover.md, 3 to 5):
 - Only an attachment with the owner epoch that the head names is touched; with any other it is older, or newer.
 - A member that is not served here is reported with a code (`core/protocol/departures.py`): at START_MOVE, and when its
-  attachment closes between MOVE_TO and the cut.
+  attachment closes between MOVE_TO and the cut. An ABORT that asks is answered for every member, served or not.
 - CUT is a point in the stream. What came before it reaches the subscriber ahead of END, from its queue or from the
   head's log; nothing after it does.
 - Within a cluster the cut ends the subscriber's place here. Across clusters it stays in the cover until RELEASE: if the
@@ -16,10 +16,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import partial
 
-from plimsoll.core.edge.attachment import TOO_LONG, AttachmentState, EdgeAttachment, PendingEnd
+from plimsoll.core.edge.attachment import SERVED, TOO_LONG, AttachmentState, EdgeAttachment, PendingEnd
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol import wire
+from plimsoll.core.protocol import departures, wire
 from plimsoll.core.protocol.departures import AWAY, LEFT
 from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
 from plimsoll.core.protocol.wire import Token
@@ -27,6 +27,8 @@ from plimsoll.core.transport.link import Link
 
 NOT_CONNECTED = f"{AWAY}: its client is not connected to the source"
 UNKNOWN_HERE = f"{LEFT}: is not known at the source any more"
+LEAVES = f"{LEFT}: another edge serves it, or takes it over"
+STAYS = f"{departures.SERVED}: is served as before"
 NOT_IN_TIME = "does not keep up at the source, or is in another session there"
 BEHIND = (AttachmentState.BLOCKED, AttachmentState.CATCHUP)
 
@@ -138,6 +140,25 @@ class HandoverSource:
             ):
                 attachment.outgoing_session = ""
                 self.host.say(attachment.link, msg.Stay(attachment.id, abort.session))
+        if abort.ask:
+            self._answer(abort)
+
+    def _answer(self, abort: msg.Abort) -> None:
+        """Say of each member whether it is served here: the head has no other way to know."""
+        answers: defaultdict[str, list[str]] = defaultdict(list)
+        for item in abort.members:
+            answers[self._standing(item.subscriber)].append(item.subscriber)
+        for reason, subscribers in answers.items():
+            self.host.up(msg.HandoverRejected(abort.session, subscribers, reason))
+
+    def _standing(self, subscriber: str) -> str:
+        """Whether a subscriber is served here, in whatever owner epoch, as HANDOVER_REJECTED says it."""
+        attachment = self.attachments.by_subscriber.get(subscriber)
+        if attachment is None:
+            return UNKNOWN_HERE
+        if attachment.state is AttachmentState.CLOSED:
+            return NOT_CONNECTED
+        return STAYS if attachment.state in SERVED and attachment.pending_end is None else LEAVES
 
     def on_force_detach(self, part: msg.ForceDetach) -> None:
         """Close the members: `drain_seconds` are over, and what they have not taken is in the head's log."""

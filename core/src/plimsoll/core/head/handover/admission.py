@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Protocol
 
-from plimsoll.core.head.handover.outcomes import OutcomeHistory
+from plimsoll.core.head.handover.outcomes import ABORTING, OutcomeHistory
 from plimsoll.core.head.handover.session import Handover, HandoverMember
 from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
 from plimsoll.core.protocol import messages as msg
@@ -76,7 +76,7 @@ class SessionAdmission:
         return "same: source and target are one edge" if plan.source == plan.target else ""
 
     def member(self, x: str, plan: msg.HandoverPlan) -> HandoverMember:
-        """A member as it enters the session: preparing, or with its outcome at once if it cannot be moved."""
+        """A member as it enters the session: preparing; or, if it cannot be moved, with its outcome or asked for it."""
         owner = self.host.owners.entries.get(x)
         if owner is None or owner.edge != plan.source:
             return _refused(f"{LEFT}: is not served by the source", owner or OwnerEntry("", (0, 0), (0, 0)))
@@ -91,4 +91,4 @@ class SessionAdmission:
 
 def _refused(reason: str, owner: OwnerEntry) -> HandoverMember:
     outcome, why = departure(reason)
-    return HandoverMember(outcome, owner, why=why)
+    return HandoverMember(outcome or ABORTING, owner, why=why)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from plimsoll.core.head.handover.admission import ReachableEdges, SessionAdmission
 from plimsoll.core.head.handover.cut_decision import CutDecision, RevokeSender
-from plimsoll.core.head.handover.outcomes import CUT, OPEN
+from plimsoll.core.head.handover.outcomes import ABORTING, CUT, OPEN
 from plimsoll.core.head.handover.session import Handover
 from plimsoll.core.head.handover.table import EdgeSender, HandoverTable, TableContext
 from plimsoll.core.protocol import messages as msg
@@ -120,7 +120,8 @@ class Coordinator:
     def on_rejected(self, nak: msg.HandoverRejected) -> None:
         """Members before their cut are undone. Members behind it have resumed, but at another edge than the target.
 
-        The source speaks of members before their cut only; its word may cross with the cut.
+        The source speaks of members before their cut only; its word may cross with the cut. Of those that were undone
+        it says how they ended.
         """
         if (session := self.sessions.get(nak.session)) is not None:
             members = [x for x in nak.members if x in session.members]
@@ -154,7 +155,7 @@ class Coordinator:
         if session is None:
             return
         member, mine = session.members[subscriber], session.id == named
-        if member.state in OPEN:
+        if member.state in OPEN or member.state == ABORTING:
             self.table.undo(session, [subscriber], "returned", "has resumed meanwhile")
         elif member.state == CUT or member.is_draining:
             if session.is_across:  # it reads this head's stream again: the target forgets
@@ -182,8 +183,8 @@ class Coordinator:
 
     def edge_lost(self, edge: str) -> None:
         for session in [s for s in self.sessions.values() if edge in (s.plan.source, s.plan.target)]:
-            code = f"{AWAY}: " if edge == session.plan.source else ""
-            self.table.refuse(session, session.of(*OPEN), f"{code}{edge} was lost")
+            code, waits = (f"{AWAY}: ", (ABORTING,)) if edge == session.plan.source else ("", ())
+            self.table.refuse(session, session.of(*OPEN, *waits), f"{code}{edge} was lost")
 
     def heads_lost(self, is_behind: Iterable[str]) -> None:
         """These heads can no longer be reached."""
@@ -198,6 +199,7 @@ class Coordinator:
             self.table.free(session)
             if now >= session.decides_at and session.is_open:
                 self.table.refuse(session, session.of(*OPEN), "its time to prepare is over")
+            self.table.end_waiting(session)
             if now >= session.drains_until:
                 self._force_detach(session)
             if now >= session.revoke_at and session.counts[CUT]:
@@ -227,4 +229,6 @@ class Coordinator:
             at = min(at, s.drains_until, s.revoke_at, self.table.reports.wake_at(s))
             if s.is_open:
                 at = min(at, s.decides_at)
+            if s.asked:
+                at = min(at, s.asked[0][0])
         return at

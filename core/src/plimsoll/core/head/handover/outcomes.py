@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES, UNKNOWN
 from plimsoll.core.protocol.messages import Outcome
 from plimsoll.core.protocol.wire import WireError
 
 OPEN: Final = ("preparing", "attached", "cutting")
 """States of members that can still be undone."""
 
+ABORTING: Final = "aborting"
+"""State of a member that has been undone, and whose source has not said yet whether it serves it."""
+
+ANSWER_SECONDS: Final = 3.0
+"""How long the source may take to answer ABORT. Then the outcome of a member without a word of it is `unknown`."""
+
 CUT: Final = "cut"
-OUTCOMES: Final = ("moved", *UNCUT_OUTCOMES, "returned", "detached")
+OUTCOMES: Final = ("moved", *UNCUT_OUTCOMES, "returned", "detached", UNKNOWN)
 REMEMBERED_SESSIONS = 1024
 REMEMBERED_MEMBERS = 50_000
 

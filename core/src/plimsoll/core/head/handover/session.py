@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from plimsoll.core.head.handover.outcomes import CUT, OPEN
+from plimsoll.core.head.handover.outcomes import ABORTING, CUT, OPEN
 from plimsoll.core.head.ownership import OwnerEntry
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -48,6 +48,9 @@ class Handover:
     revoke_at: float = float("inf")
     counts: Counter[str] = field(default_factory=Counter)
     freed: list[str] = field(default_factory=list)
+    asked: deque[tuple[float, list[str]]] = field(default_factory=deque)
+    """Until when the source may answer for members that were undone, the earliest first."""
+
     draining: int = 0
     """How many members are in each state, and drain; kept because both are asked in every round."""
 
@@ -61,7 +64,7 @@ class Handover:
 
     @property
     def is_settled(self) -> bool:
-        return not self.is_open and not self.counts[CUT]
+        return not self.is_open and not self.counts[CUT] and not self.counts[ABORTING]
 
     @property
     def over(self) -> bool:
@@ -71,7 +74,7 @@ class Handover:
         member = self.members[x]
         self.counts[member.state] -= 1
         self.counts[state] += 1
-        member.state, member.why = state, why
+        member.state, member.why = state, why or member.why
 
     def set_draining(self, x: str, is_draining: bool) -> None:
         self.draining += is_draining - self.members[x].is_draining

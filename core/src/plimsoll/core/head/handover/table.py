@@ -13,13 +13,13 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from plimsoll.core.head.handover.delivery_audit import DeliveryAudit
-from plimsoll.core.head.handover.outcomes import CUT, OPEN, OUTCOMES, OutcomeHistory
+from plimsoll.core.head.handover.outcomes import ABORTING, ANSWER_SECONDS, CUT, OPEN, OUTCOMES, OutcomeHistory
 from plimsoll.core.head.handover.reports import OutcomeReports
 from plimsoll.core.head.handover.session import Handover, HandoverMember
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.departures import departure
+from plimsoll.core.protocol.departures import UNKNOWN, departure
 
 
 class TableContext(Protocol):
@@ -78,7 +78,7 @@ class HandoverTable:
     def is_leaving(self, subscriber: str) -> bool:
         """Whether a subscriber has been cut in a session of this head, and is not done."""
         session = self.busy.get(subscriber)
-        return session is not None and session.members[subscriber].state not in OPEN
+        return session is not None and session.members[subscriber].state not in (*OPEN, ABORTING)
 
     def is_owner(self, member: HandoverMember, x: str) -> bool:
         """Whether the source still owns this member, under the epoch that it had at PREPARE."""
@@ -100,6 +100,8 @@ class HandoverTable:
         self.outcomes.update(member.state for member in session.members.values() if member.state in OUTCOMES)
         for x in session.of("preparing"):
             self.busy[x] = session
+        if undone := session.of(ABORTING):
+            self._ask_source(session, undone)
 
     def put(self, session: Handover, members: Iterable[str], state: str, why: str = "") -> None:
         session.is_changed = True
@@ -111,20 +113,43 @@ class HandoverTable:
             session.reason = why
 
     def refuse(self, session: Handover, members: list[str], reason: str) -> None:
-        """Undo the members among these that are not cut yet; the code of the reason decides their outcome."""
-        outcome, why = departure(reason)
-        self.undo(session, members, outcome, why)
+        """Undo the members among these that are not cut yet; the code of the reason decides their outcome.
 
-    def undo(self, session: Handover, members: list[str], outcome: str, why: str) -> None:
-        """Undo the members among these that are not cut yet, with this outcome."""
+        Without a code the source decides it: only the edge that serves a subscriber knows that it does.
+        """
+        outcome, why = departure(reason)
+        self.undo(session, members, outcome or ABORTING, why)
+
+    def undo(self, session: Handover, members: list[str], state: str, why: str) -> None:
+        """Undo the members among these that are not cut yet: with this outcome, or asking the source for theirs."""
         open_ones = [x for x in members if session.members[x].state in OPEN]
-        if not open_ones:
+        asked = [] if state == ABORTING else [x for x in members if session.members[x].state == ABORTING]
+        if not open_ones and not asked:
             return
-        self.put(session, open_ones, outcome, why)
-        abort = msg.Abort(session.id, session.items(open_ones))
-        self.to_source(session, abort)
-        self.to_target(session, abort)
-        self.settle(session, open_ones)
+        self.put(session, asked, state)  # why it was undone is known already
+        if open_ones:
+            self.put(session, open_ones, state, why)
+            self._send_abort(session, open_ones, ask=state == ABORTING)
+        self.settle(session, [*open_ones, *asked])
+
+    def _send_abort(self, session: Handover, members: list[str], *, ask: bool) -> None:
+        if ask:
+            self._ask_source(session, members)
+        else:
+            self.to_source(session, msg.Abort(session.id, session.items(members)))
+        self.to_target(session, msg.Abort(session.id, session.items(members)))
+
+    def _ask_source(self, session: Handover, members: list[str]) -> None:
+        session.asked.append((self.host.now + ANSWER_SECONDS, members))
+        self.to_source(session, msg.Abort(session.id, session.items(members), ask=True))
+
+    def end_waiting(self, session: Handover) -> None:
+        """End members whose source has not answered in time: it may be dead, and where they are is not known."""
+        while session.asked and self.host.now >= session.asked[0][0]:
+            members = [x for x in session.asked.popleft()[1] if session.members[x].state == ABORTING]
+            if members:
+                self.put(session, members, UNKNOWN, f"{session.plan.source} has not said whether it serves them")
+                self.settle(session, members)
 
     def finish(self, session: Handover, x: str, outcome: str) -> None:
         """End a member behind its cut."""

@@ -177,8 +177,11 @@ class Stay(Struct, array_like=True, frozen=True, tag=83):
 
 
 class Abort(Struct, array_like=True, frozen=True, tag=84):
+    """`ask`: the edge is the source, and says by HANDOVER_REJECTED whether it serves each of these members."""
+
     session: Name
     members: list[MemberItem]
+    ask: bool = False
 
 
 class HeldItem(Struct, array_like=True, frozen=True):
