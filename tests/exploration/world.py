@@ -158,7 +158,7 @@ class World:
         return world
 
     def watch_source(self) -> None:
-        """I8: a member has `stayed` only if its source serves it when it is said, or has since the member was undone."""
+        """I8: a member has `stayed` only if its source serves it then, or has since the member was undone."""
         source = self.nodes.get("A")
         for x, (state, _) in self.nodes[self.config.h1].members:
             if state in ("ABORTING", "stayed") and source is not None and source.serves(x):

@@ -303,6 +303,12 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("counts", "the same to head h", msg.AuditSummary(SESSION_ID, "h", [msg.AuditSummaryItem("s", 1, 0, 0, 2)])),
     ("stay", "attachment 5: the hand-over is cancelled", msg.Stay(5, SESSION_ID)),
     ("abort", "the hand-over is cancelled for s", msg.Abort(SESSION_ID, [msg.MemberItem("s", (7, 2))])),
+    (
+        "abort-asks",
+        "the same to the source, which is asked whether it serves s",
+        msg.Abort(SESSION_ID, [msg.MemberItem("s", (7, 2))], ask=True),
+    ),
+    ("nak-served", "the source serves s", msg.HandoverRejected(SESSION_ID, ["s"], "served: is served as before")),
     ("nak", "the target has no place for t", msg.HandoverRejected(SESSION_ID, ["t"], "full")),
     (
         "part",

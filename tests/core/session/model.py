@@ -42,7 +42,9 @@ from plimsoll.core.spec.resources import to_mapping
 from plimsoll.core.verify.session_checker import SessionChecker
 
 OPEN = ("preparing", "attached", "cutting")
-OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached")
+OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached", "unknown")
+UNANSWERED_SHARE = 0.1
+"""Share of the members that are undone whose source does not say whether it serves them."""
 STEP = 0.1
 
 
@@ -147,14 +149,14 @@ class Head:
             return
         busy = {x for one in self.handovers.values() for x, state in one.members.items() if state in (*OPEN, "cut")}
         there = self.world.serves[plan.source]
-        members = {x: "gone" if x not in there else "stayed" if x in busy else "preparing" for x in plan.members}
+        members = {x: "gone" if x not in there else "aborting" if x in busy else "preparing" for x in plan.members}
         self.handovers[session] = Handover(plan, members, self.world.now + plan.prepare_seconds)
         self._settle(self.handovers[session])
 
     def _cut(self, session: str) -> None:
         one = self.handovers.get(session)
         if one is not None and one.state == "ready":
-            self._set(one, ("preparing",), "stayed")
+            self._set(one, ("preparing",), "aborting")
             self._set(one, ("attached",), "cutting")
             one.state = "cutting"
             self._settle(one)
@@ -165,7 +167,7 @@ class Head:
             plan = msg.HandoverPlan("", "", "", [], False, 0.0, 0.0)
             self.handovers[session] = Handover(plan, {}, 0.0, "aborted", reason="tombstone")
             return
-        self._set(one, OPEN, "stayed")
+        self._set(one, OPEN, "aborting")
         self._settle(one)
 
     def _set(self, one: Handover, states: tuple[str, ...], state: str) -> None:
@@ -193,8 +195,11 @@ class Head:
     def _go_on(self, one: Handover) -> None:
         world, faults = self.world, self.world.faults
         if world.now >= one.decides_at:
-            self._set(one, OPEN, "stayed")
+            self._set(one, OPEN, "aborting")
         for x, state in list(one.members.items()):
+            if state == "aborting":
+                one.members[x] = "unknown" if world.draw.random() < UNANSWERED_SHARE else "stayed"
+                continue
             if world.draw.random() > faults.speed:
                 continue
             if x in world.silent and (state == "cut" or (state == "preparing" and not one.plan.replay)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.core.session.model import spec_of
 
 from plimsoll.core.session import EmitEvent, EngineSettings, Session, SessionRequest
@@ -18,7 +19,7 @@ from plimsoll.core.session.completion import (
 )
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
-from plimsoll.core.session.state import ChildSession, FinalPhase, PastAttempt, SessionVerdict
+from plimsoll.core.session.state import ChildSession, FinalPhase, PastAttempt, Phase, SessionVerdict
 
 WHY = SessionVerdict(reason="HeadGone", message="it does not answer", again=True)
 NOT_AGAIN = SessionVerdict(reason="HeadGone", message="it does not answer")
@@ -103,8 +104,14 @@ def test_subscribers_of_edges_are_listed_again_after_an_end():
     ],
 )
 def test_brokers_are_kept_while_an_unknown_batch_may_go_on(now: float, members: dict[str, str], until: float | None):
-    found = end_attempt(context_at(now), None, session(batches=[batch(**members)]), "Failed", WHY)
+    of = session(batches=[replace(batch(**members), cut_at=55.0)])
+    found = end_attempt(context_at(now), None, of, "Failed", WHY)
     assert found.holds_until == until
+
+
+def test_a_batch_that_was_never_to_be_cut_keeps_no_brokers():
+    found = end_attempt(context_at(60.0), None, session(batches=[batch(y="unknown")]), "Failed", WHY)
+    assert found.holds_until is None
 
 
 def test_only_the_last_batch_keeps_brokers():
@@ -189,14 +196,25 @@ def test_what_is_kept_of_an_attempt():
         ("Preparing", "stayed", "RolledBack"),
         ("Cutting", "", "RolledBack"),
         ("Draining", "moved", "Failed"),
-        ("Draining", "unknown", "Failed"),
+        ("Draining", "unknown", "RolledBack"),
         ("Stabilizing", "returned", "Failed"),
     ],
 )
 def test_how_an_attempt_ends_that_is_ended(phase: str, state: str, expected: FinalPhase):
     of = session(phase=phase, batches=[batch(x=state)])
     assert end_by_verdict(context_at(60.0), None, of, WHY).phase == expected
-    assert of.has_cut is (state not in ("", "stayed"))
+    assert of.has_cut is (state not in ("", "stayed", "unknown"))
+
+
+def test_behind_a_cut_a_member_that_is_unknown_may_have_moved():
+    of = session(phase="Draining", batches=[replace(batch(x="unknown"), cut_at=55.0)])
+    assert end_by_verdict(context_at(60.0), None, of, WHY).phase == "Failed"
+
+
+@pytest.mark.parametrize(("phase", "has_cut"), [("RolledBack", False), ("Rejected", False), ("Failed", True)])
+def test_a_child_with_unknown_members_may_have_cut_them_unless_it_has_rolled_back(phase: Phase, has_cut: bool):
+    child = ChildSession(name="c", source="a", target="b", members=2, phase=phase, counts={"unknown": 1})
+    assert session(kind="drain", batches=[], children=[child]).has_cut is has_cut
 
 
 def test_a_parent_is_behind_a_cut_when_a_child_is():

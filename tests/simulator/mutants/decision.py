@@ -30,6 +30,30 @@ MUTANTS = [
         ("sessions-local", "sessions-mediator", "sessions-across"),
     ),
     Mutant(
+        "stayed-without-asking",
+        "A member has `stayed` only if its source says that it serves it.",
+        (Change(HandoverTable.refuse, "outcome or ABORTING", 'outcome or "stayed"'),),
+        ("sessions-clients", "vanish"),
+    ),
+    Mutant(
+        "source-is-not-asked",
+        "The source is asked by ABORT whether it serves the members.",
+        (Change(HandoverTable._ask_source, ", ask=True", ""),),
+        ("sessions-clients", "sessions-local"),
+    ),
+    Mutant(
+        "serves-whom-it-has-closed",
+        "The source says of each member that it has undone whether it serves it.",
+        (Change(HandoverSource._standing, "if attachment.state is AttachmentState.CLOSED:", "if False:"),),
+        ("sessions-clients", "vanish"),
+    ),
+    Mutant(
+        "asks-for-ever",
+        "A source that does not answer in time leaves the outcome `unknown`.",
+        (Change(HandoverTable.end_waiting, "self.host.now >= session.asked[0][0]", "False"),),
+        ("sessions-clients", "sessions-edge-crash"),
+    ),
+    Mutant(
         "no-deadline-before-cut",
         "Before the cut the head has a deadline of its own, at which it aborts.",
         (NO_DEADLINE,),

@@ -97,7 +97,13 @@ MUTANTS = [
         "A slot, and an attachment without an INSTALL, expire.",
         (Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
         ("sessions-calm", "sessions-local", "sessions-drain-deadline"),
-        partners=(Change(HandoverTable.undo, "self.to_target(session, abort)", "pass"),),
+        partners=(
+            Change(
+                HandoverTable._send_abort,
+                "self.to_target(session, msg.Abort(session.id, session.items(members)))",
+                "pass",
+            ),
+        ),
         alone="the head aborts members that are not cut in time",
     ),
     Mutant(

@@ -255,7 +255,9 @@ MUTANTS = [
         "The open sessions of a dead edge are aborted.",
         (
             Change(
-                Coordinator.edge_lost, 'self.table.refuse(session, session.of(*OPEN), f"{code}{edge} was lost")', "pass"
+                Coordinator.edge_lost,
+                'self.table.refuse(session, session.of(*OPEN, *waits), f"{code}{edge} was lost")',
+                "pass",
             ),
         ),
         ("slow-mediator", "sessions-edge-crash", "edge-crash-across"),

@@ -29,6 +29,11 @@ Test = tuple[Callable[..., None], tuple[Any, ...]]
 SCRIPTED: Final = MappingProxyType(
     {
         "list-is-cut-before-it-is-whole": (standby_list.test_install_does_not_take_a_list_that_is_not_whole, ()),
+        "serves-whom-it-has-closed": (source.test_the_answer_says_that_a_closed_member_is_away, ()),
+        "asks-for-ever": (
+            coordinator.test_a_source_that_does_not_answer_in_time_leaves_the_outcome_unknown,
+            (),
+        ),
         "cut-request-early": (between.test_the_cut_does_not_pass_a_list_that_waits, ()),
         "marker-without-compare": (cut_decision.test_the_marker_cuts_the_named_members_that_the_source_still_owns, ()),
         "remote-members-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),

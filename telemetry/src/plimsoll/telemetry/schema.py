@@ -205,7 +205,7 @@ OUTCOMES: Final = TelemetryTable(
         TelemetryColumn("stayed", "int64", "subscribers", "Not moved; served by the source as before."),
         TelemetryColumn("returned", "int64", "subscribers", "Attached again by themselves, at any edge."),
         TelemetryColumn("detached", "int64", "subscribers", "Disconnected meanwhile."),
-        TelemetryColumn("unknown", "int64", "subscribers", "Forgotten by the head, and served by neither edge."),
+        TelemetryColumn("unknown", "int64", "subscribers", "Not known to be served: no answer of source or head."),
         TelemetryColumn("drain_predicted_seconds", "float64", "s", "Longest drain as predicted.", nullable=True),
         TelemetryColumn(
             "drain_measured_seconds", "float64", "s", "Longest drain of a batch as measured.", nullable=True

@@ -306,6 +306,8 @@ def test_a_session_older_than_the_window_of_outcomes_is_refused(monkeypatch: pyt
     for number in (9, 10, 11):
         outcome = coordinator.prepare(f"1.{number}", plan("x"))
         assert (outcome.state, outcome.reason.partition(":")[0]) == ("failed", "forgotten")
+        outcome = coordinator.abort(f"1.{number}")
+        assert (outcome.state, outcome.reason.partition(":")[0]) == ("failed", "forgotten"), "it may have moved members"
     assert coordinator.prepare("1.12", plan("x")).state == "aborted"
     assert coordinator.prepare("1.15", plan("x")).state == "preparing"
 

@@ -125,7 +125,8 @@ def test_a_head_that_is_silent_before_the_cut_gives_up_by_itself():
     one = batch(intent="abort", since=104.0)
     assert after(114.9, one) is one
     one = after(115.0, one)
-    assert (one.members, one.ended_at) == ({"x": "stayed", "y": "stayed"}, 115.0)
+    assert (one.members, one.ended_at) == ({"x": "unknown", "y": "unknown"}, 115.0)
+    assert not one.has_cut, "without a cut no member has moved"
 
 
 def test_a_head_that_is_silent_after_the_cut_is_asked_for_its_subscribers():
@@ -175,9 +176,10 @@ def test_refusals_that_say_nothing_of_the_batch(reason: str):
     assert receive_outcome(context_at(101.0), one, told("failed", reason)) is one
 
 
-def test_a_refused_batch_leaves_all_members_where_they_are():
+def test_of_a_refused_batch_the_source_has_said_nothing():
     one = receive_outcome(context_at(101.0), batch(), told("failed", "full: 1024 sessions"))
-    assert (one.members, one.ended_at, one.reason) == ({"x": "stayed", "y": "stayed"}, 101.0, "full: 1024 sessions")
+    assert (one.members, one.ended_at, one.reason) == ({"x": "unknown", "y": "unknown"}, 101.0, "full: 1024 sessions")
+    assert not one.has_cut
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_head_that_refuses_ends_it():
     world = world_of(20, refuses=True)
     session = ended(world, ask(world, 20, limits={"maxInFlight": 5}))
     assert (session.phase, session.reason) == ("RolledBack", "Refused")
-    assert session.message == "full: too many sessions; 5 stayed, 15 not begun"
+    assert session.message == "full: too many sessions; 5 unknown, 15 not begun"
     assert len(plans(world)) == 1
 
 

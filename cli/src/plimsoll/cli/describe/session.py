@@ -27,7 +27,7 @@ OUTCOME_MEANINGS: Mapping[str, str] = {
     "gone": "is not known at the source any more: it left, or its lease ended",
     "returned": "came back by itself, to the source or another edge, and continues there",
     "detached": "was away when its time ran out; it resumes where it was when it comes back",
-    "unknown": "is served by neither edge; it resumes where it was when it comes back",
+    "unknown": "is not known to be served: its source or head has not answered; it goes on from where it was",
 }
 
 

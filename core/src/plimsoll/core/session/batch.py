@@ -8,17 +8,21 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES, UNKNOWN
 from plimsoll.core.protocol.messages import Outcome
 
-OUTCOMES: Final = ("moved", *UNCUT_OUTCOMES, "returned", "detached", "unknown")
-"""Outcomes of a member. `unknown`: its head has lost the batch, and neither edge lists it."""
+OUTCOMES: Final = ("moved", *UNCUT_OUTCOMES, "returned", "detached", UNKNOWN)
+"""Outcomes of a member. `unknown`: its source has not said that it serves it; or its head has lost or not begun the
+batch, or does not answer.
+"""
 
 LOST_BEFORE_CUT: Final = "again"
 """A member of a batch that a head has lost before its cut: it goes into another batch."""
 
 STATE_RANKS: Final = {"": 0, "preparing": 1, "ready": 2, "cutting": 3, "cut": 4, "done": 5, "aborted": 5}
-MEMBER_RANKS: Final = {"": 0, "preparing": 1, "attached": 2, "cutting": 3, "cut": 4} | dict.fromkeys(OUTCOMES, 5)
+MEMBER_RANKS: Final = {"": 0, "preparing": 1, "attached": 2, "cutting": 3, "aborting": 4, "cut": 4} | dict.fromkeys(
+    OUTCOMES, 5
+)
 """OUTCOMEs may be late, repeated or out of order: a state of a lower rank than the known one is old."""
 
 
@@ -86,6 +90,12 @@ class Batch(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
         """The epoch of the mediator that began it."""
         return int(self.id.partition(".")[0])
 
+    @property
+    def has_cut(self) -> bool:
+        """Whether a member may have left the source. Before the cut is wanted, one that is `unknown` has not moved."""
+        maybe = () if self.cut_at is not None else (UNKNOWN,)
+        return any(state in OUTCOMES and state not in (*UNCUT_OUTCOMES, *maybe) for state in self.members.values())
+
     def wanting(self, intent: Literal["cut", "abort", "resolve"], now: float) -> Batch:
         """The batch with another intent. The time of the first cut stays: from then on members may have moved."""
         cut_at = now if intent == "cut" and self.cut_at is None else self.cut_at
@@ -117,8 +127,6 @@ class Batch(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
         return self if members == self.members else replace(self, members=members)
 
     def ended(self, rest: str, now: float) -> Batch:
-        """The batch at its end. Members without an outcome get `rest`; without a cut, `unknown` means they stayed."""
-        if rest == "unknown" and self.cut_at is None:
-            rest = "stayed"
+        """The batch at its end. Members without an outcome get `rest`."""
         members = {name: state if state in OUTCOMES else rest for name, state in self.members.items()}
         return replace(self, members=members, ended_at=now)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from plimsoll.core.protocol.departures import UNKNOWN
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.delivery_verdict import DELIVERY_FAULTS, final_verdict
 from plimsoll.core.session.inputs import SessionRequest
@@ -49,9 +50,9 @@ def end_attempt(
 
 def _held_until(context: EngineContext, session: Session) -> float | None:
     """Until when its brokers stay reserved: a batch with unknown outcomes may go on until its head gives it up."""
-    if not session.batches or "unknown" not in session.batches[-1].members.values():
-        return None
-    batch = session.batches[-1]
+    batch = session.batches[-1] if session.batches else None
+    if batch is None or batch.cut_at is None or UNKNOWN not in batch.members.values():
+        return None  # without a cut its head only gives it up
     until = batch.begun_at + batch.prepare_seconds + batch.drain_seconds + context.timings.cut
     return until if until > context.now else None
 

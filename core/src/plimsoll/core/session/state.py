@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES, UNKNOWN
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, AuditTotals, Batch, sum_audits
 from plimsoll.core.session.queue_order import Origin, Turn, turn
 from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
@@ -64,6 +64,11 @@ class ChildSession(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     reason: str = ""
     counts: dict[str, int] = {}
     audit: AuditTotals | None = None
+
+    def may_have_left(self, outcome: str) -> bool:
+        """Whether members with this outcome may have left the source; if it has rolled back, none has."""
+        is_undone = outcome == UNKNOWN and self.phase in ("RolledBack", "Rejected")
+        return not is_undone and outcome not in UNCUT_OUTCOMES
 
 
 class PastAttempt(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -232,7 +237,13 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     @property
     def has_cut(self) -> bool:
         """Whether a member may have moved: from then on the session rolls forward."""
-        return any(number for state, number in self.counts().items() if state not in UNCUT_OUTCOMES)
+        children = [
+            number
+            for child in self.children
+            for state, number in child.counts.items()
+            if child.may_have_left(state) and (state == "moved" or child.round == self.round)
+        ]
+        return any(batch.has_cut for batch in self.batches) or any(children)
 
     @property
     def accepted_offer(self) -> Offer | None:

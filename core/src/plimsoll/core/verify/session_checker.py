@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from plimsoll.core.verify.observations import Observation
 from plimsoll.core.verify.verdict import LawViolation
 
-UNCUT_OUTCOMES = ("stayed", "away", "gone")
-"""Outcomes of members that no cut took from the source."""
+UNCUT_OUTCOMES = ("stayed", "away", "gone", "unknown")
+"""Outcomes of members that no cut took from the source, as far as is known."""
 
 FINAL_PHASES = ("Succeeded", "Failed", "RolledBack", "Rejected")
 MOVING_PHASES = ("Preparing", "Cutting", "Draining")

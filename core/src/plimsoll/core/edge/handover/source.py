@@ -18,8 +18,8 @@ from functools import partial
 
 from plimsoll.core.edge.attachment import SERVED, TOO_LONG, AttachmentState, EdgeAttachment, PendingEnd
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
-from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import departures, wire
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.departures import AWAY, LEFT
 from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
 from plimsoll.core.protocol.wire import Token

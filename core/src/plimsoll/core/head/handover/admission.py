@@ -52,11 +52,17 @@ class SessionAdmission:
         self.host, self.links, self.sessions, self.archive = host, links, sessions, archive
         self.is_busy, self.is_leaving = is_busy, is_leaving
 
+    def forgotten(self, session_id: str) -> str:
+        """Why a session is refused that may have ended here; an empty string if it cannot have."""
+        if self.archive.get(session_id) is None and self.archive.has_forgotten(session_id):
+            return "forgotten: its number is older than what this head remembers; begin a new one"
+        return ""
+
     def refusal(self, session_id: str, plan: msg.HandoverPlan) -> str:
         """Why this session cannot begin, as "code: reason"; an empty string if it can."""
         host, here = self.host, plan.target_head == self.host.name
-        if self.archive.has_forgotten(session_id):
-            return "forgotten: its number is older than what this head remembers; begin a new one"
+        if why := self.forgotten(session_id):
+            return why
         if len(plan.members) > MEMBERS_AT_MOST:
             return (
                 f"large: {len(plan.members)} members, of at most {MEMBERS_AT_MOST} in one session; move them in parts"

@@ -80,10 +80,15 @@ class Coordinator:
         return self.table.outcome(session_id)
 
     def abort(self, session_id: str, why: str = "aborted by the mediator") -> msg.Outcome:
-        """Undo all members that are not cut. An unknown session leaves a tombstone: its PREPARE may still come."""
+        """Undo all members that are not cut. An unknown session leaves a tombstone: its PREPARE may still come.
+
+        One that is forgotten leaves none: it may have ended otherwise, and its PREPARE is refused anyway.
+        """
         session = self.sessions.get(session_id)
         if session is not None:
             self.table.refuse(session, session.of(*OPEN), why)
+        elif refusal := self.admission.forgotten(session_id):
+            return self.table.empty(session_id, "failed", refusal)
         elif self.table.outcome(session_id).state == "unknown":
             self.table.archive.add(session_id, self.table.empty(session_id, "aborted", why))
         return self.table.outcome(session_id)

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from plimsoll.core.protocol.departures import departure
+from plimsoll.core.protocol.departures import UNKNOWN, departure
 from plimsoll.core.protocol.messages import Outcome
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, STATE_RANKS, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
@@ -46,7 +46,7 @@ def _after_failure(context: EngineContext, batch: Batch, code: str, reason: str)
     if code == "forgotten":
         return mark_lost(context, batch, f"{batch.head} has forgotten it")
     if batch.intent == "prepare" and not batch.state:
-        return end_batch(context, replace(batch, reason=reason), departure(reason).outcome)
+        return end_batch(context, replace(batch, reason=reason), departure(reason).outcome or UNKNOWN)
     return batch
 
 
@@ -75,7 +75,7 @@ def mark_lost(context: EngineContext, batch: Batch, why: str) -> Batch:
 def advance(context: EngineContext, batch: Batch, *, stopping: bool) -> Batch:
     """The batch with the intent that follows from its state; `stopping`: it should not be cut any more."""
     if batch.state in ("done", "aborted"):
-        return end_batch(context, batch, "stayed" if batch.state == "aborted" else "unknown")
+        return end_batch(context, batch, UNKNOWN)
     head = context.fleet.heads.get(batch.head)
     # A restarted head has lost its sessions and obeys no command for its old epoch: docs/handover.md, 7, Heads.
     if head is not None and head.epoch > batch.head_epoch:
@@ -123,7 +123,7 @@ def _after_abort(context: EngineContext, batch: Batch, stopping: bool) -> Batch:
     if context.now < max(batch.since, batch.begun_at + batch.prepare_seconds) + context.timings.cut:
         return batch
     if batch.cut_at is None:
-        return end_batch(context, replace(batch, reason=batch.reason or f"{batch.head} does not answer"), "stayed")
+        return end_batch(context, replace(batch, reason=batch.reason or f"{batch.head} does not answer"), UNKNOWN)
     return batch.wanting("resolve", context.now)
 
 
@@ -136,7 +136,7 @@ def _after_resolve(context: EngineContext, batch: Batch, stopping: bool) -> Batc
     missing = any(state not in OUTCOMES for state in batch.members.values())
     if not missing or context.now >= batch.since + context.timings.resolve:
         context.forget_answers(batch.id)
-        return end_batch(context, batch, "unknown")
+        return end_batch(context, batch, UNKNOWN)
     return batch
 
 

@@ -19,12 +19,14 @@ class OutcomesStatus:
     """Subscribers by outcome."""
 
     moved: Annotated[int, FieldInfo("Now at the target.")]
-    stayed: Annotated[int, FieldInfo("Not moved: served by the source, as before.")]
+    stayed: Annotated[int, FieldInfo("Not moved: served by the source as before, which says so.")]
     away: Annotated[int, FieldInfo("Not moved: the source keeps their state, but their clients are not connected.")]
     gone: Annotated[int, FieldInfo("Not moved: not known at the source any more; they left, or their lease ended.")]
     returned: Annotated[int, FieldInfo("Reconnected by themselves meanwhile, to any edge.")]
     detached: Annotated[int, FieldInfo("Disconnected; their state is kept until their lease ends.")]
-    unknown: Annotated[int, FieldInfo("Lost with the state of a head; at neither edge.")]
+    unknown: Annotated[
+        int, FieldInfo("Not known to be served: their source or head has not answered, or has lost them.")
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
