@@ -13,11 +13,13 @@ from typing import Any, Final
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
 from tests.core.edge.handover import test_source as source
+from tests.core.edge.handover import test_source_answers as source_answers
 from tests.core.edge.handover import test_standby_list as standby_list
 from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head.handover import test_between_guards as between
+from tests.core.head.handover import test_commands as commands
 from tests.core.head.handover import test_coordinator as coordinator
 from tests.core.head.handover import test_cut_decision as cut_decision
 from tests.core.head.handover import test_dispatch as handovers
@@ -29,7 +31,9 @@ Test = tuple[Callable[..., None], tuple[Any, ...]]
 SCRIPTED: Final = MappingProxyType(
     {
         "list-is-cut-before-it-is-whole": (standby_list.test_install_does_not_take_a_list_that_is_not_whole, ()),
-        "serves-whom-it-has-closed": (source.test_the_answer_says_that_a_closed_member_is_away, ()),
+        "deposed-mediator-is-obeyed": (commands.test_every_command_of_a_lower_mediator_epoch_is_refused, ()),
+        "other-head-epoch-is-obeyed": (commands.test_another_epoch_of_the_head_is_refused_but_may_be_asked, ()),
+        "serves-whom-it-has-closed": (source_answers.test_the_answer_says_that_a_closed_member_is_away, ()),
         "asks-for-ever": (
             coordinator.test_a_source_that_does_not_answer_in_time_leaves_the_outcome_unknown,
             (),
