@@ -116,7 +116,7 @@ class QueueingFleet:
             self.at(draw.uniform(0.0, seconds) if draw is not None else 0.0, self._report, broker, seconds)
         self.at(0.0, self.mediator.tick)
         for publisher in self.traffic.publishers:
-            self.at(publisher.first_seconds, self._publish, publisher, 0, publisher.first_seconds)
+            self.at(publisher.begins_at, self._publish, publisher, 0, publisher.begins_at)
         for subscriber in self.traffic.subscribers:
             self.at(subscriber.joins_at, self._join, subscriber)
             if subscriber.leaves_at != float("inf"):
@@ -129,7 +129,7 @@ class QueueingFleet:
     # -- applications
 
     def _publish(self, publisher: TrafficPublisher, number: int, due: float) -> None:
-        if publisher.rate(due) > 0:
+        if publisher.publishes_at(due):
             content = self.contents.content(publisher, number)
             self.counts.published += 1
             pub = Publication(publisher.name, content, self.now, content.mask)

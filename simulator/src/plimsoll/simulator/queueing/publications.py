@@ -54,20 +54,26 @@ class ContentTable:
                 self._index.add(len(self._bit_of), predicates.parse(text))
                 self._bit_of.append(self.bits[subscriber.name])
         self._known: dict[tuple[str, int], Content] = {}
+        self._masks: dict[tuple[str, int], int] = {}
 
     def content(self, publisher: TrafficPublisher, number: int) -> Content:
         """The content of a publisher's `number`-th publication, from 0."""
-        key = publisher.name, number % len(publisher.contents)
+        key = publisher.name, number % publisher.different_publications
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._matched(publisher, publisher.contents[key[1]])
+            found = self._known[key] = self._matched(publisher, key[1])
         return found
 
-    def _matched(self, publisher: TrafficPublisher, attributes: Attributes) -> Content:
-        mask = 0
-        for number in self._index.match(attributes):
-            mask |= self._bit_of[number]
-        return Content(attributes, publication_bytes(publisher, attributes), mask)
+    def _matched(self, publisher: TrafficPublisher, number: int) -> Content:
+        key = publisher.name, number % len(publisher.contents)
+        attributes = publisher.contents[key[1]]
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = 0
+            for found in self._index.match(attributes):
+                mask |= self._bit_of[found]
+            self._masks[key] = mask
+        return Content(attributes, publication_bytes(publisher, attributes, publisher.size_of_payload(number)), mask)
 
     def members(self, mask: int) -> list[str]:
         """The subscribers of a mask."""
@@ -79,8 +85,8 @@ class ContentTable:
         return found
 
 
-def publication_bytes(publisher: TrafficPublisher, attributes: Attributes) -> int:
+def publication_bytes(publisher: TrafficPublisher, attributes: Attributes, payload_bytes: int) -> int:
     """The size of a publication as it travels between brokers."""
-    body = msgspec.Raw(wire.encode(msg.Body(dict(attributes), bytes(publisher.payload_bytes))))
+    body = msgspec.Raw(wire.encode(msg.Body(dict(attributes), bytes(payload_bytes))))
     pub = msg.Pub(TYPICAL, publisher.head, 1, TYPICAL, publisher.name, 1, TYPICAL, 0, 10**15, body)
     return len(wire.encode(pub))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +22,9 @@ class RateStep:
 class TrafficPublisher:
     """Publishes `contents` in order at even intervals, and starts over behind the last; `head`: where it is connected.
 
-    `rates` are in ascending order of time. `first_seconds`: when its first publication is due.
+    `rates` are in ascending order of time. `first_seconds`: when its first publication is due. `times`, if any: when each
+    publication is due, ascending, instead of `rates` and `first_seconds`; it ends behind the last. `payload_sizes`: of
+    its publications in turn, in bytes, instead of `payload_bytes`.
     """
 
     name: str
@@ -30,9 +33,29 @@ class TrafficPublisher:
     rates: tuple[RateStep, ...]
     first_seconds: float = 0.0
     payload_bytes: int = 0
+    times: tuple[float, ...] = ()
+    payload_sizes: tuple[int, ...] = ()
+
+    @property
+    def begins_at(self) -> float:
+        """When its first publication is due."""
+        return self.times[0] if self.times else self.first_seconds
+
+    @property
+    def different_publications(self) -> int:
+        """After how many publications it starts over."""
+        return math.lcm(len(self.contents), len(self.payload_sizes) or 1)
+
+    def size_of_payload(self, number: int) -> int:
+        """The payload of its `number`-th publication, from 0, in bytes."""
+        return self.payload_sizes[number % len(self.payload_sizes)] if self.payload_sizes else self.payload_bytes
+
+    def publishes_at(self, at: float) -> bool:
+        """Whether something is published at a time at which a publication may be due."""
+        return bool(self.times) or self.rate(at) > 0
 
     def rate(self, at: float) -> float:
-        """Publications per second at this time."""
+        """Publications per second at this time, by `rates`."""
         found = 0.0
         for step in self.rates:
             if step.at_seconds > at:
@@ -45,6 +68,9 @@ class TrafficPublisher:
 
         The rest of an interval that a change of rate divides goes by at the new rate.
         """
+        if self.times:
+            following = bisect_right(self.times, at)
+            return self.times[following] if following < len(self.times) else math.inf
         left, now = 1.0, at
         for end in (*(step.at_seconds for step in self.rates if step.at_seconds > at), math.inf):
             rate = self.rate(now)
@@ -86,6 +112,7 @@ class Traffic:
             [
                 replace(
                     each, first_seconds=each.first_seconds + seconds,
+                    times=tuple(at + seconds for at in each.times),
                     rates=tuple(replace(step, at_seconds=step.at_seconds + seconds) for step in each.rates),
                 )
                 for each in self.publishers
