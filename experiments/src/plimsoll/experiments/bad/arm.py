@@ -19,6 +19,8 @@ from plimsoll.simulator.queueing.fleet import QueueingFleet
 
 API: Final = "plimsoll.dev/v1alpha1"
 REPORT_SECONDS: Final = 10
+OUTPUT_BYTES_PER_SECOND: Final = 500_000
+"""Of every edge, far above its load: a queue would hide what is asked for. Our shuffle needs a bound to balance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,14 @@ class LoadPoint:
 
 @dataclass(frozen=True)
 class ArmRun:
-    """What a run has left behind. `shuffled`: those that were moved by plans with a shuffle."""
+    """What a run has left behind. `delivered`: None if deliveries are not counted one by one."""
 
     arm: BadArm
     points: Sequence[LoadPoint]
     moved: int
     plans: int
     published: int
-    delivered: int
+    delivered: int | None
     processor_seconds: float
     failed: tuple[str, ...] = ()
 
@@ -84,15 +86,13 @@ class ArmRun:
     def _moved_by(self, at: float) -> int:
         return max((each.moved for each in self.points if each.seconds <= at), default=0)
 
-    def settled_at(self, limit: float) -> float | None:
-        """From when on cov never leaves this limit again, over a minute each; None if it is above at the end."""
-        found: float | None = None
-        for start in range(0, int(self.points[-1].seconds), 60):
-            some = [each for each in self.points if start <= each.seconds < start + 60]
-            if not some:
-                continue
-            found = (start if found is None else found) if self.cov(start, start + 60) <= limit else None
-        return found
+    def first_plan_at(self) -> float:
+        """When the first subscribers had been moved; the end if none were."""
+        return next((each.seconds for each in self.points if each.moved), self.points[-1].seconds)
+
+    def last_move_at(self) -> float:
+        """When the last subscriber had been moved; 0 if none was."""
+        return next((each.seconds for each in self.points if each.moved == self.points[-1].moved and each.moved), 0.0)
 
     def row(self, start: float, end: float) -> dict[str, Any]:
         """What a reader compares."""
@@ -104,19 +104,21 @@ class ArmRun:
 
 
 def documents(brokers: Mapping[str, Point], policy: Mapping[str, Any]) -> list[SourceDocument]:
-    """The custom resources of a fleet of one cluster. Brokers have no limits: a queue would hide what is asked for."""
+    """The custom resources of a fleet of one cluster."""
     telemetry = {"reportInterval": f"{REPORT_SECONDS}s"}
     edges = [
-        {"name": name, "profile": "broker", "location": {"east": f"{x:.6f}", "north": f"{y:.6f}"}}
+        {"name": name, "profile": "edge", "location": {"east": f"{x:.6f}", "north": f"{y:.6f}"}}
         for name, (x, y) in brokers.items()
     ]
     return [SourceDocument(each, "<experiment>") for each in (
         {"apiVersion": API, "kind": "BrokerFleet", "metadata": {"name": "experiment"},
          "spec": {"defaults": {"policy": dict(policy)}, "telemetry": telemetry}},
-        {"apiVersion": API, "kind": "HardwareProfile", "metadata": {"name": "broker"},
+        {"apiVersion": API, "kind": "HardwareProfile", "metadata": {"name": "head"},
          "spec": {"cpu": "1", "memory": "1280Mi"}},
+        {"apiVersion": API, "kind": "HardwareProfile", "metadata": {"name": "edge"},
+         "spec": {"cpu": "1", "memory": "1280Mi", "bandwidth": {"outputBytesPerSecond": OUTPUT_BYTES_PER_SECOND}}},
         {"apiVersion": API, "kind": "BrokerCluster", "metadata": {"name": CLUSTER},
-         "spec": {"head": {"profile": "broker"}, "edges": edges}},
+         "spec": {"head": {"profile": "head"}, "edges": edges}},
     )]  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """The world of BAD's simulation: ten brokers, 10,000 subscribers, ten channels with 100 back-end subscriptions each.
 
 The slides give the counts, and that channels differ in period and in the size of their results. Not given, and ours:
-periods and sizes, where brokers and subscribers are, and that back-end subscriptions are equally popular.
+periods and sizes, where brokers and subscribers are, that all join in the first ten seconds, and that back-end
+subscriptions are equally popular.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ class LargePlan:
     parameters_per_channel: int = 100
     subscriptions_each: tuple[int, int] = (10, 30)
     seconds: float = 1800.0
-    joining_from: float = 15.0
-    joined_seconds: float = 75.0
+    joined_seconds: float = 10.0
 
 
 def large_world(plan: LargePlan, seed: int) -> ChannelWorld:
@@ -50,7 +50,7 @@ def large_world(plan: LargePlan, seed: int) -> ChannelWorld:
     subscribers = [
         ChannelSubscriber(
             f"s{number:05}", gathered(drawn, GATHERINGS, GATHERING_DEVIATION),
-            drawn.uniform(plan.joining_from, plan.joined_seconds),
+            drawn.uniform(0.0, plan.joined_seconds),
             tuple(sorted(drawn.sample(wishes, drawn.randint(*plan.subscriptions_each)), key=lambda one: one.text)),
         )
         for number in range(plan.subscribers)
