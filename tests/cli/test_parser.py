@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from plimsoll.cli.parser import KIND_HELP, parser
+from plimsoll.cli.parser import KIND_HELP, SIMULATED_POLICIES, parser
 from plimsoll.core.spec import KINDS
+from plimsoll.core.spec.types.policy import POLICY_TYPES
 
 
 def commands(made: argparse.ArgumentParser, *words: str) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
@@ -35,6 +36,10 @@ def test_a_command_has_its_function_and_its_help(words: tuple[str, ...]):
 
 def test_kinds_are_those_of_the_resources():
     assert ", ".join(f"{kind.name} ({kind.short})" for kind in KINDS.values()) == KIND_HELP
+
+
+def test_every_policy_can_be_simulated():
+    assert ("own", "none", *POLICY_TYPES) == SIMULATED_POLICIES
 
 
 def test_the_parser_loads_neither_resources_nor_sockets_nor_the_kubernetes_client():

@@ -15,6 +15,9 @@ def test_a_run_can_be_analysed(streams, scenario):
     assert run.edges == ["b1", "b2", "b3", "b4"]
     assert len(run.column("b1", "input_utilization")) == pytest.approx(300, abs=2)
     assert sum(each.subscribers for each in run.sessions) > 0
+    row = run.row("this one")
+    assert (row["run"], row["delivered"], row["sessions"]) == ("this one", run.delivered, len(run.sessions))
+    assert row["moved"] == sum(each.subscribers for each in run.sessions)
     assert len(run.balance("padres", scenario, fleet).samples) > 10
 
 

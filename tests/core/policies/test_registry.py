@@ -14,9 +14,9 @@ from plimsoll.core.policies.balancing_policy import BalancingPolicy, RowChoosing
 from plimsoll.core.policies.model.load import METRICS, Metric, OverloadThreshold
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction
-from plimsoll.core.policies.registry import POLICIES, parameters_of_spec, policy_of_spec
+from plimsoll.core.policies.registry import POLICIES, REBALANCERS, parameters_of_spec, policy_of_spec
 from plimsoll.core.spec.parser import parse_block
-from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, PolicySpec, PolicyType
+from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, POLICY_TYPES, PolicySpec, PolicyType
 from plimsoll.core.verify.offload_plan_checker import OffloadPlanContext, offload_plan_faults
 
 LOWER = {"input": 0.9, "output": 0.9, "cpu": 0.9, "memory": 0.9}
@@ -25,6 +25,12 @@ TYPES = [name for name in get_args(PolicyType) if name not in FLEET_WIDE_TYPES]
 
 def test_every_type_has_its_policy():
     assert set(POLICIES) == set(TYPES)
+
+
+def test_every_policy_has_a_name_on_the_command_line():
+    """What a new policy is called there follows from its type, so no list of names has to be kept."""
+    assert set(POLICY_TYPES.values()) == set(POLICIES) | {policy.name for policy in REBALANCERS}
+    assert list(POLICY_TYPES) == ["padres", "random", "least-loaded", "greedy", "bad"]
 
 
 def test_without_a_word_the_parameters_are_the_papers():

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from plimsoll.core.spec import parse as parse_resources
+from plimsoll.core.spec.types.policy import POLICY_TYPES
 from plimsoll.demo.analysis import balancing_result
 from plimsoll.demo.analysis.balancing_result import (
     BalancingResult,
@@ -96,7 +97,7 @@ def fleet(policy):
     return parse_resources(with_policy(manifests.load([str(resource_folder("balancing"))]), policy)).fleet.spec
 
 
-@pytest.mark.parametrize("policy", ["random", "least-loaded", "greedy", "padres"])
+@pytest.mark.parametrize("policy", sorted(POLICY_TYPES))
 def test_a_policy_is_exchanged_and_its_detection_stays(policy):
     given = fleet(policy).defaults.policy
     assert given is not None

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from plimsoll.simulator.queueing.traffic import RateStep, TrafficPublisher
+from plimsoll.simulator.queueing.traffic import RateStep, Traffic, TrafficPublisher
 
 
 def publisher(*steps: tuple[float, float]) -> TrafficPublisher:
@@ -33,3 +33,15 @@ def test_one_that_stops_for_good_has_no_next():
 def test_no_rate_before_the_first_step():
     assert publisher((5, 1)).rate(4.9) == 0.0
     assert publisher((5, 1)).after(0.0) == 6.0
+
+
+def test_times_say_when_each_publication_is_due():
+    one = TrafficPublisher("p", "h", ({"x": 1},), (), times=(2.0, 2.5, 9.0))
+    assert (one.begins_at, one.after(2.0), one.after(2.5)) == (2.0, 2.5, 9.0)
+    assert math.isinf(one.after(9.0))
+    assert one.publishes_at(9.0)
+
+
+def test_times_are_shifted_with_the_rest():
+    (one,) = Traffic([TrafficPublisher("p", "h", ({"x": 1},), (), times=(2.0, 9.0))], []).shifted(10.0).publishers
+    assert one.times == (12.0, 19.0)

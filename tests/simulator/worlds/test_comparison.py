@@ -2,7 +2,8 @@
 
 import pytest
 
-from plimsoll.simulator.worlds.comparison import POLICIES, compare, with_policy
+from plimsoll.core.spec.types.policy import POLICY_TYPES
+from plimsoll.simulator.worlds.comparison import compare, with_policy
 from plimsoll.simulator.worlds.world_spec import parse_world
 
 
@@ -22,11 +23,11 @@ def test_the_same_seed_gives_the_same_row(world, documents):
     assert {**one, "processor_seconds": 0} == {**other, "processor_seconds": 0}
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+@pytest.mark.parametrize("name", sorted(POLICY_TYPES))
 def test_another_policy_keeps_detection(documents, name):
     (fleet,) = [each for each in with_policy(documents, name) if each["kind"] == "BrokerFleet"]
     policy = fleet["spec"]["defaults"]["policy"]
-    assert policy["type"] == POLICIES[name]
+    assert policy["type"] == POLICY_TYPES[name]
     assert policy["detection"] == {"interval": "2s", "stabilizeFor": "5s"}
 
 

@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from msgspec import structs
 
 from plimsoll.demo.quotes import Quotes
+from plimsoll.experiments.bad import prototype, simulation
 from plimsoll.experiments.padres import accuracy, chain, local
 from plimsoll.experiments.result import ExperimentResult
 from plimsoll.experiments.stock_world import PolicyPlan
 
-Experiment = Callable[[Quotes, PolicyPlan, int, bool], ExperimentResult]
+QuoteRun = Callable[[Quotes, PolicyPlan, int, bool], ExperimentResult]
+OwnRun = Callable[[int, bool], ExperimentResult]
 
 QUICK_SHARE: Final = 0.1
 QUICK_SUBSCRIBERS: Final = 200
 """A quick run shows that an experiment works: a tenth of its time and of its subscribers. Its claims mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteExperiment:
+    """Replays stock quotes under a policy that may be chosen."""
+
+    run: QuoteRun
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyExperiment:
+    """Compares the schemes of one policy in a world of its own: there is no policy to choose."""
+
+    run: OwnRun
+    policy: str
 
 
 def _quick(scenario: Any) -> Any:
@@ -43,13 +60,31 @@ def _chain(quotes: Quotes, policy: PolicyPlan, seed: int, quick: bool) -> Experi
     return chain.run(quotes, policy, seed)
 
 
-EXPERIMENTS: Final[Mapping[str, Experiment]] = {local.NAME: _local, accuracy.NAME: _accuracy, chain.NAME: _chain}
+def _prototype(seed: int, quick: bool) -> ExperimentResult:
+    return prototype.run(seed, plan=prototype.small() if quick else prototype.PLAN)
 
 
-def run_experiment(name: str, quotes: Quotes, policy: PolicyPlan, seed: int, *, quick: bool) -> ExperimentResult:
-    """Run one experiment; the result says how long it took."""
-    wall, processor = time.monotonic(), time.process_time()
-    result = EXPERIMENTS[name](quotes, policy, seed, quick)
+def _simulation(seed: int, quick: bool) -> ExperimentResult:
+    return simulation.run(seed, plan=simulation.small() if quick else simulation.PLAN)
+
+
+EXPERIMENTS: Final[Mapping[str, QuoteExperiment | PolicyExperiment]] = {
+    local.NAME: QuoteExperiment(_local), accuracy.NAME: QuoteExperiment(_accuracy), chain.NAME: QuoteExperiment(_chain),
+    prototype.NAME: PolicyExperiment(_prototype, "bad"), simulation.NAME: PolicyExperiment(_simulation, "bad"),
+}  # fmt: skip
+
+
+def run_experiment(
+    name: str, quotes: Quotes | None, policy: PolicyPlan, seed: int, *, quick: bool
+) -> ExperimentResult:  # fmt: skip
+    """Run one experiment; the result says how long it took. `quotes`, `policy`: of those that replay quotes."""
+    wall, processor, chosen = time.monotonic(), time.process_time(), EXPERIMENTS[name]
+    if isinstance(chosen, PolicyExperiment):
+        result = chosen.run(seed, quick)
+    elif quotes is None:
+        raise ValueError(f"{name} replays stock quotes; give it those of plimsoll.demo.quotes")
+    else:
+        result = chosen.run(quotes, policy, seed, quick)
     return replace(
         result, wall_seconds=time.monotonic() - wall, processor_seconds=time.process_time() - processor
     )  # fmt: skip

@@ -39,6 +39,14 @@ class WorldRun:
             policy, scenario, convergence_limits(resources), self.edges, self.series, self.sessions
         )  # fmt: skip
 
+    def row(self, name: str) -> dict[str, Any]:
+        """What it did and what it took, as a row of a result; `name`: what it was, for readers."""
+        return {
+            "run": name, "published": self.published, "delivered": self.delivered, "sessions": len(self.sessions),
+            "moved": sum(each.subscribers for each in self.sessions),
+            "processor_seconds": round(self.processor_seconds, 2),
+        }  # fmt: skip
+
     def column(self, edge: str, metric: str) -> list[tuple[float, float]]:
         """A metric of an edge over time: one point for each load report."""
         columns = self.series.of(edge)

@@ -13,15 +13,14 @@ from typing import Any, Final
 
 from plimsoll.core.policies.registry import parameters_of_spec
 from plimsoll.core.spec import Resources, SourceDocument
+from plimsoll.core.spec.types.policy import POLICY_TYPES, PolicyType
 from plimsoll.demo.analysis import convergence, overhead
 from plimsoll.demo.analysis.convergence import ConvergenceLimits, DetectionSample, StabilityStop
 from plimsoll.demo.analysis.load_series import LoadSeries
 from plimsoll.demo.analysis.session_outcomes import METRICS, ReportedSession, prediction_accuracy, stopped_by_stability
 from plimsoll.demo.workload import DemoScenario
 
-POLICIES: Final = {
-    "off": None, "random": "Random", "least-loaded": "LeastLoaded", "greedy": "Greedy", "padres": "Padres",
-}  # fmt: skip
+POLICIES: Final[Mapping[str, PolicyType | None]] = {"off": None, **POLICY_TYPES}
 MAX_OVERHEAD_CONVERGING: Final = 0.015
 MAX_OVERHEAD_STEADY: Final = 0.005
 """Overhead as a share of all messages. PADRES 2006, 6.2 reports 1.5 % while balancing and 0.2 % after."""

@@ -36,7 +36,9 @@ class CountedFleet:
         spec = parse_block(PolicySpec, arm.policy(seed))
         policy = rebalancer_of_spec(spec)
         if policy is None:
-            raise ValueError(f"the arm {arm.name} has no policy that plans for a whole cluster; give it one of type Bad")
+            raise ValueError(
+                f"the arm {arm.name} has no policy that plans for a whole cluster; give it one of type Bad"
+            )
         self.world, self.arm, self.policy = world, arm, policy
         self.interval, self.settle_seconds = policy.interval_seconds, spec.detection.stabilize_for.seconds
         self.placer = placer_of_spec(spec)

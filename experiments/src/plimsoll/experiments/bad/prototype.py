@@ -65,8 +65,8 @@ def run(seed: int, *, plan: EmergencyPlan = PLAN) -> ExperimentResult:
 NOTES: Final = (
     "NR: nearest broker, RR: round robin; LDM: load-based migration, SDM: similarity-based; GSH: the shuffle by the "
     "letter, above gamma. Loads are what brokers measure, means over the last 40 % of the time.",
-    "The text gives no map. Here subscribers gather around three places of a plane of 4 x 4 areas and do not move; near "
-    "is an area with those around it, and a shelter adds 100 bytes to a result.",
+    "The text gives no map. Here subscribers gather around three places of a plane of 4 x 4 areas and do not move; "
+    "near is an area with those around it, and a shelter adds 100 bytes to a result.",
     "The last arm is our own shuffle, asked for once by a session in the middle of the run. It balances utilization, "
     "not F; edges may send 500 kB/s.",
 )

@@ -53,7 +53,7 @@ def run(
     loads = {metric: _cluster_means(balanced, metric, CHAIN) for _, metric, *_ in METRICS}
     claims, numbers = _claims(scenario, balanced, loads)
     figures = [_figure(*entry, loads[entry[1]]) for entry in METRICS]
-    runs: list[dict[str, Any]] = [_row("chain of 4", balanced)]
+    runs: list[dict[str, Any]] = [balanced.row("chain of 4")]
     if sweeps:
         claim, figure, rows = lengths(quotes, policy, scenario)
         claims, figures, runs = [*claims, claim], [*figures, figure], [*runs, *rows]
@@ -132,13 +132,6 @@ def _figure(name: str, metric: str, title: str, unit: str, scale: float, loads: 
     return Figure(name, Chart(f"{title} by cluster", unit, lines), f"PADRES 2006, figure {name}: means of edges.")
 
 
-def _row(name: str, run: WorldRun) -> dict[str, Any]:
-    return {
-        "run": name, "published": run.published, "delivered": run.delivered, "sessions": len(run.sessions),
-        "moved": sum(each.subscribers for each in run.sessions), "processor_seconds": round(run.processor_seconds, 2),
-    }  # fmt: skip
-
-
 def lengths(
     quotes: Quotes, policy: PolicyPlan, scenario: DemoScenario, counts: Sequence[int] = CHAINS
 ) -> tuple[Claim, Figure, list[dict[str, Any]]]:
@@ -153,7 +146,7 @@ def lengths(
             resources(clusters(count, SMALLER_HEAD), policy), traffic(short, quotes, "c1"), short.seconds, short.seed
         )
         late = run.delays.between(0.8 * short.seconds, short.seconds)
-        rows.append({**_row(f"chain of {count}", run), "clusters": count, "delay_mean_seconds": late.mean})
+        rows.append({**run.row(f"chain of {count}"), "clusters": count, "delay_mean_seconds": late.mean})
     means = [row["delay_mean_seconds"] or 0.0 for row in rows]
     gained = means[min(3, len(means) - 1)]
     rest = [abs(mean - gained) / gained for mean in means[4:]] if gained else []

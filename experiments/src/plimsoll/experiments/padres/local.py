@@ -51,7 +51,7 @@ def run(
     )
     claims, numbers = _claims(scenario, balanced, alone, result)
     figures = _figures(scenario, balanced, alone, result)
-    runs = [_row("balanced", balanced), _row("not balanced", alone)]
+    runs = [balanced.row("balanced"), alone.row("not balanced")]
     if sweeps:
         more = (scaling(quotes, policy, scenario), thresholds(quotes, policy, scenario))
         for claim, figure, rows in more:
@@ -64,13 +64,6 @@ NOTES: Final = (
     "The paper does not say what a publication costs on its hardware. Here it is 4 ms at 100 MHz and 0.16 ms for each "
     "subscription, so absolute delays cannot be compared, and ratios can.",
 )
-
-
-def _row(name: str, run: WorldRun) -> dict[str, Any]:
-    return {
-        "run": name, "published": run.published, "delivered": run.delivered, "sessions": len(run.sessions),
-        "moved": sum(each.subscribers for each in run.sessions), "processor_seconds": round(run.processor_seconds, 2),
-    }  # fmt: skip
 
 
 # ---------------------------------------------------------------- 6a to 6f
@@ -201,7 +194,7 @@ def scaling(quotes: Quotes, policy: PolicyPlan, scenario: DemoScenario, edges: S
             resources(clusters(alike), policy), traffic(short, quotes, "quotes"), short.seconds, scenario.seed
         )
         late = run.delays.between(0.8 * short.seconds, short.seconds)
-        rows.append({**_row(f"{count} edges", run), "edges": count, "delay_mean_seconds": late.mean})
+        rows.append({**run.row(f"{count} edges"), "edges": count, "delay_mean_seconds": late.mean})
     means = [row["delay_mean_seconds"] or 0.0 for row in rows]
     held = all(later <= earlier * 1.02 for earlier, later in itertools.pairwise(means))
     said = ", ".join(f"{row['edges']}: {mean * 1000:,.1f} ms" for row, mean in zip(rows, means, strict=True))
@@ -250,4 +243,4 @@ def _threshold_row(quotes: Quotes, policy: PolicyPlan, scenario: DemoScenario, t
         for each in result.samples if each.seconds > 0.8 * scenario.seconds
     ]  # fmt: skip
     means = {name: fmean(each[name] for each in widest) for name in ("input", "match", "output")}
-    return {**_row(f"trigger {trigger:g}", run), "trigger": trigger, **means}
+    return {**run.row(f"trigger {trigger:g}"), "trigger": trigger, **means}

@@ -22,9 +22,9 @@ class RateStep:
 class TrafficPublisher:
     """Publishes `contents` in order at even intervals, and starts over behind the last; `head`: where it is connected.
 
-    `rates` are in ascending order of time. `first_seconds`: when its first publication is due. `times`, if any: when each
-    publication is due, ascending, instead of `rates` and `first_seconds`; it ends behind the last. `payload_sizes`: of
-    its publications in turn, in bytes, instead of `payload_bytes`.
+    `rates` are in ascending order of time. `first_seconds`: when its first publication is due. `times`, if any: when
+    each publication is due, ascending, instead of `rates` and `first_seconds`; it ends behind the last.
+    `payload_sizes`: of its publications in turn, in bytes, instead of `payload_bytes`.
     """
 
     name: str

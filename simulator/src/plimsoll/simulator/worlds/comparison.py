@@ -11,16 +11,14 @@ from typing import Any
 
 from plimsoll.core.spec import Resources, SourceDocument, parse
 from plimsoll.core.spec.broker_config import policy_of
+from plimsoll.core.spec.types.policy import POLICY_TYPES
 from plimsoll.simulator.queueing.fleet import LinkDelays, QueueingFleet
 from plimsoll.simulator.worlds.first_minute import FirstMinute
 from plimsoll.simulator.worlds.world_spec import WorldSpec
 from plimsoll.simulator.worlds.world_traffic import traffic_of
 
 OWN, NONE = "own", "none"
-POLICIES = {
-    "padres": "Padres", "greedy": "Greedy", "least-loaded": "LeastLoaded", "random": "Random",
-}  # fmt: skip
-"""Names of policies on the command line; `own` is that of the files, `none` balances nothing."""
+"""Beside the policies by name: `own` is that of the files, `none` balances nothing."""
 
 OVERLOADED = 0.95
 STEADY_SHARE = 0.75
@@ -49,7 +47,7 @@ def with_policy(documents: Iterable[Mapping[str, Any]], name: str) -> list[dict[
             spec = _replaced(spec, name)
         found.append({**content, "spec": spec})
     if not any(content.get("kind") == "BrokerFleet" for content in found) and name != NONE:
-        defaults = {"policy": {"type": POLICIES[name]}}
+        defaults = {"policy": {"type": POLICY_TYPES[name]}}
         found.append(
             {
                 "apiVersion": "plimsoll.dev/v1alpha1", "kind": "BrokerFleet", "metadata": {"name": "default"},
@@ -64,8 +62,8 @@ def _replaced(holder: dict[str, Any], name: str) -> dict[str, Any]:
     if name == NONE:
         return holder
     common = {key: own[key] for key in ("detection", "estimation") if key in own}
-    kept = {key: own[key] for key in own if own.get("type") == POLICIES[name]}
-    return {**holder, "policy": {**common, **kept, "type": POLICIES[name]}}
+    kept = {key: own[key] for key in own if own.get("type") == POLICY_TYPES[name]}
+    return {**holder, "policy": {**common, **kept, "type": POLICY_TYPES[name]}}
 
 
 def compare(

@@ -8,13 +8,20 @@ Detection and estimation are the same for every type, so that policies can be co
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from plimsoll.core.spec.field_info import FieldInfo
 from plimsoll.core.spec.quantities import Duration, Quantity
 
 PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad", "Pulsar"]
+
+POLICY_TYPES: Final[Mapping[str, PolicyType]] = {
+    "-".join(re.findall("[A-Z][a-z]*", name)).lower(): name for name in get_args(PolicyType)
+}
+"""Every type of policy by its name on a command line, as least-loaded. Every choice of policies offers these."""
 
 FLEET_WIDE_TYPES: Final = ("Bad", "Pulsar")
 """Policies that plan for all edges of a cluster at once, at an interval. With the others edges ask for balance."""
