@@ -16,7 +16,13 @@ from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.policies.registry import POLICIES, REBALANCERS, parameters_of_spec, policy_of_spec
 from plimsoll.core.spec.parser import parse_block
-from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, POLICY_TYPES, PolicySpec, PolicyType
+from plimsoll.core.spec.types.policy import (
+    FLEET_WIDE_TYPES,
+    POLICY_TYPES,
+    TYPES_WITH_PARAMETERS,
+    PolicySpec,
+    PolicyType,
+)
 from plimsoll.core.verify.offload_plan_checker import OffloadPlanContext, offload_plan_faults
 
 LOWER = {"input": 0.9, "output": 0.9, "cpu": 0.9, "memory": 0.9}
@@ -29,7 +35,8 @@ def test_every_type_has_its_policy():
 
 def test_every_policy_has_a_name_on_the_command_line():
     """What a new policy is called there follows from its type, so no list of names has to be kept."""
-    assert set(POLICY_TYPES.values()) == set(POLICIES) | {policy.name for policy in REBALANCERS}
+    known = set(POLICIES) | {policy.name for policy in REBALANCERS}
+    assert {*POLICY_TYPES.values(), *TYPES_WITH_PARAMETERS} == known
     assert POLICY_TYPES["padres"] == "Padres"
     assert POLICY_TYPES["least-loaded"] == "LeastLoaded"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
+from plimsoll.core.spec.types.policy import POLICY_TYPES, TYPES_WITH_PARAMETERS, PolicyType
 
 
 def fleet(policy: dict[str, Any]) -> list[SourceDocument]:
@@ -44,3 +45,13 @@ def test_a_type_is_enough():
     policy = parse(fleet({"type": "Greedy"})).fleet.spec.defaults.policy
     assert policy is not None
     assert policy.type == "Greedy"
+
+
+@pytest.mark.parametrize("name", get_args(PolicyType))
+def test_a_name_alone_chooses_a_policy_unless_it_has_to_be_given_parameters(name: str):
+    if name in TYPES_WITH_PARAMETERS:
+        with pytest.raises(InvalidResourcesError):
+            parse(fleet({"type": name}))
+    else:
+        assert name in POLICY_TYPES.values()
+        assert parse(fleet({"type": name})).fleet.spec.defaults.policy is not None

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from plimsoll.core.policies.bad import Bad
 from plimsoll.core.policies.bad.imbalance import Imbalance
 from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
@@ -35,10 +36,8 @@ class CountedFleet:
     def __init__(self, world: ChannelWorld, arm: BadArm, seed: int) -> None:
         spec = parse_block(PolicySpec, arm.policy(seed))
         policy = rebalancer_of_spec(spec)
-        if policy is None:
-            raise ValueError(
-                f"the arm {arm.name} has no policy that plans for a whole cluster; give it one of type Bad"
-            )
+        if not isinstance(policy, Bad):
+            raise ValueError(f"the arm {arm.name} has another policy than Bad; give it one of that type")
         self.world, self.arm, self.policy = world, arm, policy
         self.interval, self.settle_seconds = policy.interval_seconds, spec.detection.stabilize_for.seconds
         self.placer = placer_of_spec(spec)

@@ -18,10 +18,14 @@ from plimsoll.core.spec.quantities import Duration, Quantity
 
 PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad", "Pulsar"]
 
+TYPES_WITH_PARAMETERS: Final = ("Pulsar",)
+"""Types that no name alone chooses, since their block has a field that must be written."""
+
 POLICY_TYPES: Final[Mapping[str, PolicyType]] = {
-    "-".join(re.findall("[A-Z][a-z]*", name)).lower(): name for name in get_args(PolicyType)
-}
-"""Every type of policy by its name on a command line, as least-loaded. Every choice of policies offers these."""
+    "-".join(re.findall("[A-Z][a-z]*", name)).lower(): name
+    for name in get_args(PolicyType) if name not in TYPES_WITH_PARAMETERS
+}  # fmt: skip
+"""All other types by their names on a command line, as least-loaded. Every choice of policies offers these."""
 
 FLEET_WIDE_TYPES: Final = ("Bad", "Pulsar")
 """Policies that plan for all edges of a cluster at once, at an interval. With the others edges ask for balance."""
