@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from plimsoll.experiments.bad import prototype
 
-SMALL = replace(prototype.small(), seconds=240.0, reports=600, joined_seconds=60.0)
+SMALL = replace(prototype.small(), subscribers=20, seconds=150.0, reports=200, joined_seconds=40.0)
 
 
 def test_the_arms_are_the_papers_eight_and_our_shuffle():
@@ -22,7 +22,7 @@ def test_a_small_run_judges_all_claims():
     result = prototype.run(1, plan=SMALL)
     assert (len(result.claims), len(result.runs), len(result.figures)) == (8, 9, 10)
     assert all(each.paper and each.ours for each in result.claims)
-    assert not result.claims[0].held  # 40 subscribers have not 2,200 subscriptions
+    assert not result.claims[0].held  # 20 subscribers have not 2,200 subscriptions
     assert not any(row["failed"] for row in result.runs)
 
 
