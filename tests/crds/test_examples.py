@@ -27,7 +27,7 @@ def objects(path: Path) -> list[dict[str, Any]]:
 
 def test_all_are_there():
     assert [path.stem for path in FOR_KUBERNETES] == [
-        "dry-run-and-approve", "heterogeneous-edges", "maintenance-windows", "quickstart", "shuffle",
+        "bundles", "dry-run-and-approve", "heterogeneous-edges", "maintenance-windows", "quickstart", "shuffle",
         "two-clusters",
     ]  # fmt: skip
 

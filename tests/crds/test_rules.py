@@ -48,6 +48,8 @@ def renamed(content: Object, name: str) -> Object:
 
 GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
 
+TOPICS: Object = {"topicAttribute": "topic"}
+BUNDLE: Object = {"bundles": ["0x00000000_0x80000000"]}
 CREATED: list[tuple[str, Object, Object]] = [
     ("`lower` is above `higher`", overload("901m", "0.9"), overload("900m", "0.9")),
     ("`lower` is above `higher`", overload(1, "950m"), overload("950m", 1)),
@@ -60,6 +62,14 @@ CREATED: list[tuple[str, Object, Object]] = [
     ("parameters of Greedy", policy(greedy={}), policy(type="Greedy", greedy={})),
     ("parameters of Bad", policy(bad={}), policy(type="Bad", bad={})),
     ("`alpha` is above `gamma`", policy(type="Bad", bad={"alpha": "600m"}), policy(type="Bad", bad={"alpha": "500m"})),
+    ("parameters of Pulsar", policy(pulsar=TOPICS), policy(type="Pulsar", pulsar=TOPICS)),
+    ("Pulsar needs to know what a topic is", policy(type="Pulsar"), policy(type="Pulsar", pulsar=TOPICS)),
+    ("`initial` is above `maximum`", policy(type="Pulsar", pulsar={**TOPICS, "bundles": {"initial": 9, "maximum": 8}}),
+     policy(type="Pulsar", pulsar={**TOPICS, "bundles": {"initial": 8, "maximum": 8}})),
+    ("name the cluster as `source`, and the bundles", with_spec(SESSION, action="Split", target=None, select=None),
+     with_spec(SESSION, action="Split", target=None, select=BUNDLE)),
+    ("`action: Unload` and `action: Split`", with_spec(SESSION, select=BUNDLE),
+     with_spec(SESSION, action="Unload", select=BUNDLE)),
     (
         "no group of that name",
         with_spec(CLUSTER, scale={"group": "f", "replicas": 2}),

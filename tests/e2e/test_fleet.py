@@ -160,6 +160,7 @@ def test_what_is_wrong_is_refused_with_a_clear_message(fleet: Cluster, wrong: Ob
 
 WATCHED = {"list", "watch"}
 SELDOM = {
+    ("brokerclusters", "get"): "when a policy remembers something of its cluster",
     ("secrets", "get"): "when the name of a new one is taken",
     ("loadbalancingsessions", "get"): "when a write meets a newer version of the object",
     ("loadbalancingsessions", "delete"): "when the time of an object is over",

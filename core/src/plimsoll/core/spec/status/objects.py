@@ -114,6 +114,21 @@ class LastSessionStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BundleStatus:
+    """A bundle of topics: a range of the hashes of topics."""
+
+    name: Annotated[str, FieldInfo("Its range, which is its name.")]
+    edge: Annotated[
+        str, FieldInfo("The edge that owns it; absent: none, until a subscriber asks for one of its topics.")
+    ]
+    topics: Annotated[int, FieldInfo("Topics with subscribers.")]
+    sessions: Annotated[int, FieldInfo("Subscribers of its topics, by topic.")]
+    publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
+    deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
+    bytes_per_second: Annotated[int, FieldInfo("Incoming and outgoing bytes.", unit="bytes/s")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
     """The status of a cluster."""
 
@@ -130,11 +145,16 @@ class ClusterStatus:
         int, FieldInfo("The largest difference of a utilisation between two edges.", unit="percent")
     ]
     last_session: Annotated[LastSessionStatus, FieldInfo("The last session of its edges that ended.")]
+    bundles: Annotated[
+        tuple[BundleStatus, ...],
+        FieldInfo("Its bundles of topics, in the order of their ranges, under a policy that has them.", key="name",
+                  max_items=1024),
+    ]  # fmt: skip
     policy_memory: Annotated[
         Any,
         FieldInfo("What its policy remembers between two looks, if that plans for the whole cluster. Its fields are the"
                   " policy's own: Bad has `cov`, `mean` and `highest` of the loads F, and `looks` in a row that were"
-                  " too uneven."),
+                  " too uneven; Pulsar has `boundaries` and `version` of the bundles, and the `usage` of edges."),
     ]  # fmt: skip
     next_window: Annotated[
         str, FieldInfo("When the next maintenance window opens; absent while one is open, or without any.",
