@@ -60,6 +60,7 @@ COMMANDS = [
     ("sub", HOSTILE, "--cluster", HOSTILE),
     ("version",),
     ("simulate", "-f", HOSTILE),
+    ("world", "--cluster", HOSTILE, "--from-status"),
     ("simulate", "-f", "hostile.yaml"),
     ("logs", "e-0"),
     ("logs", HOSTILE),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscriber import ClientSubscriber
@@ -76,7 +77,8 @@ def settled_at_once(self: RoutingTable) -> list[tuple[str, int, list[str]]]:
 
 def tokens_are_not_sent(patch: pytest.MonkeyPatch) -> None:
     """A subscriber that resumes is served from the current position, not from its token."""
-    patch.setattr(ClientSubscriber, "token", property(lambda self: None))
+    record = ClientSubscriber.resume_record
+    patch.setattr(ClientSubscriber, "resume_record", lambda self, at: replace(record(self, at), token=None))
 
 
 def frames_are_not_resent(patch: pytest.MonkeyPatch) -> None:

@@ -40,8 +40,8 @@ MUTANTS = [
         (
             Change(
                 ClientSubscriber.attach_item,
-                "list(self.subscriptions.values())",
-                "list(self.subscriptions.values())[:1]",
+                "list(self.subscription_list.items.values())",
+                "list(self.subscription_list.items.values())[:1]",
             ),
         ),
         LISTS,
@@ -52,8 +52,8 @@ MUTANTS = [
         (
             Change(
                 ClientSubscriber.resume_record,
-                "list(self.subscriptions.values())",
-                "list(self.subscriptions.values())[:1]",
+                "list(self.subscription_list.items.values())",
+                "list(self.subscription_list.items.values())[:1]",
             ),
         ),
         LISTS,
