@@ -8,7 +8,7 @@ import pytest
 from tests.core.client.bundled import EDGES, Bundled
 from tests.examples import examples
 
-from plimsoll.core.client import Acknowledged, Forgotten, SubscriptionRefused
+from plimsoll.core.client import Acknowledged, Forgotten, Lapsed, SubscriptionRefused
 from plimsoll.core.client.subscriber import SubscriberPhase
 from plimsoll.core.client.subscriber_topics import SubscriberTopics
 from plimsoll.core.protocol.topic_units import topic_hash
@@ -167,6 +167,32 @@ def test_an_application_comes_back_with_its_token_and_the_marks_of_its_units():
     world.run(until=lambda: again.is_acknowledged)
     world.publish(*TOPICS)
     world.check()
+
+
+@pytest.mark.parametrize("lapses", ["a unit", "the rest"])
+def test_what_lapses_voids_only_its_own_subscriptions(lapses: str):
+    world = Bundled()
+    subscriber = world.client.subscriber("s")
+    one, both, rest = (
+        subscriber.subscribe(f"[{text}]") for text in ("topic,=,'t0'", "topic,in,('t0','t1')", "price,>,8")
+    )
+    other = subscriber.subscribe("[topic,=,'t2']")
+    world.run(until=lambda: subscriber.is_acknowledged)
+    world.told["s"].clear()
+    assert isinstance(subscriber.topics, SubscriberTopics)
+    part = subscriber.topics.units[topic_hash("t0")] if lapses == "a unit" else subscriber
+    assert part.subscription_list.void()
+    part.tell(Lapsed())
+    if part is subscriber:
+        subscriber.topics.lapsed(subscriber)
+    world.run(0.01)
+    void, again = world.told["s"]
+    assert isinstance(void, Lapsed)
+    assert set(again.ids) == ({other, rest} if lapses == "a unit" else {one, both, other})
+    part.subscription_list.report_counting()
+    world.run(0.05)
+    assert subscriber.is_acknowledged
+    assert {i for event in world.told["s"][1:] for i in event.ids} == {one, both, other, rest}
 
 
 def test_pauses_are_of_all_units():

@@ -18,6 +18,7 @@ from plimsoll.core.client.events import (
     Delivery,
     Failed,
     Forgotten,
+    Lapsed,
     SubscriberEvent,
     SubscriptionRefused,
 )
@@ -116,12 +117,28 @@ class SubscriberTopics:
                 self._forgotten(unit, event)
             case SubscriptionRefused():
                 self._refused(unit, event)
+            case Lapsed():
+                self.root.tell(event)
+                self.lapsed(unit)
             case Failed():
                 self.units.pop(unit.topic, None)
                 self.root.close()
                 self.root.fail(event.code, event.text)
             case _:
                 self.root.tell(event)
+
+    def lapsed(self, unit: ClientSubscriber) -> None:
+        """One unit, or the rest, has lapsed: of all subscriptions, those that others ask for count as before."""
+        own = {i for (topic, part), i in self._ids.items() if self.units.get(topic) is unit}
+        for subscription in own & self._asked.keys():
+            parts = {each for each in self._asked[subscription] if self.units.get(each[0]) is unit}
+            self._waiting.setdefault(subscription, set()).update(parts)
+        counting = sorted(self._asked.keys() - self._waiting.keys())
+        if unit is not self.root:
+            mine = self.root.subscription_list
+            counting += sorted(mine.items.keys() - mine.unacked.keys())
+        if counting:
+            self.root.tell(Acknowledged(tuple(counting), (unit.stream.origin or ("", 0))[0], ()))
 
     def _acknowledged(self, unit: SubscriberUnit, event: Acknowledged) -> None:
         counting = []
