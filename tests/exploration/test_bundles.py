@@ -138,8 +138,8 @@ def steps(at: Course) -> Iterator[tuple[str, Course]]:
         yield f"{table} arrives", delivered(at, table)
     for number in range(len(EDGES)):
         if at.head[1]:
-            told = max(at.copies[number], at.head, key=lambda each: (each[1], each[0]))
-            copies = tuple(told if n == number else copy for n, copy in enumerate(at.copies))
+            newest = max(at.copies[number], at.head, key=lambda each: (each[1], each[0]))
+            copies = tuple(newest if n == number else copy for n, copy in enumerate(at.copies))
             yield f"{EDGES[number]} is told", replace(at, copies=copies)
     for unit in range(len(UNITS)):
         yield f"unit {unit} joins", looked_up(at, unit)
@@ -169,7 +169,8 @@ def settled(at: Course) -> Course:
 def explore(depth: int) -> tuple[int, list[Any]]:
     """The number of states, and those that break the law of the end, each with its course."""
     start = Course()
-    seen, ahead, wrong = {start}, [(start, ())], list[Any]()
+    ahead: list[tuple[Course, tuple[str, ...]]] = [(start, ())]
+    seen, wrong = {start}, list[Any]()
     for _ in range(depth):
         following: list[tuple[Course, tuple[str, ...]]] = []
         for at, course in ahead:
