@@ -12,6 +12,7 @@ from msgspec import structs
 from plimsoll.demo.quotes import Quotes
 from plimsoll.experiments.bad import prototype, simulation
 from plimsoll.experiments.padres import accuracy, chain, local
+from plimsoll.experiments.pulsar import shedding
 from plimsoll.experiments.result import ExperimentResult
 from plimsoll.experiments.stock_world import PolicyPlan
 
@@ -68,9 +69,14 @@ def _simulation(seed: int, quick: bool) -> ExperimentResult:
     return simulation.run(seed, plan=simulation.small() if quick else simulation.PLAN)
 
 
+def _shedding(seed: int, quick: bool) -> ExperimentResult:
+    return shedding.run(seed, plan=shedding.small() if quick else shedding.PLAN)
+
+
 EXPERIMENTS: Final[Mapping[str, QuoteExperiment | PolicyExperiment]] = {
     local.NAME: QuoteExperiment(_local), accuracy.NAME: QuoteExperiment(_accuracy), chain.NAME: QuoteExperiment(_chain),
     prototype.NAME: PolicyExperiment(_prototype, "bad"), simulation.NAME: PolicyExperiment(_simulation, "bad"),
+    shedding.NAME: PolicyExperiment(_shedding, "pulsar"),
 }  # fmt: skip
 
 
