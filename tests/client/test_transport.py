@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,36 @@ def test_an_endpoint_that_cannot_be_used_is_counted_and_named(
     assert transport.counters["endpoints_refused"] == 1
     assert "cannot dial nonsense: Invalid argument" in caplog.text
     transport.hang_up("a")
+
+
+def test_a_host_whose_lookup_hangs_holds_up_no_other(
+    router: Any, transport: DealerTransport, eventually: Any, monkeypatch: pytest.MonkeyPatch
+):
+    answered = threading.Event()
+
+    def hang(*_: object, **__: object) -> list[Any]:
+        assert answered.wait(30)
+        raise socket.gaierror(-3, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    transport.apply([Dial("edge-0#1", "tcp://edge-0.apps.svc:7000"), Dial("edge-1#2", endpoint(router))])
+    transport.send([("edge-0#1", HELLO), ("edge-1#2", HELLO)])
+
+    def is_sent() -> bool:
+        transport.wait(0.05)
+        transport.retry()
+        return list(transport.waiting) == ["edge-0#1"]
+
+    eventually(is_sent)
+    assert router.recv_multipart()[1] == HELLO
+    answered.set()
+
+    def is_said() -> bool:
+        transport.wait(0.05)
+        transport.retry()
+        return transport.faults == {"edge-0.apps.svc": "[Errno -3] Temporary failure in name resolution"}
+
+    eventually(is_said)
 
 
 def test_with_keys_nothing_is_said_in_plain():

@@ -38,6 +38,7 @@ EXTRAS_OF = {  # which extras a package's imports may come from, beside those of
     "sparkjobs": ["spark"],
     "demo": [],
     "pages": [],
+    "network": [],
     "experiments": [],
     "soak": [],
 }

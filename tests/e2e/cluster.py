@@ -169,6 +169,10 @@ class Crowd:
         found: dict[str, int] = self.progress()["at"]
         return found
 
+    def links(self) -> Object:
+        """What its connections said of themselves last, and when; for the text of a failure."""
+        return self._read("links.json")
+
     def verdict(self) -> Object:
         """Stop publishing, and judge every delivery."""
         self.cluster.kubectl("exec", self.name, "--", "touch", f"{FILES}/stop")

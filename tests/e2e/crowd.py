@@ -59,6 +59,10 @@ class Crowd:
                 "told": self._told, "behind": self._sent - self._had(),
             }  # fmt: skip
 
+    def links(self) -> dict[str, Any]:
+        """What both connections say of themselves, and when: for the text of a test that fails."""
+        return {"at_seconds": time.time(), "connections": [each.status() for each in self._connections]}
+
     def verdict(self, seconds: float) -> dict[str, Any]:
         """End the publishing, wait for the last publication at each subscriber, and judge."""
         self._stopped.set()
@@ -161,6 +165,7 @@ def main() -> None:
     until = time.monotonic() + float(environment.get("CROWD_SECONDS", "1800"))
     while not (FILES / "stop").exists() and time.monotonic() < until:
         write("progress.json", crowd.progress())
+        write("links.json", crowd.links())
         time.sleep(1.0)  # how often it reports
     found = crowd.verdict(120.0)
     write("verdict.json", found)

@@ -8,6 +8,7 @@ one by one.
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import random
@@ -137,7 +138,8 @@ class Matrix:
                 # A client may not have noticed yet that the edge behind an address is another one.
                 self._session(f"next-{self._number}", *self._ends(), 3, retries=3)
                 after = self.ended(f"next-{self._number}")
-                assert (after["status"]["phase"], after["status"]["reason"]) == ("Succeeded", "Moved"), after["status"]
+                reached = after["status"]["phase"], after["status"]["reason"]
+                assert reached == ("Succeeded", "Moved"), self._told(after)
                 return found
         raise AssertionError(f"{TRIES} sessions were over before the watch told of {state}")
 
@@ -222,6 +224,11 @@ class Matrix:
         at = {item["metadata"]["name"]: 0 for item in self.cluster.get("edgebrokers")} | self.crowd.at()
         edges = sorted(at, key=lambda edge: (at[edge], edge))
         return edges[-1], edges[0]
+
+    def _told(self, session: Object) -> str:
+        """Why a session has not ended as it should: its status, what the applications see, and the cluster."""
+        seen = {"now": time.time(), "progress": self.crowd.progress(), "links": self.crowd.links()}
+        return f"{session['status']}\n{json.dumps(seen, indent=1)}\n{self.cluster.told()}"
 
     def _operator(self) -> str:
         [pod] = self.cluster.get("pods", selector="app.kubernetes.io/name=plimsoll-operator")

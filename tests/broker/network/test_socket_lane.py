@@ -10,6 +10,7 @@ from plimsoll.broker.network import socket_lane
 from plimsoll.broker.network.socket_lane import SocketLane
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.core.config import BrokerLimits
+from plimsoll.network import Connector
 
 __all__ = ["context", "sockets"]
 
@@ -44,8 +45,10 @@ def test_a_peer_without_room_costs_one_attempt_a_round_however_much_waits_for_it
 
 def test_what_libzmq_keeps_unread_of_one_peer_is_bounded_in_bytes(context: zmq.Context):
     limits = BrokerLimits()
-    lane = SocketLane(context, "data", limits, None)
+    connector = Connector()
+    lane = SocketLane(context, "data", limits, None, connector)
     try:
         assert int(lane.router.rcvhwm) * int(lane.router.maxmsgsize) <= 40 * 1024 * 1024
     finally:
         lane.close()
+        connector.close()

@@ -102,6 +102,8 @@ class ClientIODriver:
         if self.transport.trouble:
             return f"no connection to {endpoints}: {self.transport.trouble}"
         said = f"; last refusal: {machine.refusal}" if machine.refusal else ""
+        for host, why in self.transport.faults.items():
+            return f"no head answers at {endpoints}: host {host} has no address: {why}{said}"
         hint = (
             ""
             if self.is_plain
@@ -118,6 +120,7 @@ class ClientIODriver:
             "plain": self.is_plain,
             "transport": dict(self.transport.counters),
             "trouble": self.transport.trouble,
+            "hosts_without_address": dict(self.transport.faults),
         }
 
 

@@ -21,6 +21,7 @@ from plimsoll.client.security import Keyring
 from plimsoll.client.system_limits import check_socket_room, make_context
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import Dial, Hangup
+from plimsoll.network import Connector
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,9 @@ class DealerTransport:
         self._keys: dict[str, str] = {}  # by peer: the key that it was dialled with
         self._own_keys: dict[str, bytes] = {}  # by peer: the own public key at that time
         self._unconnected_since: dict[str, float] = {}
+        self._connector = Connector()
         self._poller = zmq.Poller()
+        self._poller.register(self._connector.fd, zmq.POLLIN)
         self._watched: dict[str, int] = {}
         self.on_socket: Callable[[int], None] = lambda fd: None
         self.on_close: Callable[[int], None] = lambda fd: None
@@ -110,7 +113,6 @@ class DealerTransport:
         socket.handshake_ivl = HANDSHAKE_MS
         socket.heartbeat_ivl, socket.heartbeat_timeout = HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS
         socket.reconnect_ivl, socket.reconnect_ivl_max = RECONNECT_MS, RECONNECT_MAX_MS
-        socket.ipv6 = "[" in dial.endpoint
         self.dealers[dial.peer], self._dialled[dial.peer] = socket, dial
         self._poller.register(socket, zmq.POLLIN)
         self._watched[dial.peer] = zmq.POLLIN
@@ -125,7 +127,7 @@ class DealerTransport:
             socket.curve_serverkey = server.encode("ascii")
             socket.curve_publickey, socket.curve_secretkey = own.public, own.secret
         try:
-            socket.connect(dial.endpoint)
+            self._connector.connect(socket, dial.endpoint)
         except zmq.ZMQError as error:
             # A head may name an endpoint that cannot be used; its link never opens, and the head is asked for another.
             log.warning("cannot dial %s: %s", dial.endpoint, error)
@@ -153,11 +155,14 @@ class DealerTransport:
             self._poller.unregister(socket)
             del self._watched[peer]
             self.on_close(int(socket.fileno()))
+            self._connector.forget(socket)
             socket.close()
 
     def close(self) -> None:
         for peer in list(self.dealers):
             self.hang_up(peer)
+        self._poller.unregister(self._connector.fd)
+        self._connector.close()
         self._context.destroy(linger=LINGER_MS)
 
     # -- frames
@@ -219,8 +224,19 @@ class DealerTransport:
             line.clear()
         line.append(data)
 
+    @property
+    def lookup_fd(self) -> int:
+        """Readable when a named host has an address: `retry` is due."""
+        return self._connector.fd
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """Why named hosts have no address, by host."""
+        return self._connector.faults
+
     def retry(self) -> None:
-        """Retry the waiting frames."""
+        """Make connections that can be made by now, and retry the waiting frames."""
+        self._connector.tick()
         if self._undialled and time.monotonic() >= self._try_again_at:
             undialled, self._undialled, self.trouble = self._undialled, {}, ""
             for dial in undialled.values():

@@ -19,6 +19,7 @@ import zmq
 from plimsoll.core.config import PeerBroker, Role
 from plimsoll.core.protocol import messages, wire
 from plimsoll.mediator import reply_checks
+from plimsoll.network import Connector
 
 REDIAL_SECONDS = 5.0
 """A broker that has not answered for this long gets a new connection: libzmq gives up for good after a handshake with
@@ -138,13 +139,16 @@ class ControlPlane:
         self._curve = curve
         self._epoch = epoch
         self._lines: dict[str, _ControlConnection] = {}
+        self._connector = Connector()
         self._poller = zmq.Poller()
+        self._poller.register(self._connector.fd, zmq.POLLIN)
         self._asked = 0
         self._malformed_times: Counter[tuple[str, str]] = Counter()
 
     def close(self) -> None:
         for name in list(self._lines):
             self.hang_up(name)
+        self._connector.close()
         self._context.term()
 
     def dial(self, peer: PeerBroker, role: Role) -> None:
@@ -158,13 +162,11 @@ class ControlPlane:
         socket.setsockopt(zmq.IMMEDIATE, 1)
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-        if ":" in peer.control.removeprefix("tcp://").rpartition(":")[0]:
-            socket.setsockopt(zmq.IPV6, 1)
         if self._curve is not None:
             socket.setsockopt_string(zmq.CURVE_SERVERKEY, peer.public_key)
             socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
             socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
-        socket.connect(peer.control)
+        self._connector.connect(socket, peer.control)
         self._lines[peer.name] = _ControlConnection(peer, role, socket, time.monotonic())
         self._poller.register(socket, zmq.POLLIN)
 
@@ -177,6 +179,7 @@ class ControlPlane:
         line = self._lines.pop(broker, None)
         if line is not None:
             self._poller.unregister(line.socket)
+            self._connector.forget(line.socket)
             line.socket.close()
 
     def ask(self, broker: str, members: ClusterEdges | None = None) -> None:
@@ -217,8 +220,9 @@ class ControlPlane:
     def poll(self, seconds: float) -> Iterator[ControlEvent]:
         """Wait for at most this long; yields what has arrived by then."""
         lines = {line.socket: line for line in self._lines.values()}
-        for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
-            line = lines[socket]
+        ready = dict(self._poller.poll(max(0, int(seconds * 1000))))
+        self._connector.tick()
+        for line in (line for socket, line in lines.items() if socket in ready):
             with contextlib.suppress(zmq.Again):  # all that has come is read
                 while True:
                     yield from self._decode(line, line.socket.recv(zmq.NOBLOCK))

@@ -21,6 +21,7 @@ from zmq.backend import Socket as _RawSocket
 from plimsoll.broker.auth.authorized_keys import CONTROL_DOMAIN
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import wire
+from plimsoll.network import Connector
 
 Peer = str | bytes
 
@@ -71,9 +72,15 @@ class SocketLane:
     """
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], domain: str, limits: BrokerLimits, curve: BrokerCurveKeys | None
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        domain: str,
+        limits: BrokerLimits,
+        curve: BrokerCurveKeys | None,
+        connector: Connector,
     ) -> None:
         self._context, self._domain, self._limits, self._curve = context, domain, limits, curve
+        self._connector = connector
         self._is_control = domain == CONTROL_DOMAIN
         self.counters: Counter[str] = Counter()
         self.dealers: dict[str, zmq.Socket[bytes]] = {}
@@ -169,7 +176,7 @@ class SocketLane:
             socket.curve_serverkey = public_key.encode("ascii")
             socket.curve_secretkey, socket.curve_publickey = self._curve.secret, self._curve.public
         before(socket)
-        socket.connect(endpoint)
+        self._connector.connect(socket, endpoint)
         self.dealers[peer] = socket
         return socket
 
@@ -178,6 +185,7 @@ class SocketLane:
         self.backlog.pop(peer, None)
         socket = self.dealers.pop(peer, None)
         if socket is not None:
+            self._connector.forget(socket)
             socket.close()
         return socket
 

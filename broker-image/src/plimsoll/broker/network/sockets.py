@@ -23,6 +23,7 @@ from plimsoll.broker.network.fine_timer import FineTimer
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer, SocketLane
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.transport.overlay_node import Dial, Hangup
+from plimsoll.network import Connector
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +71,10 @@ class BrokerSockets:
             self._zap.linger = 0
             self._zap.bind("inproc://zeromq.zap.01")
             self._poller.register(self._zap, zmq.POLLIN)
-        self.control = SocketLane(self.context, CONTROL_DOMAIN, limits, curve)
-        self.data = SocketLane(self.context, DATA_DOMAIN, limits, curve)
+        self._connector = Connector()
+        self._poller.register(self._connector.fd, zmq.POLLIN)
+        self.control = SocketLane(self.context, CONTROL_DOMAIN, limits, curve, self._connector)
+        self.data = SocketLane(self.context, DATA_DOMAIN, limits, curve, self._connector)
         self._monitors = {self._monitor(lane): lane for lane in (self.control, self.data)}
         for socket in (*self._monitors, self.control.router, self.data.router):
             self._poller.register(socket, zmq.POLLIN)
@@ -177,7 +180,11 @@ class BrokerSockets:
             self._redial_at.setdefault(monitor, now + (ALTERNATE_KEY_SECONDS if others else REDIAL_SECONDS))
 
     def redial(self, now: float) -> None:
-        """Redial peers that refused this broker, after a pause; try each of their keys in turn."""
+        """Redial peers that refused this broker, after a pause; try each of their keys in turn.
+
+        Also connects to named peers whose addresses are known by now.
+        """
+        self._connector.tick()
         for monitor in [monitor for monitor, at in self._redial_at.items() if at <= now]:
             dial = self._dialled[monitor]
             if dial not in self._warned:
@@ -263,6 +270,7 @@ class BrokerSockets:
             monitor.close(0)
         self.control.close()
         self.data.close()
+        self._connector.close()
         if self._zap is not None:
             self._zap.close()
         if self._timer is not None:

@@ -54,6 +54,7 @@ class AsyncConnection:
         self._soon: asyncio.Handle | None = None
         transport = self._engine.transport
         transport.on_socket, transport.on_close = self._add_reader, self._remove_reader
+        self._add_reader(transport.lookup_fd)
         self.wake()
 
     @classmethod
@@ -217,6 +218,7 @@ class AsyncConnection:
         for handle in (self._timer, self._soon):
             if handle is not None:
                 handle.cancel()
+        self._remove_reader(self._engine.transport.lookup_fd)
         self._engine.leave()
         for owner in self._owners.values():
             owner.fail()

@@ -15,6 +15,7 @@ import zmq
 
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.protocol import messages, wire
+from plimsoll.network import Connector
 
 IDENTIFY_SECONDS: Final = 2.0
 """A head forgets a collector after 30 s of silence, and every collector when it restarts."""
@@ -74,13 +75,16 @@ class HeadListener:
     def __init__(self, name: str, curve: CollectorCurveKeys | None, silent_seconds: float = SILENT_SECONDS) -> None:
         self._name, self._curve, self.silent_seconds = name, curve, silent_seconds
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._connector = Connector()
         self._poller = zmq.Poller()
+        self._poller.register(self._connector.fd, zmq.POLLIN)
         self._connections: dict[str, _HeadConnection] = {}
         self._cluster_of: dict[zmq.Socket[bytes], str] = {}
 
     def close(self) -> None:
         for cluster in list(self._connections):
             self._disconnect(cluster)
+        self._connector.close()
         self._context.term()
 
     def set_heads(self, heads: Mapping[str, PeerBroker]) -> None:
@@ -96,8 +100,11 @@ class HeadListener:
         """Wait up to `seconds` and yield what each head has sent. `now`: monotonic seconds."""
         self._redial_silent(now)
         self._identify(now)
-        for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
-            cluster = self._cluster_of[socket]
+        ready = self._poller.poll(max(0, int(seconds * 1000)))
+        self._connector.tick()
+        for socket, _ in ready:
+            if (cluster := self._cluster_of.get(socket)) is None:
+                continue  # it was a signal to the connector
             self._connections[cluster].heard_at = now
             yield self._read(cluster, socket)
 
@@ -116,13 +123,11 @@ class HeadListener:
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
         socket.setsockopt(zmq.RCVHWM, 2 * FRAMES_PER_HEAD)
-        if ":" in peer.control.removeprefix("tcp://").rpartition(":")[0]:
-            socket.setsockopt(zmq.IPV6, 1)
         if self._curve is not None:
             socket.setsockopt_string(zmq.CURVE_SERVERKEY, peer.public_key)
             socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
             socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
-        socket.connect(peer.control)
+        self._connector.connect(socket, peer.control)
         self._connections[cluster] = _HeadConnection(peer, socket)
         self._cluster_of[socket] = cluster
         self._poller.register(socket, zmq.POLLIN)
@@ -131,6 +136,7 @@ class HeadListener:
         socket = self._connections.pop(cluster).socket
         del self._cluster_of[socket]
         self._poller.unregister(socket)
+        self._connector.forget(socket)
         socket.close()
 
     def _identify(self, now: float) -> None:
