@@ -7,12 +7,14 @@ from dataclasses import replace
 from tests.core.policies.pulsar.small import names, sample
 
 from plimsoll.core.policies.model.hash_ranges import Partition
+from plimsoll.core.policies.pulsar import Pulsar
 from plimsoll.core.policies.pulsar.bundle_moves import BundleMoves
 from plimsoll.core.policies.pulsar.fleet import pulsar_fleet
 from plimsoll.core.policies.pulsar.placer import LeastLongTermMessageRate
 from plimsoll.core.policies.pulsar.shedding import Relief
 from plimsoll.core.policies.pulsar.usage import UsageWeights
-from plimsoll.core.policies.rebalancer import FleetSample, StepsEnd
+from plimsoll.core.policies.rebalancer import FleetSample, StepsEnd, fleet_plan
+from plimsoll.core.verify.pulsar_plan_checker import PulsarPlanContext, pulsar_plan_faults
 
 
 def plan(given: FleetSample, *reliefs: Relief, is_letter: bool = False) -> tuple[list[tuple[str, str, str]], StepsEnd]:
@@ -92,3 +94,18 @@ def test_a_bundle_whose_unit_may_not_move_stays_with_the_reason():
     moves, end = plan(replace(given, staying={name: "moved just now"}), Relief("a", 0.5, "hot"))
     assert moves == [(names(1)[0], "a", "b")]
     assert end.rejected[0].reason == f"a: {name}: moved just now"
+
+
+def test_late_units_whose_bundle_is_unloaded_to_their_edge_stay_with_a_reason():
+    """They go to the owner, and all of the bundle goes to where they were: what is left is the owner's part."""
+    given = replace(
+        sample(a={0: 100.0}, b={0: 40.0, 1: 10.0}), owners={names(0)[0]: "a", names(1)[0]: "b"},
+        unload=(names(0)[0],), target="b",
+    )  # fmt: skip
+    policy = Pulsar(bundles=8)
+    made = fleet_plan(policy, given, {})
+    assert [(move.source, move.target, len(move.subscribers)) for move in made.moves] == [("a", "b", 1)]
+    assert [(each.kind, each.key, each.subscribers) for each in made.rejected] == [
+        ("BestPlace", names(0)[0], 1), ("NotNeeded", names(1)[0], 1)
+    ]  # fmt: skip
+    assert pulsar_plan_faults(made, PulsarPlanContext(given.profiles, frozenset("ab"))) == []

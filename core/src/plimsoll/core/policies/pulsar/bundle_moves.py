@@ -48,6 +48,9 @@ class BundleMoves:
         for edge in sorted(start):
             for bundle, units in sorted(start[edge].items()):
                 if (edge, bundle) in self._moved:
+                    if _is_back(units, fleet.served[edge].get(bundle)):
+                        why_back = f"stay at {edge}: the rest of the bundle comes here"
+                        yield PlanRejection("BestPlace", bundle.name, len(units.units), why_back)
                     continue
                 why = self._rejected.get((edge, bundle), ("NotNeeded", f"stays at {edge}: {stopped}"))
                 yield PlanRejection(why[0], bundle.name, len(units.units), why[1])
@@ -150,6 +153,11 @@ class BundleMoves:
 
     def _reject(self, kind: str, units: BundleUnits, source: str, why: str) -> None:
         self._rejected[source, units.bundle] = kind, why
+
+
+def _is_back(units: BundleUnits, there: BundleUnits | None) -> bool:
+    """Whether units are where they were: they followed their bundle, and all of it went to their edge then."""
+    return there is not None and units.units[0] in there.units
 
 
 def _step(units: BundleUnits, source: str, target: str, why: str) -> Step:
