@@ -9,6 +9,7 @@ from tests.core.session.aggregating import Aggregating
 from tests.core.session.bundling import Bundling, pulsar
 
 from plimsoll.core.policies.model.hash_ranges import Partition
+from plimsoll.core.protocol import messages as msg
 
 FOUR = Partition.of_count(4)
 NAMES = [bundle.name for bundle in FOUR.ranges]
@@ -83,6 +84,23 @@ def test_units_that_do_not_come_back_are_said_to_be_gone(monkeypatch: Any):
     session = world.session(asked(world, NAMES[0]))
     assert (session.phase, session.reason) == ("RolledBack", "NobodyMoved")
     assert session.counts()["gone"] == 16
+
+
+def test_what_the_last_listing_has_shown_counts_when_time_is_up(monkeypatch: Any):
+    """Half of the units are drawn to their old edge, so the session waits; then the head answers no more."""
+    world = world_of(unload="Lookup")
+    half = [name for name in world.serves["a"] if FOUR.ranges[0].holds(int(name[-8:], 16))][:8]
+    look_up = world.look_up
+    monkeypatch.setattr(world, "look_up", lambda name: None if name in half else look_up(name))
+    uid = world.ask("unload", source="east", action="Unload", select={"bundles": NAMES[:1]})
+    world.until(lambda: world.places(FOUR.ranges[0]) == {"a", "c"})
+    world.run(3.0)
+    answer = world.head.on
+    monkeypatch.setattr(world.head, "on", lambda said: None if isinstance(said, msg.ListSubscribers) else answer(said))
+    world.until_over(uid, seconds=100.0)
+    session = world.session(uid)
+    assert (session.phase, session.reason) == ("Succeeded", "Partial")
+    assert (session.counts()["moved"], session.counts()["stayed"]) == (8, 8)
 
 
 @pytest.mark.parametrize(

@@ -34,14 +34,16 @@ def step_moving(context: EngineContext, request: SessionRequest, session: Sessio
     )
     if context.now < session.phase_at + context.timings.ask:
         return session
-    if served is None and not is_late:
-        return session
-    children = _outcomes(plan, served or {})
-    counts = sum(child.counts.get("moved", 0) for child in children)
+    # Listings are asked for again and again: when time is up one may be on its way, and the last one counts.
+    if served is not None and session.children != (children := _outcomes(plan, served)):
+        session = replace(session, children=children)
+    counts = sum(child.counts.get("moved", 0) for child in session.children)
     if counts < plan.members and not is_late:
-        context.listings.forget(session.uid)
+        if served is not None:
+            context.listings.forget(session.uid)
         return session
-    session = replace(session, children=children)
+    if not session.children:
+        session = replace(session, children=_outcomes(plan, {}))
     if counts:
         context.forget_answers(session.uid)
         return session.entered("Stabilizing", context.now, "Settling", "loads settle, then they are measured")
