@@ -34,3 +34,10 @@ def test_the_parts_select_together_what_the_whole_does(values: set[str], topic: 
     publication: dict[str, str | int] = {"topic": topic, "n": number}
     parts = [for_topic(whole, "topic", each).matches(publication) for each in topics_of(whole, "topic")]
     assert sum(parts) == whole.matches(publication)
+
+
+def test_topics_come_in_canonical_order_in_every_process():
+    """Units join in this order: with that of a set, it would be another one in each process."""
+    written = ",".join(f"'{letter}'" for letter in reversed("abcdefghijklmnop"))
+    assert topics_of(parse(f"[topic,in,({written})]"), "topic") == tuple("abcdefghijklmnop")
+    assert topics_of(parse("[topic,in,(30,4,2.5)]"), "topic") == (2.5, 4, 30)

@@ -6,7 +6,7 @@ A subscription to several topics is split into one for each; together they selec
 from __future__ import annotations
 
 from plimsoll.core.predicates.canonical_form import Predicate
-from plimsoll.core.predicates.constraints import Exactly, OneOf, Value
+from plimsoll.core.predicates.constraints import Exactly, OneOf, Value, sorted_values
 from plimsoll.core.predicates.subscription import Subscription, conjunction
 
 
@@ -15,7 +15,7 @@ def topics_of(subscription: Subscription, attribute: str) -> tuple[Value, ...]:
     constraint = dict(subscription.constraints).get(attribute)
     if isinstance(constraint, Exactly):
         return (constraint.value,)
-    return tuple(constraint.values) if isinstance(constraint, OneOf) else ()
+    return tuple(sorted_values(constraint.values)) if isinstance(constraint, OneOf) else ()
 
 
 def for_topic(subscription: Subscription, attribute: str, topic: Value) -> Subscription:
