@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from tests.simulator.queueing.conftest import traffic_of
@@ -44,3 +47,20 @@ def test_events_grow_with_publications_not_with_deliveries(world):
     many.run(30.0)
     assert many.counts.delivered > 9 * few.counts.delivered
     assert many.schedule.events < 1.3 * few.schedule.events
+
+
+def test_a_run_does_not_depend_on_the_order_of_sets():
+    """Subscribers of several topics become units. Sets have another order in each process."""
+    program = (
+        "from tests.simulator.queueing.test_bundles import fleet\n"
+        "one = fleet(split={'maxTopics': 3})\n"
+        "one.run(30.0)\n"
+        "print(one.owners(), one.counts, one.heads['c1-head'].bundles.report())"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "6")
+    }  # fmt: skip
+    assert len(runs) == 1

@@ -26,14 +26,11 @@ from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscriber import ClientSubscriber, SubscriberPhase, UnitMark
 from plimsoll.core.client.subscriber_unit import SubscriberUnit
 from plimsoll.core.client.topic_overlap import TopicOverlap
+from plimsoll.core.client.topic_parts import topic_parts
 from plimsoll.core.predicates import Subscription
-from plimsoll.core.predicates.topics import for_topic, topics_of
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.protocol.wire import Scalar, Token
-
-TOPICS_AT_MOST = 64
-"""Topics of one subscription that become units; one with more of them is asked for by the rest."""
 
 SUMMED = ("delivered", "duplicates_suppressed", "gaps", "gaps_known", "reconnects", "redirects", "moves", "pauses")
 
@@ -68,10 +65,7 @@ class SubscriberTopics:
 
     def topics(self, subscription: Subscription) -> list[tuple[int, str]]:
         """The hashes of its topics, each with the text that its unit asks for; empty if the rest asks for it."""
-        found = topics_of(subscription, self.attribute)
-        if len(found) > TOPICS_AT_MOST:
-            return []
-        return [(topic_hash(topic), str(for_topic(subscription, self.attribute, topic))) for topic in found]
+        return topic_parts(subscription, self.attribute)
 
     def subscribe(self, item: msg.SubscriptionItem, topics: list[tuple[int, str]]) -> None:
         """Let the units of these topics ask for a subscription, each for its part."""

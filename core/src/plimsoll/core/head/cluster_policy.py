@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
-from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
@@ -20,17 +19,24 @@ from plimsoll.core.transport.link import Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 
 
-class ClusterPolicyContext(Protocol):
+class BundleTableContext(Protocol):
+    """What a table of bundles needs of a head."""
+
+    bundles: Bundles
+    reporter: LoadReporter
+    counters: Counter[str]
+
+    @property
+    def edges(self) -> Iterable[str]: ...
+
+    def say_control(self, peer: Peer, *said: msg.ClusterPolicy | msg.BundleTable) -> None: ...
+
+
+class ClusterPolicyContext(BundleTableContext, Protocol):
     """What a change of the policy needs of a head."""
 
     placement: Placement
-    bundles: Bundles
     load_exchange: LoadExchange | None
-    reporter: LoadReporter
-    edges: dict[str, Outbox]
-    counters: Counter[str]
-
-    def say_control(self, peer: Peer, *said: msg.ClusterPolicy | msg.BundleTable) -> None: ...
 
 
 class ClusterPolicies:
@@ -57,7 +63,7 @@ class ClusterPolicies:
         for peer in self._peers(host):
             host.say_control(peer, said)
 
-    def receive_bundles(self, host: ClusterPolicyContext, said: msg.BundleTable) -> None:
+    def receive_bundles(self, host: BundleTableContext, said: msg.BundleTable) -> None:
         """Take over what a mediator says of bundles, and tell the edges, to which the same may have been lost."""
         if not host.bundles.take_table(said):
             host.counters["bundle_tables_refused"] += 1
@@ -65,6 +71,6 @@ class ClusterPolicies:
         for peer in self._peers(host):
             host.say_control(peer, host.bundles.table(said.released))
 
-    def _peers(self, host: ClusterPolicyContext) -> Iterable[Peer]:
+    def _peers(self, host: BundleTableContext) -> Iterable[Peer]:
         found = (host.reporter.brokers.get(name) for name in host.edges)
         return [peer for peer in found if peer is not None]

@@ -38,6 +38,14 @@ class JoinRouter(Protocol):
         """Send to another head; False if none can be reached."""
 
 
+def edge_for(join: msg.Join, placement: Placement, bundles: Bundles) -> EdgeCandidate | None:
+    """The edge for a subscriber: for a unit that of its bundle, else the one that the placer draws."""
+    unit = hash_of_unit(join.subscriber) if bundles.is_used else None
+    if unit is None:
+        return placement.place(join.exclude, join.prefer, join.location)
+    return bundles.place(unit, placement, join.exclude)
+
+
 class JoinRequests:
     """Answers to JOIN."""
 
@@ -84,17 +92,11 @@ class JoinRequests:
                 self._answer(link, record)
 
     def _placed(self, join: msg.Join) -> msg.PlacedFor:
-        candidate = self._candidate(join)
+        candidate = edge_for(join, self.placement, self.bundles)
         if candidate is None:
             return msg.PlacedFor(join.subscriber, "", "", "")
         endpoint, key, attribute = candidate.endpoint, candidate.public_key, self.bundles.attribute
         return msg.PlacedFor(join.subscriber, candidate.name, endpoint, key, attribute)
-
-    def _candidate(self, join: msg.Join) -> EdgeCandidate | None:
-        unit = hash_of_unit(join.subscriber) if self.bundles.is_used else None
-        if unit is None:
-            return self.placement.place(join.exclude, join.prefer, join.location)
-        return self.bundles.place(unit, self.placement, join.exclude)
 
     def _answer(self, link: Link, placed: msg.PlacedFor) -> None:
         if placed.edge:

@@ -10,19 +10,20 @@ Subscriptions, cover, load reports, detection, samples and profiles are the prod
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import SERVED, AttachmentState, EdgeAttachment
-from plimsoll.core.edge.balancing import estimation
+from plimsoll.core.edge.balancing import estimation, policy_change
 from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
 from plimsoll.core.edge.load_reports import configured_fields
 from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.metering.service_queue import ServicedItem, ServiceQueue
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
+from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import DATA_HEAD_BYTES, Info, OwnerEpoch
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
@@ -45,6 +46,9 @@ class EdgeWorld(ControlWorld, Protocol):
     def bit(self, subscriber: str, /) -> int: ...
     def handle_message(self, edge: QueueingEdge, message: msg.ToEdge, /) -> None:
         """A message of the stream has come to its turn."""
+
+    def released(self, edge: QueueingEdge, units: Sequence[str], /) -> None:
+        """These units are sent away: they look their bundle up again."""
 
 
 class StreamItem(NamedTuple):
@@ -72,6 +76,7 @@ class QueueingEdge(QueueingBroker):
         self.attachments = Attachments()
         policy = estimation.policy_of(config.policy)
         self.agent = BalancingAgent(self, config, policy) if policy is not None else None
+        self.bundle_meter = policy_change.bundle_meter_after(None, policy, 0.0)
         self.members = self.held = 0
         self.holding: dict[int, list[Publication]] = {}
         self._cost: ServiceQueue[None] = ServiceQueue(config.hardware)
@@ -153,6 +158,8 @@ class QueueingEdge(QueueingBroker):
     def _deliver(self, pub: Publication, now: float) -> None:
         content = pub.content
         matched = pub.mask & self.members
+        if self.bundle_meter is not None:
+            self.bundle_meter.note(content.attributes, content.size_bytes, matched.bit_count())
         if held := matched & self.held:
             matched &= ~held
             while held:
@@ -261,9 +268,22 @@ class QueueingEdge(QueueingBroker):
     def on_control(self, sender: str, record: msg.ControlRecord) -> None:
         """Take a control record of the head."""
         self.advance(self.world.now)
-        if self.agent is not None and isinstance(record, msg.PeerLoads | msg.Reservation | msg.ProfileQuery):
+        if isinstance(record, msg.BundleTable):
+            self._take_bundles(record)
+        elif self.agent is not None and isinstance(record, msg.PeerLoads | msg.Reservation | msg.ProfileQuery):
             self.agent.on_control(record)
             self.tick()
+
+    def _take_bundles(self, table: msg.BundleTable) -> None:
+        """Note how topics are divided, and send the units of released bundles away, as the product's edge does."""
+        meter = self.bundle_meter
+        if meter is None:
+            return
+        meter.take_ranges(table)
+        if bundles := meter.released(table):
+            served = (name for name, each in self.attachments.by_subscriber.items() if each.state in SERVED)
+            units = ((name, topic) for name in served if (topic := hash_of_unit(name)) is not None)
+            self.world.released(self, [x for x, topic in units if any(each.holds(topic) for each in bundles)])
 
     def tick(self) -> None:
         """Let balancing act, and plan its next look."""
@@ -293,6 +313,9 @@ class QueueingEdge(QueueingBroker):
         if agent is not None:
             extra |= agent.measured(self.meter)
             state = agent.state
+        if self.bundle_meter is not None:
+            served = (name for name, each in self.attachments.by_subscriber.items() if each.state in SERVED)
+            extra |= self.bundle_meter.report(served, self.now)
         report = self.reporter.make(self.now, state, extra)
         self.reporter.cpu_ratio = min(report["input_utilization"], 1.0)
         if agent is not None:

@@ -23,7 +23,9 @@ from plimsoll.simulator.queueing.edge import QueueingEdge
 from plimsoll.simulator.queueing.handover import Handovers
 from plimsoll.simulator.queueing.head import QueueingHead
 from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
+from plimsoll.simulator.queueing.pauses import Pauses
 from plimsoll.simulator.queueing.publications import ContentTable, Publication
+from plimsoll.simulator.queueing.subscriber_units import divided, topic_attributes
 from plimsoll.simulator.queueing.traffic import Traffic, TrafficPublisher, TrafficSubscriber
 
 ReportSink = Callable[[Mapping[str, Any], float], object]
@@ -69,9 +71,11 @@ class QueueingFleet:
         spread_reports: bool = True,
         clients: int | None = None,
     ) -> None:
-        self.resources, self.traffic, self.links = resources, traffic, links
+        policies = _policies(resources)
+        self.resources, self.links = resources, links
+        self.traffic = traffic = divided(traffic, topic_attributes(policies))
         self.schedule, self.clients = EventQueue(), clients
-        self.counts = Counts()
+        self.counts, self.pauses = Counts(), Pauses()
         self.delays = DelaysOverTime(delay_interval_seconds)
         self.contents = ContentTable(traffic.subscribers)
         self._subscribers = {each.name: each for each in traffic.subscribers}
@@ -85,7 +89,7 @@ class QueueingFleet:
         self.mediator = mediator.QueueingMediator(
             self,
             self.configs,
-            _policies(resources),
+            policies,
             spec.time_scale_percent / 100,
             on_report,
             _global_seconds(resources),
@@ -120,7 +124,7 @@ class QueueingFleet:
         for subscriber in self.traffic.subscribers:
             self.at(subscriber.joins_at, self._join, subscriber)
             if subscriber.leaves_at != float("inf"):
-                self.at(subscriber.leaves_at, self._leave, subscriber)
+                self.at(subscriber.leaves_at, self.leave, subscriber)
 
     def _report(self, broker: QueueingHead | QueueingEdge, seconds: float) -> None:
         broker.report()
@@ -139,14 +143,19 @@ class QueueingFleet:
             self.at(after, self._publish, publisher, number, after)
 
     def _join(self, subscriber: TrafficSubscriber) -> None:
-        head = self.heads[head_name(subscriber.cluster)]
-        if (placed := head.placement.place((), subscriber.prefer, subscriber.location)) is None:
-            raise ValueError(f"cluster {subscriber.cluster} has no edge for {subscriber.name}")
-        edge = self.edges[placed.name]
+        edge = self.edge_for(subscriber.name)
         edge.advance(self.now)
         covers = edge.attach(subscriber.name, subscriber.subscriptions, (1, 1))
         edge.count_sent((*covers, msg.ResumeUp))
         self.at(self.now + self.link_seconds, self._joined, subscriber.name, edge, covers)
+
+    def edge_for(self, subscriber: str, /) -> QueueingEdge:
+        own = self._subscribers[subscriber]
+        head = self.heads[head_name(own.cluster)]
+        placed = head.place(msg.Join(subscriber, prefer=own.prefer, head=head.name, location=own.location))
+        if placed is None:
+            raise ValueError(f"cluster {own.cluster} has no edge for {subscriber}")
+        return self.edges[placed.name]
 
     def _joined(self, name: str, edge: QueueingEdge, covers: Sequence[msg.Cover]) -> None:
         head = self.heads[edge.config.head_name]
@@ -157,7 +166,9 @@ class QueueingFleet:
         self.paths.changed()
         self.handovers.replays.resume_in_stream(head, edge, name, (1, 1))
 
-    def _leave(self, subscriber: TrafficSubscriber) -> None:
+    def leave(self, subscriber: TrafficSubscriber) -> None:
+        """A subscriber, or a unit of one, ends, also in the middle of a hand-over."""
+        self.handovers.leave(subscriber.name)
         for head in self.heads.values():
             owner = head.owners.entries.get(subscriber.name)
             if owner is not None:
@@ -168,6 +179,8 @@ class QueueingFleet:
                     head.apply_cover(edge.name, cover)
                 head.routed[edge.name] &= ~self.bit(subscriber.name)
                 head.owners.forget(subscriber.name, self.now)
+                head.coordinator.lapsed(subscriber.name, owner.epoch)
+                head.plan_tick()
         self.paths.changed()
 
     def delivered(self, at: float, delay_seconds: float, count: int, /) -> None:
@@ -243,6 +256,9 @@ class QueueingFleet:
 
     def handle_message(self, edge: QueueingEdge, message: msg.ToEdge, /) -> None:
         self.handovers.handle(edge, message)
+
+    def released(self, edge: QueueingEdge, units: Sequence[str], /) -> None:
+        self.handovers.replays.look_up(edge, units)
 
     def log_missed(self, pub: Publication, /) -> None:
         self.handovers.replays.log_missed(pub)

@@ -32,6 +32,18 @@ class Handovers:
         """A PREPARE has come to the head of the source."""
         self.decider[session] = head
 
+    def leave(self, subscriber: str) -> None:
+        """Forget a member that leaves in between; an edge that it has attached to already serves it no longer."""
+        member = self.moving.pop(subscriber, None)
+        if member is None:
+            return
+        self.replays.leave(subscriber)
+        target = self.world.edges.get(member.target)
+        if target is not None and subscriber in target.attachments.by_subscriber:
+            target.advance(self.world.now)
+            target.stop_serving(subscriber)
+            self.upward.cover(target, target.withdraw([subscriber]), 0, self.world.bit(subscriber))
+
     # -- at edges, in the turn of the stream
 
     def handle(self, edge: QueueingEdge, message: msg.ToEdge) -> None:
@@ -112,6 +124,7 @@ class Handovers:
         by_target: defaultdict[str, list[str]] = defaultdict(list)
         for x in names:
             if (member := self.moving.get(x)) is not None:
+                member.silent_from = self.world.now
                 by_target[member.target].append(x)
         for target, members in by_target.items():
             self.world.at(self.world.now + self.world.client_seconds, self._go, cut.session, target, members)
@@ -132,6 +145,8 @@ class Handovers:
             if member is not None and member.session == session and member.is_installed and member.has_go:
                 target.release_held(x)
                 del self.moving[x]
+                heard_at = self.world.now + self.world.client_seconds
+                self.world.pauses.add(member.way, min(member.silent_from, heard_at), heard_at)
                 done.append(x)
         if done:
             self.upward.send(target, msg.Done(session, done))

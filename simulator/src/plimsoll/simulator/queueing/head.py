@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.head.bundles import Bundles
+from plimsoll.core.head.cluster_policy import ClusterPolicies
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.join_requests import edge_for
 from plimsoll.core.head.load_exchange import LoadExchange
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
-from plimsoll.core.head.placement import Placement, policy_of
+from plimsoll.core.head.placement import EdgeCandidate, Placement, policy_of
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.policies.registry import placer_of_spec
@@ -74,17 +77,16 @@ class QueueingHead(QueueingBroker):
         self.routed: dict[str, int] = dict.fromkeys(config.edges, 0)
         self.mediator_fence = ModelFence()
         self.is_starting = False
-        self.log, self.owners, self.placement = (
-            Log(1),
-            OwnershipTable(),
-            Placement(placer_of_spec(policy_of(config.policy))),
-        )
+        policy, report_seconds = policy_of(config.policy), config.limits.report_seconds * config.time_factor
+        self.log, self.owners = Log(1), OwnershipTable()
+        self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
+        self.policies = ClusterPolicies(config.policy, report_seconds)
         self.remote_members: frozenset[str] = frozenset()
         for edge in config.edges:
             self.placement.add(edge, edge, "")
         self.commands = MediatorCommands(self, self._served_by)
         self.coordinator = Coordinator(self, self, self.commands.broadcast, REVOKE_SECONDS * config.time_factor)
-        self.load_exchange = LoadExchange(self, config.limits.report_seconds * config.time_factor)
+        self.load_exchange = LoadExchange(self, report_seconds)
         self._server: ServiceQueue[None] = ServiceQueue(config.hardware)
         self._free_at = self._arrived_at = 0.0
         self._tick_at = float("inf")
@@ -137,6 +139,10 @@ class QueueingHead(QueueingBroker):
             update = self.routes.update(name, delta)
             self.world.say(self.name, name, update)
 
+    def place(self, join: msg.Join) -> EdgeCandidate | None:
+        """The edge for a subscriber, or for a unit of one, as the product's head answers JOIN."""
+        return edge_for(join, self.placement, self.bundles)
+
     def join(self, subscriber: str, edge: str) -> None:
         """Make an edge the owner of a newcomer."""
         self.owners.swap(subscriber, edge, (1, 1), (EPOCH, self.log.last))
@@ -178,6 +184,8 @@ class QueueingHead(QueueingBroker):
         if isinstance(message, msg.Command):
             self.commands.on_command(sender, message)
             self.plan_tick()
+        elif isinstance(message, msg.BundleTable):
+            self.policies.receive_bundles(self, message)
         elif isinstance(message, msg.ListSubscribers):
             self.commands.on_list_subscribers(sender, message)
 
@@ -194,6 +202,7 @@ class QueueingHead(QueueingBroker):
             "log_limit_bytes": self.config.limits.log_bytes,
             "log_bytes_per_second": 0.0,
             **self.load_exchange.cluster(),
+            **self.bundles.report(),
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -20,7 +20,7 @@ class Replays:
         self.world, self.upward, self.moving = world, upward, moving
         self.missing: dict[int, MemberInTransit] = {}
         self._missing_mask = 0
-        self._catching_up: dict[str, list[Publication]] = {}
+        self._catching_up: dict[str, MemberInTransit] = {}
 
     def note(self, pub: Publication, mask: int) -> None:
         """Keep a publication for those of this mask that are between two edges."""
@@ -37,27 +37,64 @@ class Replays:
     def on_revoke(self, source: QueueingEdge, revoke: msg.Revoke) -> None:
         """The source lets members go at once; what it has not served they get from the log, by way of the target."""
         source.advance(self.world.now)
-        fresh = [item for item in revoke.members if item.subscriber not in self.moving]
-        names = [item.subscriber for item in fresh]
+        members = {
+            item.subscriber: MemberInTransit(
+                revoke.session, _raised(item.epoch), source.name, revoke.edge, is_installed=True, way="replay"
+            )
+            for item in revoke.members if item.subscriber not in self.moving
+        }  # fmt: skip
+        if members:
+            self._let_go(source, members)
+            self.world.at(self.world.now + 2 * self.world.client_seconds, self._resume, list(members))
+
+    def look_up(self, source: QueueingEdge, units: Sequence[str]) -> None:
+        """Units of released bundles are sent away, behind what is queued for them, and ask their head for an edge."""
+        source.advance(self.world.now)
+        attached = source.attachments.by_subscriber
+        members = {
+            x: MemberInTransit("", _raised(attached[x].epoch), source.name, "", is_installed=True, way="lookup")
+            for x in units if x not in self.moving
+        }  # fmt: skip
+        if members:
+            told_at = max(self.world.now, source.output.free_at) + self.world.client_seconds
+            self._let_go(source, members)
+            self.world.at(told_at + self.world.client_seconds, self._answer, list(members))
+
+    def _answer(self, names: Sequence[str]) -> None:
+        """At the head: each unit is told the edge of its bundle, and resumes there."""
+        here = [x for x in names if x in self.moving]
+        for x in here:
+            self.moving[x].target = self.world.edge_for(x).name
+        self.world.at(self.world.now + 2 * self.world.client_seconds, self._resume, here)
+
+    def _let_go(self, source: QueueingEdge, members: Mapping[str, MemberInTransit]) -> None:
+        """The source serves them no longer; what it has not served they will ask the log for."""
+        names = list(members)
         mask = self.world.mask(names)
-        for item in fresh:
-            member = MemberInTransit(
-                revoke.session, (item.epoch[0], item.epoch[1] + 1), source.name, revoke.edge, is_installed=True
-            )  # fmt: skip
-            self.moving[item.subscriber] = self.missing[self.world.bit(item.subscriber)] = member
-            source.stop_serving(item.subscriber)
+        silent_from = max(self.world.now, source.output.free_at) + self.world.client_seconds
+        for x, member in members.items():
+            member.silent_from = silent_from
+            self.moving[x] = self.missing[self.world.bit(x)] = member
+            source.stop_serving(x)
         for pub in source.waiting_for(mask):
             self.note(pub, mask)
         self._missing_mask |= mask
-        source.count_sent([msg.Moved] * bool(names))
-        if names:
-            self.world.at(self.world.now + 2 * self.world.client_seconds, self._resume, names)
+        source.count_sent([msg.Moved])
+
+    def leave(self, subscriber: str) -> None:
+        """A member has left: it asks the log for nothing."""
+        self.missing.pop(bit := self.world.bit(subscriber), None)
+        self._missing_mask &= ~bit
+        self._catching_up.pop(subscriber, None)
 
     def _resume(self, names: Sequence[str]) -> None:
         for x in names:
-            member = self.moving[x]
+            if (member := self.moving.get(x)) is None:
+                continue
             target = self.world.edges[member.target]
             target.advance(self.world.now)
+            if member.source == member.target:  # a lookup may draw the same edge again
+                self.upward.cover(target, target.withdraw([x]), 0, 0)
             covers = target.attach(x, self.world.texts(x), member.epoch)
             self.upward.cover(target, covers[:-1], 0, 0)
             self.upward.send(target, msg.ResumeUp(x, member.epoch, covers[-1], None, member.session))
@@ -65,8 +102,9 @@ class Replays:
     def resumed(self, head: QueueingHead, edge: QueueingEdge, resume: msg.ResumeUp) -> None:
         """At the head: the owner changes; publications from here on go to the target, those before it are replayed."""
         x, bit = resume.subscriber, self.world.bit(resume.subscriber)
-        member = self.moving.pop(x)
         head.apply_cover(edge.name, resume.cover)
+        if (member := self.moving.pop(x, None)) is None:  # it has left meanwhile, and the edge withdraws the cover
+            return
         head.routed[edge.name] |= bit
         self._missing_mask &= ~bit
         del self.missing[bit]
@@ -74,9 +112,10 @@ class Replays:
         head.owners.swap(x, edge.name, resume.epoch, (EPOCH, head.log.last))
         head.coordinator.resumed(x, resume.session, edge.name)
         head.plan_tick()
-        self.upward.cover(source, source.withdraw([x]), 0, bit)
+        if source is not edge:
+            self.upward.cover(source, source.withdraw([x]), 0, bit)
         self.world.paths.changed()
-        self._catching_up[x] = member.missed
+        self._catching_up[x] = member
         self.resume_in_stream(head, edge, x, resume.epoch)
 
     def resume_in_stream(self, head: QueueingHead, edge: QueueingEdge, x: str, epoch: OwnerEpoch) -> None:
@@ -87,6 +126,14 @@ class Replays:
     def resumed_at_edge(self, edge: QueueingEdge, resumed: msg.ResumedDown) -> None:
         x = resumed.subscriber
         if x in edge.attachments.by_subscriber:
-            for pub in self._catching_up.pop(x, ()):
-                edge.send(pub, 1, self.world.now)
+            if (member := self._catching_up.pop(x, None)) is not None:
+                heard_at = self.world.now + self.world.client_seconds
+                self.world.pauses.add(member.way, member.silent_from, heard_at)
+                for pub in member.missed:
+                    edge.send(pub, 1, self.world.now)
             edge.serve(x)
+
+
+def _raised(epoch: OwnerEpoch) -> OwnerEpoch:
+    """The owner epoch with which a subscriber resumes."""
+    return epoch[0], epoch[1] + 1

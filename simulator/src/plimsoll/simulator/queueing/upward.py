@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from plimsoll.core.protocol.wire import OwnerEpoch
 from plimsoll.simulator.queueing.edge import QueueingEdge
 from plimsoll.simulator.queueing.head import QueueingHead
 from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
+from plimsoll.simulator.queueing.pauses import Pauses, Way
 from plimsoll.simulator.queueing.publications import Publication
 
 
@@ -30,6 +32,11 @@ class HandoverWorld(Protocol):
     @property
     def paths(self) -> OverlayPaths: ...
     @property
+    def pauses(self) -> Pauses: ...
+    def edge_for(self, subscriber: str, /) -> QueueingEdge:
+        """The edge that the head of its cluster names."""
+
+    @property
     def link_seconds(self) -> float: ...
     @property
     def client_seconds(self) -> float: ...
@@ -37,7 +44,10 @@ class HandoverWorld(Protocol):
 
 @dataclass(slots=True)
 class MemberInTransit:
-    """A member between START_MOVE or REVOKE and its end. `missed`: what it asks the log for, by replay."""
+    """A member between START_MOVE or REVOKE and its end. `missed`: what it asks the log for, by replay.
+
+    `silent_from`: when the last delivery of its source reached it. By lookup it has no `target` before it is told one.
+    """
 
     session: str
     epoch: OwnerEpoch
@@ -45,6 +55,8 @@ class MemberInTransit:
     target: str
     is_installed: bool = False
     has_go: bool = False
+    way: Way = "drain"
+    silent_from: float = math.inf
     missed: list[Publication] = field(default_factory=list)
 
 
