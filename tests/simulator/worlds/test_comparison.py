@@ -1,10 +1,16 @@
 """Policies side by side: the same world, a row for each, and balancing lessens what is worst."""
 
 import pytest
+from tests.simulator.worlds.test_world_traffic import with_topics
 
+from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.core.spec.types.policy import POLICY_TYPES
-from plimsoll.simulator.worlds.comparison import compare, with_policy
+from plimsoll.simulator.worlds.comparison import compare, policy_faults, with_policy
 from plimsoll.simulator.worlds.world_spec import parse_world
+
+
+def parse_all(documents):
+    return parse([SourceDocument(each, "<test>") for each in documents])
 
 
 def test_balancing_lowers_the_highest_load(world, documents):
@@ -47,3 +53,25 @@ def test_heads_of_frames_to_clients_are_output(world, documents):
     found = compare(documents, parse_world(world), ["none"], 1)[0]["first_minute"]
     assert found["e1"]["output_utilization"] > 1.01 * without["e1"]["output_utilization"]
     assert found["e1"]["output_rate"] == without["e1"]["output_rate"]
+
+
+def test_pulsar_takes_the_attribute_of_the_world(world, documents):
+    assert policy_faults(["own", "pulsar"], parse_world(world), parse_all(documents)) == [
+        "--policy pulsar needs the attribute whose values are topics: give the World its topicAttribute"
+    ]
+    assert policy_faults(["own"], parse_world(world), parse_all(documents)) == []
+    with_topics(world)
+    spec = parse_world(world)
+    assert policy_faults(["pulsar"], spec, parse_all(documents)) == []
+    (row,) = compare(documents, spec, ["pulsar"], 1)
+    assert row["type"] == "Pulsar"
+    assert row["delivered"] > 0
+    assert sum(load > 0.01 for edge in row["loads"].values() for _, load in edge[-5:]) >= 6, "both edges serve bundles"
+
+
+def test_a_pulsar_policy_of_the_files_is_kept(world, documents):
+    own = {"type": "Pulsar", "pulsar": {"topicAttribute": "other", "bundles": {"initial": 8}}}
+    documents[0]["spec"]["defaults"]["policy"] = own
+    assert policy_faults(["pulsar"], parse_world(world), parse_all(documents)) == []
+    (fleet,) = [each for each in with_policy(documents, "pulsar", "x") if each["kind"] == "BrokerFleet"]
+    assert fleet["spec"]["defaults"]["policy"] == own

@@ -12,7 +12,7 @@ from msgspec import structs
 from plimsoll.demo.quotes import Quotes
 from plimsoll.experiments.bad import prototype, simulation
 from plimsoll.experiments.padres import accuracy, chain, local
-from plimsoll.experiments.pulsar import shedding
+from plimsoll.experiments.pulsar import policies, shedding
 from plimsoll.experiments.result import ExperimentResult
 from plimsoll.experiments.stock_world import PolicyPlan
 
@@ -73,10 +73,14 @@ def _shedding(seed: int, quick: bool) -> ExperimentResult:
     return shedding.run(seed, plan=shedding.small() if quick else shedding.PLAN)
 
 
+def _policies(seed: int, quick: bool) -> ExperimentResult:
+    return policies.run(seed, plan=policies.small() if quick else policies.PLAN)
+
+
 EXPERIMENTS: Final[Mapping[str, QuoteExperiment | PolicyExperiment]] = {
     local.NAME: QuoteExperiment(_local), accuracy.NAME: QuoteExperiment(_accuracy), chain.NAME: QuoteExperiment(_chain),
     prototype.NAME: PolicyExperiment(_prototype, "bad"), simulation.NAME: PolicyExperiment(_simulation, "bad"),
-    shedding.NAME: PolicyExperiment(_shedding, "pulsar"),
+    shedding.NAME: PolicyExperiment(_shedding, "pulsar"), policies.NAME: PolicyExperiment(_policies, "pulsar"),
 }  # fmt: skip
 
 

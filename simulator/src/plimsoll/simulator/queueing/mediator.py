@@ -81,6 +81,14 @@ class QueueingMediator:
             self.objects[request.uid] = ModelSession(request, fields)
             self._handle(s.SessionUpserted(request))
 
+    def moved(self) -> int:
+        """Subscribers that sessions have moved: a parent's children count, and by lookup it has none of their own."""
+        ended = (one.session for one in self.objects.values() if one.session is not None)
+        return sum(
+            one.counts()["moved"] for one in ended
+            if not one.is_parent or (one.plan is not None and one.plan.handover == "lookup")
+        )  # fmt: skip
+
     # -- time and messages
 
     def tick(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from plimsoll.core import predicates
 from plimsoll.core.client.topic_parts import topic_parts
-from plimsoll.core.protocol.topic_units import unit_name
+from plimsoll.core.protocol.topic_units import hash_of_unit, unit_name
 from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.simulator.queueing.traffic import Traffic, TrafficSubscriber
 
@@ -41,7 +41,7 @@ def divided(traffic: Traffic, attributes: Mapping[str, str]) -> Traffic:
 
 
 def _units(subscriber: TrafficSubscriber, attribute: str) -> Iterator[TrafficSubscriber]:
-    if not attribute:
+    if not attribute or hash_of_unit(subscriber.name) is not None:  # a World of a running fleet names units
         yield subscriber
         return
     parts: dict[int, list[str]] = {}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
-from plimsoll.simulator.worlds.comparison import compare
+from plimsoll.simulator.worlds.comparison import compare, policy_faults
 from plimsoll.simulator.worlds.world_spec import parse_world
 from plimsoll.simulator.worlds.world_traffic import faults
 
@@ -22,7 +22,7 @@ def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
     try:
         world = parse_world(asked["world"])
         resources = parse([SourceDocument(each, "<world>") for each in asked["documents"]])
-        if problems := faults(world, resources):
+        if problems := [*faults(world, resources), *policy_faults(asked["policies"], world, resources)]:
             return {"problems": problems}
         return {"rows": compare(asked["documents"], world, asked["policies"], int(asked["seed"]))}
     except InvalidResourcesError as error:

@@ -53,6 +53,25 @@ class RateSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TopicRateSpec:
+    """Topics that are published at one rate."""
+
+    name: Annotated[str, _name("The topic; with several, followed by a number.")]
+    count: Annotated[int, FieldInfo("How many there are.", low=1, high=PUBLISHERS_AT_MOST)] = 1
+    rates: Annotated[
+        tuple[RateSpec, ...], FieldInfo("The rate of each of them, in ascending order of time.", max_items=1000)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicNameSpec:
+    """Topics by name."""
+
+    name: Annotated[str, _name("The topic; with several, followed by a number.")]
+    count: Annotated[int, FieldInfo("How many there are.", low=1, high=PUBLISHERS_AT_MOST)] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class PublisherSpec:
     """Publishers that are alike but for their names and times."""
 
@@ -60,13 +79,19 @@ class PublisherSpec:
     count: Annotated[int, FieldInfo("How many there are.", low=1, high=PUBLISHERS_AT_MOST)] = 1
     cluster: Annotated[str, name_field("The cluster whose head they publish to.")]
     rates: Annotated[
-        tuple[RateSpec, ...], FieldInfo("The rate of each of them, in ascending order of time.", max_items=1000)
-    ]
+        tuple[RateSpec, ...],
+        FieldInfo("The rate of each of them, in ascending order of time; none with `topics`.", max_items=1000),
+    ] = ()
     publications: Annotated[
         tuple[str, ...],
-        FieldInfo("What each of them publishes in turn, again and again: attributes as JSON.", check=check_content,
-                  max_items=CONTENTS_AT_MOST),
-    ]  # fmt: skip
+        FieldInfo("What each of them publishes in turn, again and again: attributes as JSON. With `topics` each topic"
+                  " has them, and they may be left out.", check=check_content, max_items=CONTENTS_AT_MOST),
+    ] = ()  # fmt: skip
+    topics: Annotated[
+        tuple[TopicRateSpec, ...],
+        FieldInfo("Topics that each of them publishes, each at rates of its own, in the World's `topicAttribute`.",
+                  key="name", max_items=PUBLISHERS_AT_MOST),
+    ] = ()  # fmt: skip
     payload: Annotated[Quantity, FieldInfo("The size of the payload.", unit="bytes", low=0, high=1024 * 1024)] = (
         Quantity.parse("0")
     )
@@ -93,7 +118,16 @@ class SubscriberSpec:
     subscriptions: Annotated[
         tuple[str, ...],
         FieldInfo("What each of them subscribes to.", check=check_subscription, max_items=10_000),
-    ]  # fmt: skip
+    ] = ()  # fmt: skip
+    topics: Annotated[
+        tuple[TopicNameSpec, ...],
+        FieldInfo("Topics that they subscribe to, too.", key="name", max_items=PUBLISHERS_AT_MOST),
+    ] = ()
+    topics_each: Annotated[
+        int | None,
+        FieldInfo("How many of them each takes: the first takes the first ones, the next those behind them, and so on"
+                  " in turn; absent: all.", low=1, high=PUBLISHERS_AT_MOST),
+    ] = None  # fmt: skip
     joins: Annotated[JoinSpec, FieldInfo("When they join.")] = JoinSpec()
     leaves: Annotated[Duration | None, FieldInfo("When all of them leave.")] = None
 
@@ -145,6 +179,14 @@ class WorldSpec:
 
     duration: Annotated[Duration, FieldInfo("How long the run is.", above=0, high=LONGEST_SECONDS)]
     links: Annotated[LinkSpec, FieldInfo("How long messages are under way.")] = LinkSpec()
+    topic_attribute: Annotated[
+        str,
+        FieldInfo(
+            "The attribute whose values are the topics of publishers and subscribers, and that `--policy pulsar`"
+            " balances by; empty: there are no topics.",
+            pattern="([A-Za-z_][A-Za-z0-9_.-]*)?", form="the name of an attribute, such as topic", max_length=256,
+        ),
+    ] = ""  # fmt: skip
     measured: Annotated[
         MeasuredSpec | None, FieldInfo("What the fleet measured that this World was made of; absent: there is none.")
     ] = None
