@@ -63,7 +63,7 @@ def traffic_of(
 @pytest.fixture
 def world() -> Callable[..., QueueingFleet]:
     def make(policy: dict[str, Any] | None = None, traffic: Traffic | None = None, **fleet: Any) -> QueueingFleet:
-        options = {name: fleet.pop(name) for name in ("seed", "links", "on_report") if name in fleet}
+        options = {name: fleet.pop(name) for name in ("seed", "links", "on_report", "fair_output") if name in fleet}
         return QueueingFleet(fleet_of(policy, **fleet), traffic or traffic_of(), **options)
 
     return make

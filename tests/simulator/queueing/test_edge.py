@@ -1,7 +1,11 @@
 """An edge serves at the rate of its hardware, reports what it measured, and keeps messages in their turn."""
 
+from dataclasses import replace
+
 import pytest
 from tests.simulator.queueing.conftest import traffic_of
+
+from plimsoll.simulator.queueing.traffic import RateStep, Traffic, TrafficSubscriber
 
 
 def test_utilization_is_rate_times_cost(world):
@@ -45,3 +49,21 @@ def test_output_is_bounded_by_the_bandwidth(world):
     report = fleet.edges["e11"].reporter.last
     assert report["output_utilization"] == pytest.approx(1.0, abs=0.05)
     assert report["output_queue_bytes"] > 0
+
+
+def test_a_fair_output_keeps_a_light_subscriber_out_of_the_queue_of_heavy_ones(world):
+    """Nine of ten want 60 publications a second, and one wants one: first come, first served, it waits as they do."""
+    heavy, light = traffic_of(9, 60.0), traffic_of(1, 1.0).publishers[1]
+    subscribers = [replace(each, subscriptions=("[topic,=,'a']",)) for each in heavy.subscribers]
+    subscribers.append(TrafficSubscriber("light", "c1", ("[topic,=,'b']",), prefer="e11"))
+    traffic = Traffic([heavy.publishers[0], replace(light, rates=(RateStep(0.0, 1.0),))], subscribers)
+    delays = {}
+    for is_fair in (False, True):
+        fleet = world(traffic=traffic, base="10us", each="0us", bandwidth="20k", fair_output=is_fair)
+        fleet.run(60.0)
+        edge = fleet.edges["e11"]
+        delays[is_fair] = fleet.delays.between(30.0, 60.0).percentile(0.001)  # of 300 deliveries a second one is light
+        assert edge.reporter.last["output_utilization"] == pytest.approx(1.0, abs=0.05)
+        assert edge.reporter.last["output_queue_bytes"] > 100_000
+    assert delays[True] < 0.2
+    assert delays[False] > 5.0

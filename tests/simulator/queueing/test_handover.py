@@ -30,6 +30,21 @@ def test_a_move_within_a_cluster_delivers_all_once(world, method):
 
 
 @pytest.mark.parametrize("method", ["Drain", "Replay"])
+def test_a_move_from_a_full_output_that_is_shared_fairly_delivers_all_once(world, method):
+    """END waits for what its own members are still to get; what others get lies in between."""
+    traffic = traffic_of(rates=(RateStep(0.0, 60.0), RateStep(60.0, 0.0)))
+    fleet, session = run_with_move(
+        world, {"target": {"name": "e12"}, "handover": method}, traffic=traffic, until=400.0, fair_output=True,
+        bandwidth="24k", base="10us", each="0us",
+    )  # fmt: skip
+    assert session.counts()["moved"] == 4
+    assert fleet.counts.delivered == due(fleet)
+    assert fleet.delays.between(15.0, 20.0).mean > 1.0, "the output was full"
+    took = session.batches[0].ended_at - session.batches[0].begun_at
+    assert took > 1.0 if method == "Drain" else took < 1.0
+
+
+@pytest.mark.parametrize("method", ["Drain", "Replay"])
 def test_a_move_from_an_overloaded_edge_delivers_all_once(world, method):
     """The source has a queue of seconds: by drain members wait for it, by replay they do not."""
     traffic = traffic_of(rates=(RateStep(0.0, 60.0), RateStep(60.0, 0.0)))

@@ -6,12 +6,14 @@ from plimsoll.core.config import BrokerConfig, BrokerHardware, PeerBroker
 from plimsoll.simulator.queueing.output_queue import OutputQueue
 
 
-def output(rate: float | None) -> OutputQueue:
+def config_of(rate: float | None) -> BrokerConfig:
     hardware = BrokerHardware(output_bytes_per_second=rate)
     head = PeerBroker(name="h")
-    return OutputQueue(
-        BrokerConfig(name="e", role="edge", cluster="c", data="", control="", head=head, hardware=hardware)
-    )
+    return BrokerConfig(name="e", role="edge", cluster="c", data="", control="", head=head, hardware=hardware)
+
+
+def output(rate: float | None) -> OutputQueue:
+    return OutputQueue(config_of(rate))
 
 
 def test_without_a_limit_all_leaves_at_once():

@@ -3,7 +3,7 @@
 import pytest
 from tests.simulator.worlds.test_world_traffic import with_topics
 
-from plimsoll.core.spec import SourceDocument, parse
+from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
 from plimsoll.core.spec.types.policy import POLICY_TYPES
 from plimsoll.simulator.worlds.comparison import compare, policy_faults, with_policy
 from plimsoll.simulator.worlds.world_spec import parse_world
@@ -75,3 +75,23 @@ def test_a_pulsar_policy_of_the_files_is_kept(world, documents):
     assert policy_faults(["pulsar"], parse_world(world), parse_all(documents)) == []
     (fleet,) = [each for each in with_policy(documents, "pulsar", "x") if each["kind"] == "BrokerFleet"]
     assert fleet["spec"]["defaults"]["policy"] == own
+
+
+def test_output_may_be_shared_fairly(world, documents):
+    """Subscribers of a rare publication wait behind all others, unless the output is shared fairly."""
+    world["publishers"].append(
+        {"name": "rare", "cluster": "c1", "rates": [{"perSecond": 1}], "publications": ['{"y": 1}']}
+    )
+    world["subscribers"].append({"name": "r", "cluster": "c1", "edge": "e1", "subscriptions": ["[y,=,1]"]})
+    documents[2]["spec"] |= {
+        "bandwidth": {"inputBytesPerSecond": "1M", "outputBytesPerSecond": "15k"}, "emulation": {"base": "10us"},
+    }  # fmt: skip
+    rows = {}
+    for output in ("Fifo", "Fair"):
+        world["output"] = output
+        (rows[output],) = compare(documents, parse_world(world), ["none"], 1)
+    assert rows["Fifo"]["max_load"] == pytest.approx(rows["Fair"]["max_load"], rel=0.02)
+    assert rows["Fair"]["delay_mean_seconds"] != rows["Fifo"]["delay_mean_seconds"]
+    world["output"] = "Best"
+    with pytest.raises(InvalidResourcesError, match="output"):
+        parse_world(world)

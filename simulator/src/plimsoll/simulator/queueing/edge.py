@@ -10,7 +10,7 @@ Subscriptions, cover, load reports, detection, samples and profiles are the prod
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -27,6 +27,7 @@ from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import DATA_HEAD_BYTES, Info, OwnerEpoch
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
+from plimsoll.simulator.queueing.fair_output import FairOutput, Left
 from plimsoll.simulator.queueing.publications import Publication
 
 DELAY_PARTS = 4
@@ -67,10 +68,14 @@ class Attachments:
 
 
 class QueueingEdge(QueueingBroker):
-    """`members`: the subscribers that publications are matched against, as a mask; `held`: those before their GO."""
+    """`members`: the subscribers that publications are matched against, as a mask; `held`: those before their GO.
 
-    def __init__(self, world: EdgeWorld, config: BrokerConfig) -> None:
+    `fair`: the output instead of `output`, if it is shared fairly.
+    """
+
+    def __init__(self, world: EdgeWorld, config: BrokerConfig, *, is_fair: bool = False) -> None:
         super().__init__(world, config)
+        self.fair = FairOutput[Publication](config, self._left) if is_fair else None
         self.world, self.now = world, 0.0
         self.subscription_table = SubscriptionTable(config.name, config.limits, compiled=False)
         self.attachments = Attachments()
@@ -167,15 +172,20 @@ class QueueingEdge(QueueingBroker):
                 self.holding[bit].append(pub)
                 held ^= bit
         if matched:
-            self.send(pub, matched.bit_count(), now)
+            self.send(pub, matched, now)
         if self._record_traffic is not None:
             self._record_traffic(pub.publisher, content.attributes, content.size_bytes, now)
 
-    def send(self, pub: Publication, count: int, now: float) -> None:
+    def send(self, pub: Publication, mask: int, now: float) -> None:
         """Hand deliveries of one publication to the output, and count them with their delays."""
+        count = mask.bit_count()
         self.meter.deliveries += count
         heads = self.world.frames_for(count) * DATA_HEAD_BYTES
-        first, last = self.output.send(count * (pub.content.size_bytes + PREFIX_BYTES) + heads, now)
+        size_bytes = count * (pub.content.size_bytes + PREFIX_BYTES) + heads
+        if self.fair is not None:
+            self._send_fairly(self.fair, pub, mask, size_bytes, now)
+            return
+        first, last = self.output.send(size_bytes, now)
         self.meter.output_wait_seconds += first - now
         self.meter.output_waits += 1
         if last - first < 1e-6 or count == 1:
@@ -186,6 +196,49 @@ class QueueingEdge(QueueingBroker):
             at = first + (part + 0.5) / parts * (last - first)
             share = count * (part + 1) // parts - count * part // parts
             self.world.delivered(at, at - pub.sent_at, share)
+
+    def _send_fairly(
+        self, fair: FairOutput[Publication], pub: Publication, mask: int, size_bytes: float, now: float
+    ) -> None:
+        """One queue for each subscriber, or unit."""
+        fair.advance(now)
+        count = mask.bit_count()
+        if fair.leaves_at_once(size_bytes, now):
+            self.meter.output_waits += count
+            self.world.delivered(now, now - pub.sent_at, count)
+            return
+        each = size_bytes / count
+        while mask:
+            bit = mask & -mask
+            fair.put(bit, each, now, pub)
+            mask ^= bit
+        fair.advance(now)
+
+    def _left(self, one: Left[Publication]) -> None:
+        self.meter.output_wait_seconds += one.first - one.given_at
+        self.meter.output_waits += 1
+        self.world.delivered(one.last, one.last - one.item.sent_at, 1)
+
+    def when_sent(self, subscribers: Iterable[str], later: float, action: Any, /, *args: object) -> None:
+        """Do something `later` seconds after all has left that these subscribers have been given so far."""
+        if self.fair is None:
+            self.world.at(max(self.world.now, self.output.free_at) + later, action, *args)
+            return
+        bits = [self.world.bit(each) for each in subscribers]
+        given = {bit: self.fair.given[bit] for bit in bits}
+        self.world.at(self.world.now, self._look_again, self.fair, given, later, action, args)
+
+    def _look_again(
+        self, fair: FairOutput[Publication], given: Mapping[int, int], later: float, action: Any, args: Sequence[object]
+    ) -> None:
+        """When a queue is empty follows from what others get: look at the earliest time, and again if it is not."""
+        self.advance(self.world.now)
+        fair.advance(self.world.now)
+        at = fair.earliest_left(given, self.world.now)
+        if at <= self.world.now:
+            self.world.at(self.world.now + later, action, *args)
+        else:
+            self.world.at(at, self._look_again, fair, given, later, action, args)
 
     def waiting_for(self, mask: int) -> list[Publication]:
         """Publications that have not been served and that subscribers of this mask are due."""
@@ -228,7 +281,7 @@ class QueueingEdge(QueueingBroker):
         attachment.state = AttachmentState.LIVE
         self.held &= ~bit
         for pub in self.holding.pop(bit, ()):
-            self.send(pub, 1, self.world.now)
+            self.send(pub, bit, self.world.now)
 
     def stop_serving(self, subscriber: str) -> None:
         """Stop matching a subscriber; its cover stays."""
@@ -308,7 +361,10 @@ class QueueingEdge(QueueingBroker):
         self.advance(self.world.now)
         for cover in self.withdraw(()):
             self.world.say(self.name, self.config.head_name, cover)
-        self.meter.bytes_out = round(self.output.departed_bytes(self.now))
+        if self.fair is not None:
+            self.fair.advance(self.now)
+        output = self.output if self.fair is None else self.fair
+        self.meter.bytes_out = round(output.departed_bytes(self.now))
         extra, state, agent = self._measured(), "OK", self.agent
         if agent is not None:
             extra |= agent.measured(self.meter)
@@ -331,7 +387,7 @@ class QueueingEdge(QueueingBroker):
             "cover_subscriptions": len(self.subscription_table.cover),
             "input_queue_messages": len(self._items),
             "output_queue_messages": 0,
-            "output_queue_bytes": int(self.output.waiting_bytes(self.now)),
+            "output_queue_bytes": int((self.fair or self.output).waiting_bytes(self.now)),
             **configured_fields(self.config),
             "counters": {**self.meter.total, **self.counters},
         }

@@ -56,7 +56,7 @@ class QueueingFleet:
 
     `spread_reports`: brokers make their load reports at different times, drawn from the seed; else all at once.
     `clients`: the processes that subscribers share, each with one link to every edge; None: the heads of frames are not
-    counted.
+    counted. `fair_output`: edges share their output fairly, instead of first come, first served as the product does.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class QueueingFleet:
         delay_interval_seconds: float = 1.0,
         spread_reports: bool = True,
         clients: int | None = None,
+        fair_output: bool = False,
     ) -> None:
         policies = _policies(resources)
         self.resources, self.links = resources, links
@@ -81,7 +82,9 @@ class QueueingFleet:
         self._subscribers = {each.name: each for each in traffic.subscribers}
         self.configs = {config.name: config for config in _configs(resources)}
         self.heads = {name: QueueingHead(self, c) for name, c in self.configs.items() if c.role == "head"}
-        self.edges = {name: QueueingEdge(self, c) for name, c in self.configs.items() if c.role == "edge"}
+        self.edges = {
+            name: QueueingEdge(self, c, is_fair=fair_output) for name, c in self.configs.items() if c.role == "edge"
+        }
         self.handovers = Handovers(self)
         neighbors = {name: head.neighbors for name, head in self.heads.items()}
         self.paths = OverlayPaths(neighbors, lambda name: self.heads[name].routed.values())
@@ -110,6 +113,8 @@ class QueueingFleet:
         self.schedule.run(until)
         for edge in self.edges.values():
             edge.advance(until)
+            if edge.fair is not None:
+                edge.fair.advance(until)
 
     def _lay_out(self, draw: random.Random | None) -> None:
         for name, edge in self.edges.items():

@@ -73,12 +73,12 @@ class Handovers:
     def _start_move(self, source: QueueingEdge, move: msg.StartMove) -> None:
         """MOVE_TO waits behind what is queued for the clients, which then attach to the target."""
         source.count_sent([msg.MoveTo] * len(move.members))
-        asked_at = max(self.world.now, source.output.free_at) + self.world.client_seconds
         for item in move.members:
             epoch = (item.epoch[0], item.epoch[1] + 1)
             self.moving[item.subscriber] = MemberInTransit(move.session, epoch, source.name, move.edge)
         names = [item.subscriber for item in move.members]
-        self.world.at(asked_at + self.world.client_seconds, self._attach, move.session, move.edge, names)
+        later = 2 * self.world.client_seconds
+        source.when_sent(names, later, self._attach, move.session, move.edge, names)
 
     def _attach(self, session: str, target_name: str, names: Sequence[str]) -> None:
         target = self.world.edges[target_name]
@@ -113,8 +113,7 @@ class Handovers:
         names = [item.subscriber for item in cut.members if item.subscriber in self.moving]
         for x in names:
             source.stop_serving(x)
-        ended_at = max(self.world.now, source.output.free_at) + self.world.client_seconds
-        self.world.at(ended_at, self._ended, source.name, names, cut)
+        source.when_sent(names, self.world.client_seconds, self._ended, source.name, names, cut)
 
     def _ended(self, source_name: str, names: Sequence[str], cut: msg.Cut) -> None:
         source = self.world.edges[source_name]

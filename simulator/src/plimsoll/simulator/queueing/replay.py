@@ -56,9 +56,8 @@ class Replays:
             for x in units if x not in self.moving
         }  # fmt: skip
         if members:
-            told_at = max(self.world.now, source.output.free_at) + self.world.client_seconds
             self._let_go(source, members)
-            self.world.at(told_at + self.world.client_seconds, self._answer, list(members))
+            source.when_sent(members, 2 * self.world.client_seconds, self._answer, list(members))
 
     def _answer(self, names: Sequence[str]) -> None:
         """At the head: each unit is told the edge of its bundle, and resumes there."""
@@ -71,14 +70,13 @@ class Replays:
         """The source serves them no longer; what it has not served they will ask the log for."""
         names = list(members)
         mask = self.world.mask(names)
-        silent_from = max(self.world.now, source.output.free_at) + self.world.client_seconds
         for x, member in members.items():
-            member.silent_from = silent_from
             self.moving[x] = self.missing[self.world.bit(x)] = member
             source.stop_serving(x)
         for pub in source.waiting_for(mask):
             self.note(pub, mask)
         self._missing_mask |= mask
+        source.when_sent(members, self.world.client_seconds, _silent, members, self.world)
         source.count_sent([msg.Moved])
 
     def leave(self, subscriber: str) -> None:
@@ -129,9 +127,16 @@ class Replays:
             if (member := self._catching_up.pop(x, None)) is not None:
                 heard_at = self.world.now + self.world.client_seconds
                 self.world.pauses.add(member.way, member.silent_from, heard_at)
+                bit = self.world.bit(x)
                 for pub in member.missed:
-                    edge.send(pub, 1, self.world.now)
+                    edge.send(pub, bit, self.world.now)
             edge.serve(x)
+
+
+def _silent(members: Mapping[str, MemberInTransit], world: HandoverWorld) -> None:
+    """The last of what the source has sent has reached them."""
+    for member in members.values():
+        member.silent_from = world.now
 
 
 def _raised(epoch: OwnerEpoch) -> OwnerEpoch:

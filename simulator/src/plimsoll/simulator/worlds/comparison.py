@@ -94,7 +94,13 @@ def run(resources: Resources, world: WorldSpec, name: str, seed: int) -> dict[st
 
     links = LinkDelays(world.links.between_brokers.seconds, world.links.to_clients.seconds)
     fleet = QueueingFleet(
-        resources, traffic_of(world, seed), seed=seed, links=links, on_report=note, clients=world.links.clients
+        resources,
+        traffic_of(world, seed),
+        seed=seed,
+        links=links,
+        on_report=note,
+        clients=world.links.clients,
+        fair_output=world.output == "Fair",
     )
     fleet.run(seconds := world.duration.seconds)
     sessions = [one.session for one in fleet.mediator.objects.values() if one.session is not None]

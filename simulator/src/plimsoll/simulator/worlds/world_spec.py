@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from plimsoll.core import predicates
 from plimsoll.core.spec.field_info import FieldInfo, name_field
@@ -187,6 +187,11 @@ class WorldSpec:
             pattern="([A-Za-z_][A-Za-z0-9_.-]*)?", form="the name of an attribute, such as topic", max_length=256,
         ),
     ] = ""  # fmt: skip
+    output: Annotated[
+        Literal["Fifo", "Fair"],
+        FieldInfo("How subscribers share the output of an edge. Fifo: first come, first served, as edges do. Fair: those"
+                  " that wait get equal bandwidth, each subscriber, or unit, with a queue of its own."),
+    ] = "Fifo"  # fmt: skip
     measured: Annotated[
         MeasuredSpec | None, FieldInfo("What the fleet measured that this World was made of; absent: there is none.")
     ] = None

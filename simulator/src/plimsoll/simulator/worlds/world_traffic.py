@@ -119,7 +119,7 @@ def _rates(spec: PublisherSpec) -> Iterator[tuple[str, Sequence[RateSpec]]]:
 def topic_faults(world: WorldSpec, resources: Resources) -> Iterator[str]:
     """What in the topics of a World does not fit together."""
     attribute = world.topic_attribute
-    some = [
+    some: list[tuple[str, PublisherSpec | SubscriberSpec]] = [
         *(("publishers", each) for each in world.publishers),
         *(("subscribers", each) for each in world.subscribers),
     ]
