@@ -86,3 +86,19 @@ def test_the_documented_command_prints_the_documented_table(capsys):
     documented = [line.split() for line in page.read_text().splitlines()]
     assert [row for row in rows if row not in documented] == []
     assert len(rows) == 4
+
+
+def test_topics_under_pulsar_and_without(tmp_path: Path, capsys):
+    documents = list(yaml.safe_load_all((EXAMPLE.parent / "topics.yaml").read_text()))
+    documents[0]["spec"]["duration"] = "60s"
+    path = tmp_path / "topics.yaml"
+    path.write_text(yaml.safe_dump_all(documents))
+    command = ["simulate", "-f", str(path), "--policy", "none", "--policy", "pulsar"]
+    assert main(command) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["none", "pulsar"]
+    del documents[0]["spec"]["topicAttribute"]
+    path.write_text(yaml.safe_dump_all(documents))
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "publishers market: topics need an attribute; give the World its topicAttribute" in said
+    assert "--policy pulsar needs the attribute" in said

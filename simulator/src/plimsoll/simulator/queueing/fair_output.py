@@ -56,17 +56,14 @@ class FairOutput(Generic[Item]):
 
     def leaves_at_once(self, size_bytes: float, now: float) -> bool:
         """Take this much without a queue, if nothing waits and what is saved up suffices."""
-        if self._heap or (self.bytes_per_second is not None and not self._is_saved(size_bytes, now)):
+        if self._heap:
             return False
+        if self.bytes_per_second is not None:
+            after = max(self._credit_from, now - self._burst_seconds) + size_bytes / self.bytes_per_second
+            if after > now:
+                return False
+            self._credit_from = after
         self._given_bytes += size_bytes
-        return True
-
-    def _is_saved(self, size_bytes: float, now: float) -> bool:
-        assert self.bytes_per_second is not None
-        after = max(self._credit_from, now - self._burst_seconds) + size_bytes / self.bytes_per_second
-        if after > now:
-            return False
-        self._credit_from = after
         return True
 
     def advance(self, until: float) -> None:

@@ -189,8 +189,8 @@ class WorldSpec:
     ] = ""  # fmt: skip
     output: Annotated[
         Literal["Fifo", "Fair"],
-        FieldInfo("How subscribers share the output of an edge. Fifo: first come, first served, as edges do. Fair: those"
-                  " that wait get equal bandwidth, each subscriber, or unit, with a queue of its own."),
+        FieldInfo("How subscribers share the output of an edge. Fifo: first come, first served, as edges do. Fair:"
+                  " those that wait get equal bandwidth; each subscriber, or unit, has a queue of its own."),
     ] = "Fifo"  # fmt: skip
     measured: Annotated[
         MeasuredSpec | None, FieldInfo("What the fleet measured that this World was made of; absent: there is none.")
