@@ -17,8 +17,8 @@ from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.spec import Resources, SourceDocument, parse
 from plimsoll.core.spec.brokers import head_name
-from plimsoll.simulator.queueing.edge_loads import EdgeLoads, cov
 from plimsoll.simulator.queueing.fleet import LinkDelays, QueueingFleet
+from plimsoll.simulator.queueing.load_history import LoadHistory, cov
 from plimsoll.simulator.queueing.publications import publication_bytes
 from plimsoll.simulator.queueing.traffic import RateStep, Traffic, TrafficPublisher, TrafficSubscriber
 
@@ -95,7 +95,7 @@ class TopicRun:
     """What a run has left behind. Loads are the higher of input and output of an edge."""
 
     name: str
-    loads: EdgeLoads
+    loads: LoadHistory
     highest: Sequence[tuple[float, float]]
     moves: Sequence[tuple[float, float]]
     moved: int
@@ -139,7 +139,7 @@ STEADY_SHARE: Final = 0.75
 
 def run_topics(world: TopicWorld, policy: Mapping[str, Any] | None, name: str, seed: int) -> TopicRun:
     """Run a world under a policy to its end."""
-    began, loads = time.process_time(), EdgeLoads()
+    began, loads = time.process_time(), LoadHistory()
     fleet = QueueingFleet(
         resources(world, policy), world.traffic(seed), seed=seed, links=LINKS, on_report=loads.take,
         delay_interval_seconds=10.0, spread_reports=False,

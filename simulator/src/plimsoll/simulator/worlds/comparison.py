@@ -10,8 +10,8 @@ from typing import Any
 from plimsoll.core.spec import Resources, SourceDocument, parse
 from plimsoll.core.spec.broker_config import policy_of
 from plimsoll.core.spec.types.policy import POLICY_TYPES
-from plimsoll.simulator.queueing.edge_loads import EdgeLoad, EdgeLoads, cov
 from plimsoll.simulator.queueing.fleet import LinkDelays, QueueingFleet
+from plimsoll.simulator.queueing.load_history import EdgeLoadHistory, LoadHistory, cov
 from plimsoll.simulator.worlds.first_minute import FirstMinute
 from plimsoll.simulator.worlds.world_spec import WorldSpec
 from plimsoll.simulator.worlds.world_traffic import traffic_of
@@ -84,7 +84,7 @@ def compare(
 
 def run(resources: Resources, world: WorldSpec, name: str, seed: int) -> dict[str, Any]:
     """Run a world once; the row of its policy."""
-    began, loads, first = time.process_time(), EdgeLoads(), FirstMinute()
+    began, loads, first = time.process_time(), LoadHistory(), FirstMinute()
     overhead: dict[str, Mapping[str, Any]] = {}
 
     def note(report: Mapping[str, Any], now: float) -> None:
@@ -132,7 +132,7 @@ def _overhead(counters: Mapping[str, Mapping[str, Any]], delivered: int) -> floa
     return told / (told + delivered) if told + delivered else 0.0
 
 
-def _thinned(samples: EdgeLoad) -> list[list[float]]:
+def _thinned(samples: EdgeLoadHistory) -> list[list[float]]:
     size = -(-len(samples.seconds) // POINTS_AT_MOST) if samples.seconds else 1
     return [
         [round(fmean(samples.seconds[at : at + size]), 3), round(fmean(samples.loads[at : at + size]), 5)]

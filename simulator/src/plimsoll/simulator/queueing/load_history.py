@@ -12,7 +12,7 @@ OVERLOADED: Final = 0.95
 
 
 @dataclass(slots=True)
-class EdgeLoad:
+class EdgeLoadHistory:
     """Loads of one edge over time: the higher of input and output."""
 
     seconds: list[float] = field(default_factory=list)
@@ -23,16 +23,16 @@ class EdgeLoad:
         return [load for at, load in zip(self.seconds, self.loads, strict=True) if start <= at < end]
 
 
-class EdgeLoads:
+class LoadHistory:
     """`edges`: by name, those that have reported."""
 
     def __init__(self) -> None:
-        self.edges: dict[str, EdgeLoad] = {}
+        self.edges: dict[str, EdgeLoadHistory] = {}
 
     def take(self, report: Mapping[str, Any], now: float) -> None:
         """Note a load report; those of heads say nothing here."""
         if report["role"] == "edge":
-            taken = self.edges.setdefault(str(report["broker"]), EdgeLoad())
+            taken = self.edges.setdefault(str(report["broker"]), EdgeLoadHistory())
             taken.seconds.append(now)
             taken.loads.append(max(report["input_utilization"], report["output_utilization"]))
 

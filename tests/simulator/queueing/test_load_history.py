@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.simulator.queueing.edge_loads import EdgeLoads, cov
+from plimsoll.simulator.queueing.load_history import LoadHistory, cov
 
 
 def report(broker: str, load: float, role: str = "edge") -> dict[str, object]:
@@ -10,7 +10,7 @@ def report(broker: str, load: float, role: str = "edge") -> dict[str, object]:
 
 
 def test_means_and_overload_are_of_edges():
-    loads = EdgeLoads()
+    loads = LoadHistory()
     for at in range(10):
         loads.take(report("a", 1.0 if at < 4 else 0.5), float(at))
         loads.take(report("b", 0.25), float(at))
