@@ -108,3 +108,14 @@ def test_the_first_session_of_an_index_relieves_as_much_as_it_promises():
     assert came == pytest.approx(plan.predicted_source.input_utilization, abs=0.03)
     paper = Padres().plan(BrokerLoad.from_report(report), target, profile, action)
     assert {move.key for move in paper.moves} == {"none"}
+
+
+def test_rounding_leaves_no_base_below_0_for_which_a_report_would_be_read_by_the_other_line():
+    """With one number of subscriptions the line is that through the origin, whose base may come out as -4e-19."""
+    for subscriptions in range(1, 120):
+        fits = MatchDelayFits("Subscriptions")
+        for publications in range(300, 320):
+            fits.note(subscriptions, 13.2 * publications, 8e-5 * subscriptions * publications, publications)
+            report = {"subscriptions": subscriptions, "input_rate": 96.0, "output_rate": 1267.0}
+            found = reported_model({**fits.report(subscriptions), **report})
+            assert isinstance(found, SubscriptionMatchDelay), fits.report(subscriptions)

@@ -140,4 +140,4 @@ class MatchDelayFitter:
         # Shrunk towards y / x, the slope of the line through the origin, which is also the steepest one allowed.
         slope = (together + prior * y / x) / (spread + prior)
         slope = min(max(slope, 0.0), y / x)
-        return y - slope * x, slope
+        return max(y - slope * x, 0.0), slope  # rounding may leave a base below 0, which no report has

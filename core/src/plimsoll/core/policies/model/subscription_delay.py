@@ -79,4 +79,6 @@ class SubscriptionDelayFitter:
         prior = (PRIOR * PRIOR / 10.0 + DOUBT / whole / 10.0) * square
         slope = (together + prior * y / x) / (spread + prior)
         slope = min(max(slope, 0.0), y / x)
-        return y - slope * x, slope
+        return max(
+            y - slope * x, 0.0
+        ), slope  # through the origin rounding may leave a base below 0, which no report has
