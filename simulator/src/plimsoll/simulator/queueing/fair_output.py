@@ -84,7 +84,7 @@ class FairOutput(Generic[Item]):
             self._tag = self._queued_bytes = 0.0
 
     def earliest_left(self, given: Mapping[int, int], now: float) -> float:
-        """When so many items of these queues have left, at the earliest: it is certain once it is no later than now."""
+        """When as many items as `given` have left, at the earliest: it is certain once that is no later than now."""
         waiting = sum(max(count - self.sent[queue], 0) for queue, count in given.items())
         if waiting and self.bytes_per_second is not None:
             held = nsmallest(waiting, (size for _, _, queue, size, _, _ in self._heap if queue in given))
