@@ -14,7 +14,7 @@ MAKES_PRINTABLE = {"printable", "printable_lines", "printable_cell"}
 WRITERS = {"sys.stdout.write", "sys.stderr.write", "sys.stdout.writelines", "sys.stderr.writelines", "print"}
 RAW = {
     ("demo/src/plimsoll/demo/command.py", "_write"): "LiveDisplay has made it printable, and moves the cursor itself",
-    ("demo/src/plimsoll/demo/multi_cluster.py", "_write"): "as in the demo of one cluster",
+    ("demo/src/plimsoll/demo/live_display.py", "_write"): "as in the demo of one cluster",
     ("soak/src/plimsoll/soak/command.py", "_write"): "as in the demo of one cluster",
     ("sparkjobs/src/plimsoll/sparkjobs/jobs/oracle.py", "main"): "a snapshot for programs",
 }

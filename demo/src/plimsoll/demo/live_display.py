@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -106,3 +107,13 @@ class LiveDisplay:
         if self._drawn:
             self._write(f"\x1b[{self._drawn}A\x1b[J")
             self._drawn = 0
+
+
+def stdout_display(interval_seconds: float) -> LiveDisplay:
+    """A display on standard output, redrawn if that is a terminal."""
+    return LiveDisplay(_write, sys.stdout.isatty(), interval_seconds)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

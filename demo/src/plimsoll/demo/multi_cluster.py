@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,17 +20,14 @@ from plimsoll.core.spec import Resources, parse
 from plimsoll.demo.analysis.claims import ClaimsVerdict
 from plimsoll.demo.analysis.cluster_loads import ClusterLoadSeries
 from plimsoll.demo.analysis.machine_load import MachineLoad
-from plimsoll.demo.command import CONFLICT, FAILED, INTERRUPTED, interruptible
-from plimsoll.demo.fleet import DemoFleet
-from plimsoll.demo.leftovers import empty_report_folder
-from plimsoll.demo.live_display import LiveDisplay
+from plimsoll.demo.audited_run import exit_code, run_audited
+from plimsoll.demo.command import FAILED
+from plimsoll.demo.live_display import LiveDisplay, stdout_display
 from plimsoll.demo.options import resource_folder
 from plimsoll.demo.report import multi_cluster_page
-from plimsoll.demo.run_audit import DemoAudit, audit_run
-from plimsoll.demo.traffic import DemoTraffic
+from plimsoll.demo.run_audit import DemoAudit
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.local import manifests
-from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder
 
 MULTI_CLUSTER_SCENARIO: Final = DemoScenario(
     seconds=150.0, rate_factor=10.0, zero_traffic=0.2, join_from=0.02, join_to=0.3, prefer="b11", step_at=0.7
@@ -90,20 +86,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     scenario = msgspec.structs.replace(
         MULTI_CLUSTER_SCENARIO, seconds=given.seconds, subscribers=given.subscribers, seed=given.seed
     )
-    live = LiveDisplay(_write, sys.stdout.isatty(), min(PLAIN_SECONDS, scenario.seconds / 6))
-    try:
-        with interruptible():
-            run = run_multi_cluster(
-                scenario, parse(manifests.load([str(resource_folder("global"))])), given.report, live, given.strict
-            )
-    except FleetBusyError as error:
-        live.say(str(error))
-        return CONFLICT
-    except KeyboardInterrupt:
-        live.say("interrupted: everything was stopped, and there is no report")
-        return INTERRUPTED
-    multi_cluster_page.write_report(run.plain(), given.report)
-    live.say(_summary(run, given.report))
+    live = stdout_display(min(PLAIN_SECONDS, scenario.seconds / 6))
+    return exit_code(live, lambda: _reported(scenario, given.report, live, given.strict))
+
+
+def _reported(scenario: DemoScenario, folder: Path, live: LiveDisplay, is_strict: bool) -> int:
+    run = run_multi_cluster(
+        scenario, parse(manifests.load([str(resource_folder("global"))])), folder, live, is_strict
+    )
+    multi_cluster_page.write_report(run.plain(), folder)
+    live.say(_summary(run, folder))
     return FAILED if run.problems else 0
 
 
@@ -111,34 +103,18 @@ def run_multi_cluster(
     scenario: DemoScenario, fleet_resources: Resources, folder: Path, live: LiveDisplay, is_strict: bool = False
 ) -> MultiClusterRun:
     """The whole run; everything it started has ended when it returns."""
-    state = FleetFolder(folder / "fleet" / fleet_resources.fleet.name)
-    empty_report_folder(folder, state, REPORT_FILES)
-    fleet = DemoFleet(state, fleet_resources)
-    orderly = False
-    try:
-        fleet.await_ready()
-        live.say(f"{len(fleet.brokers)} brokers of {len(fleet_resources.clusters)} clusters are ready")
-        with DemoTraffic(scenario, fleet, folder, 2, live) as traffic:
-            faults = traffic.run()
-            offset = time.time() - time.monotonic() + traffic.start
-            sessions = session_summaries(fleet.sessions(), offset)
-        faults += fleet.deaths()
-        orderly = True
-    finally:
-        faults_at_end = fleet.stop(hurry=not orderly)
-        fleet.keep_logs(folder / "logs")
-    live.say(f"auditing {traffic.delivered:,} deliveries of {traffic.published:,} publications ...")
-    judgement = audit_run(*traffic.journals, traffic.start, [*faults, *faults_at_end], traffic.settled_position)
-    if judgement.passed:
+    found = run_audited(scenario, fleet_resources, folder, live, REPORT_FILES)
+    if found.judgement.passed:
         shutil.rmtree(folder / "journals")
+    sessions = session_summaries(found.sessions, found.began_at)
     edges = {
         name: [group.name for group in cluster.spec.edges] for name, cluster in sorted(fleet_resources.clusters.items())
     }
-    clusters = ClusterLoadSeries(edges, traffic.series)
-    return MultiClusterRun(scenario, clusters, judgement, sessions, traffic.machine_load, is_strict)
+    clusters = ClusterLoadSeries(edges, found.series)
+    return MultiClusterRun(scenario, clusters, found.judgement, sessions, found.machine, is_strict)
 
 
-def session_summaries(objects: Sequence[dict[str, Any]], began_at: float) -> list[dict[str, Any]]:
+def session_summaries(objects: Sequence[Mapping[str, Any]], began_at: float) -> list[dict[str, Any]]:
     """The sessions in the order of their beginning: source, target, number of members, and outcome."""
     found = []
     for item in objects:
@@ -174,11 +150,6 @@ def _summary(run: MultiClusterRun, folder: Path) -> str:
     lines += run.clusters.lines(run.scenario.seconds)
     lines += run.claims.lines()
     return "\n  ".join([*lines, f"report: {folder / 'global.html'} and {folder / 'global.json'}"])
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

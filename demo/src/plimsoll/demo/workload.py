@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -43,6 +43,7 @@ class DemoScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `rate_factor` multiplies the paper's publication rates. Subscribers join evenly between `join_from` and `join_to`,
     as shares of the run; at the edge `prefer` if one is named, else where the head places them. At the share `step_at`
     of the run, if it is below 1, `step_publishers` of the publishers begin to publish `step_factor` times as fast.
+    With `topics` the run is of topics, not of quotes: one publisher each, `topic_rate_per_second` over all of them.
     """
 
     seconds: float = 60.0
@@ -57,6 +58,8 @@ class DemoScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     step_at: float = 1.0
     step_publishers: float = 0.5
     step_factor: float = 2.0
+    topics: int = 0
+    topic_rate_per_second: float = 0.0
 
     @property
     def join_factor(self) -> float:
@@ -70,6 +73,13 @@ class DemoScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return self.seconds * self.step_at if self.step_at < 1.0 else math.inf
 
 
+class PlannedItem(Protocol):
+    """What a publisher publishes: a quote, or a message to a topic."""
+
+    def attributes(self) -> dict[str, str | int | float | bool]:
+        """The attributes of its publication."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedPublisher:
     """Replays the quotes of one symbol in order, one every `interval_seconds`, first at `first_at`.
@@ -81,7 +91,7 @@ class PlannedPublisher:
     symbol: str
     rate_per_minute: float
     first_at: float
-    quotes: tuple[Quote, ...]
+    quotes: tuple[PlannedItem, ...]
     faster_at: float = math.inf
     factor: float = 1.0
 
@@ -96,20 +106,21 @@ class PlannedPublisher:
         due = at + self.interval_seconds
         return due if due <= self.faster_at else self.faster_at + (due - self.faster_at) / self.factor
 
-    def quote(self, number: int) -> Quote:
+    def quote(self, number: int) -> PlannedItem:
         """The quote of its `number`-th publication, from 0; after the last day it starts over."""
         return self.quotes[number % len(self.quotes)]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSubscriber:
-    """Joins at `joins_at` seconds from the start of the traffic, with one subscription."""
+    """Joins at `joins_at` seconds from the start of the traffic, with one subscription, or one for each of `topics`."""
 
     name: str
     template: str
     zero_traffic: bool
     predicates: tuple[Triple, ...]
     joins_at: float
+    topics: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -142,7 +153,7 @@ def plan_workload(scenario: DemoScenario, quotes: Quotes) -> WorkloadPlan:
     published, silent = symbols[: scenario.publishers], symbols[scenario.publishers :]
     publishers = tuple(_publisher(i, symbol, scenario, quotes, draw) for i, symbol in enumerate(published))
     subscribers = _subscribers(scenario, quotes, published, silent, draw)
-    return WorkloadPlan(_with_rate_step(publishers, scenario, draw), subscribers)
+    return WorkloadPlan(with_rate_step(publishers, scenario, draw), subscribers)
 
 
 def _publisher(
@@ -153,7 +164,7 @@ def _publisher(
     return PlannedPublisher(f"publisher-{number:02}", symbol, rate, draw.random() * 60.0 / rate, quotes[symbol])
 
 
-def _with_rate_step(
+def with_rate_step(
     publishers: tuple[PlannedPublisher, ...], scenario: DemoScenario, draw: random.Random
 ) -> tuple[PlannedPublisher, ...]:
     """Some publishers, drawn at random, speed up. PADRES 2006, 6.2."""

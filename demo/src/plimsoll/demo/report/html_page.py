@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plimsoll.core.printable import html_text
-from plimsoll.demo.report import balancing_page, prediction_page
-from plimsoll.pages.charts import Chart, ChartLine, chart_line, svg
-from plimsoll.pages.style import STYLE
+from plimsoll.demo.report import balancing_page, page_parts, prediction_page
+from plimsoll.pages.charts import Chart, ChartLine, chart_line
 
 _COUNTS = ("published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps")
 _SHARES = ("p50", "p99", "max")
@@ -28,7 +27,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         *([balancing_page.claims(report), balancing_page.summary(report)] if _is_balanced(report) else []),
         "<h2>Loads over time</h2>",
         '<div class="charts">',
-        *(_figure(chart, caption, _paper_figure(report, chart)) for chart, caption in _charts(report)),
+        *(page_parts.figure(chart, caption, _paper_figure(report, chart)) for chart, caption in _charts(report)),
         "</div>",
         *_sessions(report),
         *prediction_page.section(report),
@@ -39,13 +38,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         "<h2>The run</h2>",
         _facts(report),
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Plimsoll demo: {report['verdict']}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body>\n</html>\n"
-    )
+    return page_parts.page(f"Plimsoll demo: {report['verdict']}", body)
 
 
 def _run_description(report: Mapping[str, Any]) -> str:
@@ -61,16 +54,11 @@ def _verdict(report: Mapping[str, Any]) -> str:
     said = "Passed: nothing lost, repeated or reordered." if passed else "Failed."
     figures = [(name, f"{report[name]:,}") for name in _COUNTS]
     figures += [(f"delay {name}", _milliseconds(report["delivery_delay_seconds"][name])) for name in _SHARES]
-    cells = "".join(f"<div><dt>{html_text(name)}</dt><dd>{value}</dd></div>" for name, value in figures)
-    return (
-        f'<section class="verdict {"passed" if passed else "failed"}" id="verdict"><strong>{said}</strong>'
-        f'<dl class="figures">{cells}</dl></section>'
-    )
+    return page_parts.verdict(passed, said, figures)
 
 
 def _problems(report: Mapping[str, Any]) -> list[str]:
-    lines = [*report["problems"], *report["violations"][:_SHOWN_VIOLATIONS]]
-    return ["<ul>", *(f"<li>{html_text(one)}</li>" for one in lines), "</ul>"] if lines else []
+    return page_parts.bullets([*report["problems"], *report["violations"][:_SHOWN_VIOLATIONS]])
 
 
 def _milliseconds(seconds: float | None) -> str:
@@ -93,14 +81,6 @@ def _paper_figure(report: Mapping[str, Any], chart: Chart) -> str:
 
 def _sessions(report: Mapping[str, Any]) -> list[str]:
     return ["<h2>Sessions</h2>", balancing_page.sessions(report)] if _is_balanced(report) else []
-
-
-def _figure(chart: Chart, caption: str, beside: str = "") -> str:
-    return (
-        f"<figure><h3>{html_text(chart.title)} <span class='dim'>({html_text(chart.unit)})</span>{beside}</h3>"
-        f"{svg(chart)}"
-        f"<figcaption>{html_text(caption)}</figcaption></figure>"
-    )
 
 
 def _line_styles(report: Mapping[str, Any]) -> dict[str, int]:
@@ -154,19 +134,16 @@ def _brokers(report: Mapping[str, Any]) -> str:
         "broker", "role", "subscribers", "mean input", "highest input", "mean output", "highest output", "delay p50",
         "delay p99",
     )  # fmt: skip
-    rows = "".join(_row(name, broker) for name, broker in report["brokers"].items())
-    heads = "".join(f'<th scope="col">{title}</th>' for title in titles)
-    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return page_parts.table(titles, (_row(name, broker) for name, broker in report["brokers"].items()))
 
 
-def _row(name: str, broker: Mapping[str, Any]) -> str:
+def _row(name: str, broker: Mapping[str, Any]) -> list[str]:
     series, delay = broker["series"], broker["delivery_delay_seconds"]
     cells = [name, broker["role"], f"{max(series['subscribers'], default=0):,}"]
     for metric in ("input_utilization", "output_utilization"):
         values: Sequence[float] = series[metric]
         cells += [f"{sum(values) / len(values):.0%}" if values else "-", f"{max(values):.0%}" if values else "-"]
-    cells += [_milliseconds(delay["p50"]), _milliseconds(delay["p99"])]
-    return "<tr>" + "".join(f"<td>{html_text(str(cell))}</td>" for cell in cells) + "</tr>"
+    return [*cells, _milliseconds(delay["p50"]), _milliseconds(delay["p99"])]
 
 
 def _explanation(report: Mapping[str, Any]) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from plimsoll.core.printable import html_text
-from plimsoll.pages.charts import Chart, ChartLine, svg
-from plimsoll.pages.style import STYLE
+from plimsoll.demo.report import page_parts
+from plimsoll.pages.charts import Chart, ChartLine
 
 FIGURES: Final = (
     ("8a", "Input utilisation", "input_utilization", "%", 100.0),
@@ -27,12 +26,11 @@ def write_report(report: Mapping[str, Any], folder: Path) -> None:
 def render_page(report: Mapping[str, Any]) -> str:
     """The page of a report."""
     passed = report["verdict"] == "passed"
-    counts = ", ".join(f"{report[name]:,} {name}" for name in ("delivered", "lost", "duplicated", "reordered", "gaps"))
-    problems = "".join(f"<li>{html_text(each)}</li>" for each in report["problems"])
+    counts = [(name, f"{report[name]:,}") for name in ("delivered", "lost", "duplicated", "reordered", "gaps")]
     body = [
         f"<h1>Balancing between {len(report['clusters'])} clusters in a chain</h1>",
-        f'<div class="verdict {"passed" if passed else "failed"}"><strong>{"Passed" if passed else "Failed"}</strong>'
-        f"<p>{counts}</p><ul>{problems}</ul></div>",
+        page_parts.verdict(passed, "Passed" if passed else "Failed", counts),
+        *page_parts.bullets(report["problems"]),
         '<div class="charts">',
         *(_figure(report, *figure) for figure in FIGURES),
         "</div>",
@@ -41,10 +39,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         "<h2>Sessions between clusters</h2>",
         _sessions(report),
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Plimsoll between clusters</title>\n'
-        f"<style>{STYLE}</style>\n</head>\n<body>\n" + "\n".join(body) + "\n</body>\n</html>\n"
-    )
+    return page_parts.page("Plimsoll between clusters", body)
 
 
 def _figure(report: Mapping[str, Any], number: str, title: str, metric: str, unit: str, scale: float) -> str:
@@ -57,28 +52,24 @@ def _figure(report: Mapping[str, Any], number: str, title: str, metric: str, uni
     ]  # fmt: skip
     chart = Chart(title, unit, lines)
     caption = f"Figure {number}: {title.lower()} of each cluster, averaged over its edges"
-    return f"<figure><h3>{title} ({unit})</h3>{svg(chart)}<figcaption>{caption}</figcaption></figure>"
+    return page_parts.figure(chart, caption)
 
 
 def _clusters(report: Mapping[str, Any]) -> str:
-    rows = "".join(_row(name, one["subscribers"], one["last"]) for name, one in report["clusters"].items())
-    titles = "".join(f"<th>{each}</th>" for each in ("cluster", "subscribers", "input", "output", "matching delay"))
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>"
+    rows = (_row(name, one["subscribers"], one["last"]) for name, one in report["clusters"].items())
+    return page_parts.table(("cluster", "subscribers", "input", "output", "matching delay"), rows)
 
 
-def _row(name: str, subscribers: int, last: Mapping[str, float]) -> str:
-    cells = (
-        html_text(name), f"{subscribers:,}", f"{last['input_utilization']:.0%}", f"{last['output_utilization']:.0%}",
+def _row(name: str, subscribers: int, last: Mapping[str, float]) -> tuple[str, ...]:
+    return (
+        name, f"{subscribers:,}", f"{last['input_utilization']:.0%}", f"{last['output_utilization']:.0%}",
         f"{1000 * last['match_delay_seconds']:.2f} ms",
     )  # fmt: skip
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _sessions(report: Mapping[str, Any]) -> str:
-    rows = "".join(
-        f"<tr><td>{one['at_seconds']:.0f} s</td><td>{html_text(one['source'])}</td><td>{html_text(one['target'])}</td>"
-        f"<td>{one['moved']:,}</td><td>{html_text(one['state'])}</td><td>{html_text(one['reason'])}</td></tr>"
+    rows = (
+        (f"{one['at_seconds']:.0f} s", one["source"], one["target"], f"{one['moved']:,}", one["state"], one["reason"])
         for one in report["sessions"] if one["between"]
     )  # fmt: skip
-    titles = "".join(f"<th>{each}</th>" for each in ("at", "from", "to", "moved", "state", "reason"))
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>"
+    return page_parts.table(("at", "from", "to", "moved", "state", "reason"), rows)

@@ -17,8 +17,9 @@ from typing import Any
 
 from plimsoll import client
 from plimsoll.core.verify import observations as seen
-from plimsoll.demo import quotes, workload
+from plimsoll.demo import workload
 from plimsoll.demo.journal import DeliveryJournal
+from plimsoll.demo.topic_workload import plan_scenario
 from plimsoll.demo.workers.worker_process import connect
 from plimsoll.demo.workers.worker_protocol import FINISH, WorkerPipe, run_worker
 
@@ -123,7 +124,7 @@ class QuotePublishers:
 def run(orders: WorkerPipe) -> None:
     """Run from the first order to the last."""
     task = orders.task()
-    plan = workload.plan_workload(task.scenario, quotes.load())
+    plan = plan_scenario(task.scenario)
     with DeliveryJournal(Path(task.journal)) as journal, connect(task, "publishing") as connection:
         orders.await_open(connection)
         publishing = QuotePublishers(plan, connection, journal)

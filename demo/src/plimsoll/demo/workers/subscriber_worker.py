@@ -2,7 +2,8 @@
 
     python -m plimsoll.demo.workers.subscriber_worker     (started by the demo, which sends orders on standard input)
 
-The head assigns an edge to each newcomer; one link per edge serves all its subscribers.
+The head assigns an edge to each newcomer; one link per edge serves all its subscribers. A subscriber of topics is
+journaled as one reader per topic: its order is promised, and audited, for each of them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Any
 
 from plimsoll import client
 from plimsoll.core.verify import observations as seen
-from plimsoll.demo import quotes, workload
+from plimsoll.demo import workload
 from plimsoll.demo.analysis import delays
 from plimsoll.demo.journal import DeliveryJournal, JournalAttachment
+from plimsoll.demo.topic_workload import TOPIC, plan_scenario
 from plimsoll.demo.workers.worker_process import connect
 from plimsoll.demo.workers.worker_protocol import FINISH, WorkerPipe, run_worker
 
@@ -28,6 +30,34 @@ INCARNATION = 1
 """Every subscriber of the demo has one life."""
 
 ReceivedBatch = Sequence[client.Delivery | client.GapNotice]
+
+
+class JournaledReaders:
+    """The names under which one subscriber stands in the journal: its own, or one for each of its topics."""
+
+    def __init__(self, plan: workload.PlannedSubscriber) -> None:
+        self._plan = plan
+        self.names = [f"{plan.name}/{topic}" for topic in plan.topics] or [plan.name]
+        self._by_id: dict[int, str] = {}
+
+    def subscribe(self, one: client.Subscriber, journal: DeliveryJournal, at: float) -> None:
+        """Ask for everything that is planned, and record it."""
+        # The audit asks only filters whose first equality holds; the symbol is more selective than the class.
+        asked = [((TOPIC, "=", topic),) for topic in self._plan.topics] or [self._plan.predicates]
+        for name, predicates in zip(self.names, asked, strict=True):
+            number = one.subscribe(workload.subscription_text(predicates), wait=False).id
+            self._by_id[number] = name
+            journal.note(seen.SubscriptionObserved(name, INCARNATION, number, predicates[::-1], at))
+
+    def of_delivery(self, item: client.Delivery) -> str:
+        return f"{self._plan.name}/{item.attributes[TOPIC]}" if self._plan.topics else self._plan.name
+
+    def of_ids(self, ids: Sequence[int]) -> dict[str, list[int]]:
+        """These subscriptions by the reader that asked for them."""
+        found: dict[str, list[int]] = {}
+        for number in ids:
+            found.setdefault(self._by_id[number], []).append(number)
+        return found
 
 
 class JournaledSubscribers:
@@ -44,6 +74,7 @@ class JournaledSubscribers:
         self._prefer = prefer
         self._lock = threading.Lock()
         self._subscribers: list[client.Subscriber] = []
+        self._readers: dict[str, JournaledReaders] = {}
         self._counts: Counter[str] = Counter()
         self._attached: set[str] = set()
         self._delays: list[float] = []
@@ -66,7 +97,7 @@ class JournaledSubscribers:
             "started": len(self._subscribers),
             "said": {name: n for name, n in self._connection.status()["counters"].items() if name.startswith("said_")},
             "subscribers": len(self._attached),
-            "unsettled": len(self._subscribers) - counts.get("acknowledged", 0),
+            "unsettled": sum(len(each.names) for each in self._readers.values()) - counts.get("acknowledged", 0),
             "lowest_position": min(positions, default=0),
             "furthest_behind": min(standing, default=(0, ""))[1],
             "highest_position": max(positions, default=0),
@@ -79,10 +110,11 @@ class JournaledSubscribers:
         for one in self._subscribers:
             statistics = one.statistics()
             one.close()
-            for what in ("delivered", "gaps"):
-                self._journal.note(
-                    seen.CounterObserved(one.name, INCARNATION, what, statistics[what], time.monotonic())
-                )
+            if self._readers[one.name].names == [one.name]:  # the library counts over all topics of a subscriber
+                for what in ("delivered", "gaps"):
+                    self._journal.note(
+                        seen.CounterObserved(one.name, INCARNATION, what, statistics[what], time.monotonic())
+                    )
             for name in ("duplicates_suppressed", "gaps_known", "reconnects", "redirects", "pauses"):
                 total[name] += statistics[name]
         return {f"subscribers_{name}": count for name, count in total.items()}
@@ -91,6 +123,7 @@ class JournaledSubscribers:
         name = plan.name
         with self._lock:  # so that the subscription is recorded before anything of it
             at = time.monotonic()
+            readers = self._readers[name] = JournaledReaders(plan)
             one = client.Subscriber(
                 self._connection,
                 name=name,
@@ -98,60 +131,59 @@ class JournaledSubscribers:
                 on_batch=lambda items: self._on_batch(name, items),
                 on_state=lambda state: self._on_state(name, state),
             )
-            number = one.subscribe(plan.text, wait=False).id
-            # The audit asks only filters whose first equality holds; the symbol is more selective than the class.
-            self._journal.note(seen.SubscriptionObserved(name, INCARNATION, number, plan.predicates[::-1], at))
+            readers.subscribe(one, self._journal, at)
             self._subscribers.append(one)
 
     def _on_batch(self, name: str, items: ReceivedBatch) -> None:
         at, now_us = time.monotonic(), time.time_ns() // 1000
         with self._lock:
+            readers = self._readers[name]
             for item in items:
                 if isinstance(item, client.Delivery):
-                    self._journal.delivered((name, INCARNATION), item.identity, item.origin, item.token, at)
+                    reader = (readers.of_delivery(item), INCARNATION)
+                    self._journal.delivered(reader, item.identity, item.origin, item.token, at)
                     self._delays.append((now_us - item.sent_us) / 1e6)
                     self._counts["delivered"] += 1
                 else:
                     self._counts["gaps"] += 1
-                    last = [(head, epoch, offset) for head, epoch, offset in item.last]
-                    gap = seen.GapObserved(
-                        name,
-                        INCARNATION,
-                        item.head,
-                        item.low_epoch,
-                        item.low,
-                        item.epoch,
-                        item.high,
-                        last,
-                        item.reason,
-                        at,
-                    )
-                    self._journal.note(gap)
+                    for reader_name in readers.names:  # a gap does not say of which topics it is
+                        self._journal.note(_gap(reader_name, item, at))
 
     def _on_state(self, name: str, state: Any) -> None:
         at, counts = time.monotonic(), self._counts
         with self._lock:
+            readers = self._readers[name]
             if isinstance(state, client.Attached):
-                self._journal.attached(JournalAttachment(name, state.edge, at))
+                for reader in readers.names:
+                    self._journal.attached(JournalAttachment(reader, state.edge, at))
                 self._attached.add(name)
             elif isinstance(state, client.Detached):
                 self._attached.discard(name)
             elif isinstance(state, client.Acknowledged):
-                self._journal.note(
-                    seen.AcknowledgementObserved(name, INCARNATION, state.ids, state.head, state.unreached, at)
-                )
+                for reader, ids in readers.of_ids(state.ids).items():
+                    self._journal.note(
+                        seen.AcknowledgementObserved(reader, INCARNATION, ids, state.head, state.unreached, at)
+                    )
                 counts["acknowledged"] += len(state.ids)
             elif isinstance(state, client.Lapsed):
-                self._journal.note(seen.LeaseEndObserved(name, INCARNATION, at))
-                counts["acknowledged"] -= 1
+                for reader in readers.names:
+                    self._journal.note(seen.LeaseEndObserved(reader, INCARNATION, at))
+                counts["acknowledged"] -= len(readers.names)
             elif isinstance(state, client.SubscriptionRefused | client.Failed):
                 raise RuntimeError(f"subscriber {name}: {state}")
+
+
+def _gap(reader: str, item: client.GapNotice, at: float) -> seen.GapObserved:
+    last = [(head, epoch, offset) for head, epoch, offset in item.last]
+    return seen.GapObserved(
+        reader, INCARNATION, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason, at
+    )
 
 
 def run(orders: WorkerPipe) -> None:
     """Run from the first order to the last."""
     task = orders.task()
-    plan = workload.plan_workload(task.scenario, quotes.load()).subscribers[task.part :: task.of]
+    plan = plan_scenario(task.scenario).subscribers[task.part :: task.of]
     with DeliveryJournal(Path(task.journal)) as journal, connect(task, f"subscribing-{task.part}") as connection:
         orders.await_open(connection)
         subscribing = JournaledSubscribers(plan, connection, journal, task.scenario.prefer)

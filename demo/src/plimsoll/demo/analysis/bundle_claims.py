@@ -1,0 +1,147 @@
+"""What a run with bundles claims: each claim with its measured value, the bound that it is held to, and whether it held.
+
+A figure that was not measured holds no claim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+from typing import Any, Final
+
+from plimsoll.demo.analysis import bundle_history
+from plimsoll.demo.analysis.bundle_history import BundleLook, SeenSplit
+
+TRANSFER_SECONDS: Final = 2.0
+LOOKUP_SECONDS: Final = 5.0
+OWNED_AGAIN_SECONDS: Final = 10.0
+"""Bounds on what a subscriber notices, with room for a machine of two processors that does all the work."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredClaim:
+    """`value`: None if there is nothing to measure, and then it is not held."""
+
+    claim: str
+    value: float | int | None
+    bound: str
+    held: bool
+
+    def plain(self) -> dict[str, Any]:
+        """The entry of the report."""
+        value = round(self.value, 4) if isinstance(self.value, float) else self.value
+        return {"claim": self.claim, "value": value, "bound": self.bound, "held": self.held}
+
+
+@dataclass(frozen=True, slots=True)
+class RateSpread:
+    """How far apart the message rates of edges are. `cov`: standard deviation by mean; `top`: highest by mean."""
+
+    cov: float | None
+    top: float | None
+
+
+@dataclass(frozen=True)
+class BundleFigures:
+    """What was measured in a run. `counts`: of the audit; `shed`: sessions of ThresholdShedder that moved something.
+
+    `limit`: messages per second at which a bundle is split; waits and times are in seconds, None if not measured.
+    """
+
+    counts: Mapping[str, int]
+    looks: Sequence[BundleLook]
+    limit: float
+    shed: int
+    before: RateSpread
+    after: RateSpread
+    transfer_seconds: float | None
+    lookup_seconds: float | None
+    owned_again_seconds: float | None
+
+
+def spread(rates: Sequence[float]) -> RateSpread:
+    """The spread of the rates of all edges."""
+    mean = fmean(rates) if rates else 0.0
+    if mean <= 0.0:
+        return RateSpread(None, None)
+    return RateSpread(pstdev(rates) / mean, max(rates) / mean)
+
+
+def mean_rate(columns: Mapping[str, Sequence[Any]], start: float, end: float) -> float:
+    """Messages in and out per second of one edge, by its reports between two times; 0 without a report."""
+    found = [
+        taken + sent
+        for at, taken, sent in zip(columns["seconds"], columns["input_rate"], columns["output_rate"], strict=True)
+        if start <= at <= end
+    ]
+    return fmean(found) if found else 0.0
+
+
+def judged_claims(figures: BundleFigures) -> list[MeasuredClaim]:
+    """All claims in the order of the report."""
+    return [
+        *(_at_most(f"deliveries {name}", figures.counts[name], 0) for name in ("lost", "duplicated", "reordered")),
+        _one_owner(figures.looks),
+        *_split(figures),
+        MeasuredClaim("sessions of ThresholdShedder that moved bundles", figures.shed, ">= 1", figures.shed >= 1),
+        _less("coefficient of variation of the edges' message rates after shedding", figures.after.cov,
+              figures.before.cov, "before"),
+        _less("highest message rate of an edge by the mean, after shedding", figures.after.top, figures.before.top,
+              "before"),
+        _at_most("longest wait of a subscriber of a bundle moved by Transfer (s)", figures.transfer_seconds,
+                 TRANSFER_SECONDS),
+        _at_most("longest wait of a subscriber of a bundle unloaded by Lookup (s)", figures.lookup_seconds,
+                 LOOKUP_SECONDS),
+        _at_most("time until all bundles of the killed edge had owners again (s)", figures.owned_again_seconds,
+                 OWNED_AGAIN_SECONDS),
+    ]  # fmt: skip
+
+
+def _at_most(claim: str, value: float | None, bound: float) -> MeasuredClaim:
+    return MeasuredClaim(claim, value, f"<= {bound:g}", value is not None and value <= bound)
+
+
+def _less(claim: str, value: float | None, bound: float | None, name: str) -> MeasuredClaim:
+    text = f"< {bound:.4g} ({name})" if bound is not None else f"{name} was not measured"
+    return MeasuredClaim(claim, value, text, value is not None and bound is not None and value < bound)
+
+
+def _one_owner(looks: Sequence[BundleLook]) -> MeasuredClaim:
+    claim = "bundles without one owner at the end"
+    if not looks or not looks[-1].owners:
+        return MeasuredClaim(claim, None, "<= 0", held=False)
+    return _at_most(claim, len(bundle_history.wrongly_owned(looks[-1])), 0)
+
+
+def hottest_split(figures: BundleFigures) -> SeenSplit | None:
+    """The split of the bundle with most messages."""
+    return max(bundle_history.splits_seen(figures.looks), key=lambda each: each.rate, default=None)
+
+
+def _split(figures: BundleFigures) -> list[MeasuredClaim]:
+    """The hot bundle was split, and each half was relieved: by another owner, or by a load below the limit."""
+    hot = hottest_split(figures)
+    if hot is None:
+        return [
+            MeasuredClaim("messages per second of the hot bundle when it was split", None, f"> {figures.limit:g}", False),
+            MeasuredClaim("halves with one owner and a load above the limit", None, "<= 0", False),
+        ]
+    return [
+        MeasuredClaim(
+            "messages per second of the hot bundle when it was split", hot.rate, f"> {figures.limit:g}",
+            hot.rate > figures.limit,
+        ),
+        _at_most("halves with one owner and a load above the limit", _unrelieved(figures, hot), 0),
+    ]  # fmt: skip
+
+
+def _unrelieved(figures: BundleFigures, hot: SeenSplit) -> int:
+    """Halves above the limit, if they had one owner at the last look that knew both; all if none did."""
+    last = next((look for look in reversed(figures.looks) if set(hot.halves) <= set(look.owners)), None)
+    if last is None:
+        return len(hot.halves)
+    if len({last.owners[half] for half in hot.halves}) == len(hot.halves):
+        return 0
+    return sum(last.rates.get(half, math.inf) > figures.limit for half in hot.halves)
