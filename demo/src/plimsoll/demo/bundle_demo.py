@@ -122,6 +122,7 @@ class BundleRun:
             },
             "killed": None if killed is None else {"edge": killed.edge, "at_seconds": round(killed.at, 2)},
             "splits": [msgspec.to_builtins(each) for each in bundle_history.splits_seen(self.director.looks)],
+            "owner_changes": [msgspec.to_builtins(each) for each in bundle_history.owner_changes(self.director.looks)],
             "sessions": [session.plain() for session in self.sessions],
             "brokers": {edge: {"series": self.found.series.of(edge)} for edge in self.edges},
             "bundles": bundle_rows(self.director),
@@ -173,7 +174,7 @@ def run_bundles(scenario: DemoScenario, resources: Resources, folder: Path, live
     (cluster,) = resources.clusters.values()
     edges = sorted({*found.series.latest} - {head_of(found.series)})
     policy = cluster.spec.policy or resources.fleet.spec.defaults.policy
-    if policy.pulsar is None:
+    if policy is None or policy.pulsar is None:
         raise ValueError("the fleet of this demo has the policy Pulsar")
     limit = float(policy.pulsar.split.max_message_rate.value)
     return BundleRun(scenario, found, director, sessions, waits, limit, edges, time.monotonic() - began)

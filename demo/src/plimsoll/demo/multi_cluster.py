@@ -91,9 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reported(scenario: DemoScenario, folder: Path, live: LiveDisplay, is_strict: bool) -> int:
-    run = run_multi_cluster(
-        scenario, parse(manifests.load([str(resource_folder("global"))])), folder, live, is_strict
-    )
+    run = run_multi_cluster(scenario, parse(manifests.load([str(resource_folder("global"))])), folder, live, is_strict)
     multi_cluster_page.write_report(run.plain(), folder)
     live.say(_summary(run, folder))
     return FAILED if run.problems else 0

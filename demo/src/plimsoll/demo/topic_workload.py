@@ -24,7 +24,7 @@ TOPIC: Final = "topic"
 """The attribute that names the topic, as in `examples/bundles`."""
 ZIPF_EXPONENT: Final = 1.0
 POPULARITY_EXPONENT: Final = 0.5
-"""Of the topics that subscribers ask for: flatter, so that no single topic is most of the load, which no split divides."""
+"""Of the topics that subscribers ask for: flatter, as no split divides the load of a single topic."""
 FEWEST_TOPICS, MOST_TOPICS = 2, 5
 """How many topics a subscriber asks for, at least and at most."""
 TEXT: Final = "x" * 120
@@ -84,9 +84,7 @@ def _publisher(topic: str, rate: float, draw: random.Random) -> PlannedPublisher
     return PlannedPublisher(f"of-{topic}", topic, 60.0 * rate, draw.random() / rate, (TopicMessage(topic),))
 
 
-def _subscribers(
-    scenario: DemoScenario, names: Sequence[str], draw: random.Random
-) -> tuple[PlannedSubscriber, ...]:
+def _subscribers(scenario: DemoScenario, names: Sequence[str], draw: random.Random) -> tuple[PlannedSubscriber, ...]:
     wanted = _zipf_weights(len(names), POPULARITY_EXPONENT)
     first, last = (share * scenario.seconds for share in (scenario.join_from, scenario.join_to))
     times = sorted(draw.uniform(first, last) for _ in range(scenario.subscribers))

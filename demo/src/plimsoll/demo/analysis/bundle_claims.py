@@ -1,4 +1,4 @@
-"""What a run with bundles claims: each claim with its measured value, the bound that it is held to, and whether it held.
+"""What a run with bundles claims: each claim with its measured value, its bound, and whether it held.
 
 A figure that was not measured holds no claim.
 """
@@ -125,7 +125,9 @@ def _split(figures: BundleFigures) -> list[MeasuredClaim]:
     hot = hottest_split(figures)
     if hot is None:
         return [
-            MeasuredClaim("messages per second of the hot bundle when it was split", None, f"> {figures.limit:g}", False),
+            MeasuredClaim(
+                "messages per second of the hot bundle when it was split", None, f"> {figures.limit:g}", False
+            ),
             MeasuredClaim("halves with one owner and a load above the limit", None, "<= 0", False),
         ]
     return [

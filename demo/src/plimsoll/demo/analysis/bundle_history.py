@@ -52,6 +52,40 @@ def look_of(at: float, head: Mapping[str, Any], edges: Iterable[Mapping[str, Any
     return BundleLook(at, owners, {name: tuple(sorted(some)) for name, some in serving.items()}, rates, epochs)
 
 
+@dataclass(frozen=True, slots=True)
+class BundleOwnerChange:
+    """A bundle that has another owner than at the look before; `edge`: empty if it has none now."""
+
+    at: float
+    bundle: str
+    edge: str
+
+
+def owner_changes(looks: Sequence[BundleLook]) -> list[BundleOwnerChange]:
+    """Who owned what from when on. A half begins with the owner of the whole, which is no change."""
+    found: list[BundleOwnerChange] = []
+    before: Mapping[str, str] = {}
+    for look in looks:
+        for name in sorted({*before, *look.owners}):
+            edge = look.owners.get(name, "")
+            if name in before:
+                is_changed = edge != before[name] and not _is_divided(name, look.owners)
+            else:
+                is_changed = edge not in {before[each] for each in before if _is_inside(name, each)}
+            if is_changed:
+                found.append(BundleOwnerChange(look.at, name, edge))
+        before = look.owners
+    return found
+
+
+def _is_divided(name: str, names: Iterable[str]) -> bool:
+    return name not in names and any(_is_inside(each, name) for each in names)
+
+
+def _is_inside(part: str, whole: str) -> bool:
+    return _is_part(HashRange.of_name(part), HashRange.of_name(whole))
+
+
 def splits_seen(looks: Sequence[BundleLook]) -> list[SeenSplit]:
     """Each split, at the first look whose head knows both halves and no longer the whole."""
     found: list[SeenSplit] = []

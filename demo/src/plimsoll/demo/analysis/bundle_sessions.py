@@ -61,7 +61,7 @@ def bundle_sessions(objects: Iterable[Mapping[str, Any]], began_at: float) -> li
 
 
 def moves_before(sessions: Iterable[BundleSession], until: float, start: float) -> dict[str, MovedBundles]:
-    """What sessions moved that ended before a time of the traffic, on the clock of journals (`start`: the traffic's)."""
+    """What sessions moved that ended before `until`, on the clock of the journals; `start`: of the traffic."""
     return {
         each.name: MovedBundles(tuple(each.bundles), start + each.at_seconds, start + each.end_seconds)
         for each in sessions

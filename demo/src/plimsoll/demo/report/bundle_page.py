@@ -1,4 +1,4 @@
-"""The report of the demo with bundles: its claims, loads of edges, what was split, moved and killed, and who owns what."""
+"""The report of the demo with bundles: claims, loads of edges, what was split, moved and killed, and who owns what."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def _claims(report: Mapping[str, Any]) -> str:
 def events(report: Mapping[str, Any]) -> list[str]:
     """A sentence for each step of the run."""
     found = [
-        (one["at"], f"{one['bundle']} was split at {one['rate']:.0f} messages a second into {' and '.join(one['halves'])}")
+        (
+            one["at"],
+            f"{one['bundle']} was split at {one['rate']:.0f} messages a second into {' and '.join(one['halves'])}",
+        )
         for one in report["splits"]
     ]
     found += [
@@ -69,7 +72,9 @@ def events(report: Mapping[str, Any]) -> list[str]:
 
 def _charts(report: Mapping[str, Any]) -> list[tuple[Chart, str]]:
     edges = {name: one["series"] for name, one in report["brokers"].items()}
-    used = [chart_line(name, 1 + look, one, "output_utilization", 100) for look, (name, one) in enumerate(edges.items())]
+    used = [
+        chart_line(name, 1 + look, one, "output_utilization", 100) for look, (name, one) in enumerate(edges.items())
+    ]
     units = [chart_line(name, 1 + look, one, "subscribers") for look, (name, one) in enumerate(edges.items())]
     rates = [ChartLine(name, 1 + look, _messages(one)) for look, (name, one) in enumerate(edges.items())]
     return [

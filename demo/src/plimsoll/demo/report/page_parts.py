@@ -1,4 +1,4 @@
-"""What all pages of demos have in common: the frame of a page, its verdict, figures and tables. No network is needed."""
+"""What all pages of demos have in common: frame, verdict, figures and tables. No network is needed."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ class JournaledReaders:
     def subscribe(self, one: client.Subscriber, journal: DeliveryJournal, at: float) -> None:
         """Ask for everything that is planned, and record it."""
         # The audit asks only filters whose first equality holds; the symbol is more selective than the class.
-        asked = [((TOPIC, "=", topic),) for topic in self._plan.topics] or [self._plan.predicates]
+        asked: list[tuple[seen.Triple, ...]] = [((TOPIC, "=", topic),) for topic in self._plan.topics]
+        asked = asked or [self._plan.predicates]
         for name, predicates in zip(self.names, asked, strict=True):
             number = one.subscribe(workload.subscription_text(predicates), wait=False).id
             self._by_id[number] = name
