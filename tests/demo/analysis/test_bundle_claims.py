@@ -62,9 +62,24 @@ def test_a_spread_that_was_not_measured_holds_nothing():
 
 def test_halves_with_one_owner_must_be_below_the_limit():
     together = look(2.0, {FIRST: "e-0", SECOND: "e-0", HIGH: "e-1"}, rates={FIRST: 1200.0, SECOND: 300.0})
-    assert unmet(replace(GOOD, looks=[GOOD.looks[0], together])) == ["halves with one owner and a load above the limit"]
+    assert unmet(replace(GOOD, looks=[GOOD.looks[0], together])) == [
+        "parts of the hot bundle with one owner and a load above the limit"
+    ]
     below = replace(together, rates={FIRST: 900.0, SECOND: 300.0})
     assert unmet(replace(GOOD, looks=[GOOD.looks[0], below])) == []
+
+
+def test_a_half_that_was_split_again_counts_by_its_parts():
+    again = look(3.0, {"0x00000000_0x20000000": "e-0", "0x20000000_0x40000000": "e-1", SECOND: "e-0", HIGH: "e-1"})
+    assert unmet(replace(GOOD, looks=[*GOOD.looks, again])) == []
+    alone = look(
+        3.0,
+        {**dict.fromkeys(again.owners, "e-0"), HIGH: "e-1"},
+        rates={SECOND: 2000.0, **dict.fromkeys(again.owners, 1.0)},
+    )
+    assert unmet(replace(GOOD, looks=[*GOOD.looks, alone])) == []
+    hot = look(3.0, alone.owners, rates={**alone.rates, SECOND: 2000.0})
+    assert len(unmet(replace(GOOD, looks=[*GOOD.looks, hot]))) == 1
 
 
 def test_without_a_split_both_claims_on_it_are_unmet():

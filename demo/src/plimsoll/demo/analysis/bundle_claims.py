@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any, Final
 
+from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.demo.analysis import bundle_history
-from plimsoll.demo.analysis.bundle_history import BundleLook, SeenSplit
+from plimsoll.demo.analysis.bundle_history import BundleLook, SeenSplit, is_part
 
 TRANSFER_SECONDS: Final = 2.0
 LOOKUP_SECONDS: Final = 5.0
@@ -128,22 +129,21 @@ def _split(figures: BundleFigures) -> list[MeasuredClaim]:
             MeasuredClaim(
                 "messages per second of the hot bundle when it was split", None, f"> {figures.limit:g}", False
             ),
-            MeasuredClaim("halves with one owner and a load above the limit", None, "<= 0", False),
+            MeasuredClaim("parts of the hot bundle with one owner and a load above the limit", None, "<= 0", False),
         ]
     return [
         MeasuredClaim(
             "messages per second of the hot bundle when it was split", hot.rate, f"> {figures.limit:g}",
             hot.rate > figures.limit,
         ),
-        _at_most("halves with one owner and a load above the limit", _unrelieved(figures, hot), 0),
+        _at_most("parts of the hot bundle with one owner and a load above the limit", _unrelieved(figures, hot), 0),
     ]  # fmt: skip
 
 
 def _unrelieved(figures: BundleFigures, hot: SeenSplit) -> int:
-    """Halves above the limit, if they had one owner at the last look that knew both; all if none did."""
-    last = next((look for look in reversed(figures.looks) if set(hot.halves) <= set(look.owners)), None)
-    if last is None:
-        return len(hot.halves)
-    if len({last.owners[half] for half in hot.halves}) == len(hot.halves):
+    """Parts of the hot bundle above the limit at the end, if they have one owner; a half may have been split again."""
+    last, whole = figures.looks[-1], HashRange.of_name(hot.bundle)
+    parts = [name for name in last.owners if is_part(HashRange.of_name(name), whole)]
+    if len({last.owners[name] for name in parts}) > 1:
         return 0
-    return sum(last.rates.get(half, math.inf) > figures.limit for half in hot.halves)
+    return sum(last.rates.get(name, math.inf) > figures.limit for name in parts) if parts else len(hot.halves)

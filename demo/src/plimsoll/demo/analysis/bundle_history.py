@@ -83,7 +83,7 @@ def _is_divided(name: str, names: Iterable[str]) -> bool:
 
 
 def _is_inside(part: str, whole: str) -> bool:
-    return _is_part(HashRange.of_name(part), HashRange.of_name(whole))
+    return is_part(HashRange.of_name(part), HashRange.of_name(whole))
 
 
 def splits_seen(looks: Sequence[BundleLook]) -> list[SeenSplit]:
@@ -132,11 +132,12 @@ def owned_again_seconds(looks: Sequence[BundleLook], edge: str, killed_at: float
 
 def _is_owned(name: str, look: BundleLook, edge: str, is_back: bool) -> bool:
     whole = HashRange.of_name(name)
-    parts = [owner for each, owner in look.owners.items() if _is_part(HashRange.of_name(each), whole)]
+    parts = [owner for each, owner in look.owners.items() if is_part(HashRange.of_name(each), whole)]
     return bool(parts) and all(owner and (owner != edge or is_back) for owner in parts)
 
 
-def _is_part(one: HashRange, whole: HashRange) -> bool:
+def is_part(one: HashRange, whole: HashRange) -> bool:
+    """Whether all hashes of a range are in another one."""
     return whole.low <= one.low and one.high <= whole.high
 
 

@@ -1,0 +1,45 @@
+"""Readers of the journal: a subscriber of topics is audited for each of its topics, any other as a whole."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from plimsoll.core.verify import observations as seen
+from plimsoll.demo.journal import DeliveryJournal, read_journal
+from plimsoll.demo.workers.subscriber_worker import INCARNATION, JournaledReaders
+from plimsoll.demo.workload import PlannedSubscriber
+
+WHOLE = PlannedSubscriber("s", "symbol", False, (("class", "=", "STOCK"), ("symbol", "=", "IBM")), 0.0)
+OF_TOPICS = PlannedSubscriber("s", "topics", False, (), 0.0, ("a", "b"))
+
+
+def subscribed(plan, tmp_path):
+    asked: list[str] = []
+
+    def subscribe(text: str, *, wait: bool) -> Any:
+        asked.append(text)
+        return SimpleNamespace(id=10 + len(asked))
+
+    readers, one = JournaledReaders(plan), SimpleNamespace(subscribe=subscribe)
+    with DeliveryJournal(tmp_path / "journal") as journal:
+        readers.subscribe(one, journal, 1.0)  # type: ignore[arg-type]  # only this much of a subscriber is used
+    return readers, asked, list(read_journal(tmp_path / "journal"))
+
+
+def test_each_topic_is_a_reader_with_its_own_subscription(tmp_path):
+    readers, asked, noted = subscribed(OF_TOPICS, tmp_path)
+    assert readers.names == ["s/a", "s/b"]
+    assert asked == ["[topic,=,'a']", "[topic,=,'b']"]
+    assert [(each.subscriber, each.id) for each in noted if isinstance(each, seen.SubscriptionObserved)] == [
+        ("s/a", 11), ("s/b", 12),
+    ]  # fmt: skip
+    assert readers.of_ids([12, 11]) == {"s/b": [12], "s/a": [11]}
+    assert readers.of_delivery(SimpleNamespace(attributes={"topic": "b"})) == "s/b"  # type: ignore[arg-type]
+
+
+def test_a_subscriber_without_topics_is_one_reader_whose_most_selective_predicate_comes_first(tmp_path):
+    readers, asked, noted = subscribed(WHOLE, tmp_path)
+    assert (readers.names, asked) == (["s"], ["[class,=,'STOCK'],[symbol,=,'IBM']"])
+    (found,) = noted
+    assert isinstance(found, seen.SubscriptionObserved)
+    assert (found.incarnation, found.predicates[0][0]) == (INCARNATION, "symbol")
+    assert readers.of_delivery(SimpleNamespace(attributes={})) == "s"  # type: ignore[arg-type]
