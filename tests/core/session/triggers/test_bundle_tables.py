@@ -58,6 +58,17 @@ def test_an_edge_far_above_the_average_sheds_bundles_and_is_left_alone_then():
     assert world.serves == before, "under constant load nothing moves any more"
 
 
+def test_the_new_owner_is_told_of_until_loads_have_settled_since_moves_may_be_over_before_a_table_arrives():
+    world = world_of()
+    world.until(lambda: bool(world.head.tables) and bool(world.head.tables[-1].assigned), seconds=60.0)
+    (assigned,) = world.head.tables[-1].assigned
+    bundle = FOUR.range_of(assigned.low)
+    world.until(lambda: world.places(bundle) == {assigned.edge}, seconds=60.0)
+    world.head.tables.clear()
+    world.run(1.5)
+    assert any(assigned in table.assigned for table in world.head.tables)
+
+
 def test_a_hot_bundle_is_split_and_its_halves_find_their_edges():
     world = world_of(split={"maxMessageRate": "400"})
     world.until(lambda: len(world.partition) == 5, seconds=120.0)

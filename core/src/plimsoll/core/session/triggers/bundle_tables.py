@@ -35,11 +35,11 @@ def send_bundle_tables(context: EngineContext) -> None:
 
 
 def _moving(context: EngineContext, cluster: str) -> Iterator[Session]:
-    """Sessions that move bundles of a cluster now."""
+    """Sessions that move bundles of a cluster, until loads have settled: moves may be over before a table arrives."""
     for session in context.table.holding():
         is_here = any(context.fleet.edges[name].cluster == cluster for name in session.sources
                       if name in context.fleet.edges)  # fmt: skip
-        if session.kind == "rebalance" and session.phase in MOVING_PHASES and is_here:
+        if session.kind == "rebalance" and session.phase in (*MOVING_PHASES, "Stabilizing") and is_here:
             yield session
 
 
