@@ -21,7 +21,7 @@ def subscribed(plan, tmp_path):
 
     readers, one = JournaledReaders(plan), SimpleNamespace(subscribe=subscribe)
     with DeliveryJournal(tmp_path / "journal") as journal:
-        readers.subscribe(one, journal, 1.0)  # type: ignore[arg-type]  # only this much of a subscriber is used
+        readers.subscribe(one, journal, 1.0)
     return readers, asked, list(read_journal(tmp_path / "journal"))
 
 
