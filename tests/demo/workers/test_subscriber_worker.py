@@ -1,5 +1,6 @@
 """Readers of the journal: a subscriber of topics is audited for each of its topics, any other as a whole."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,14 +13,15 @@ WHOLE = PlannedSubscriber("s", "symbol", False, (("class", "=", "STOCK"), ("symb
 OF_TOPICS = PlannedSubscriber("s", "topics", False, (), 0.0, ("a", "b"))
 
 
-def subscribed(plan, tmp_path):
+def subscribed(plan: PlannedSubscriber, tmp_path: Path) -> tuple[JournaledReaders, list[str], list[Any]]:
     asked: list[str] = []
 
     def subscribe(text: str, *, wait: bool) -> Any:
         asked.append(text)
         return SimpleNamespace(id=10 + len(asked))
 
-    readers, one = JournaledReaders(plan), SimpleNamespace(subscribe=subscribe)
+    one: Any = SimpleNamespace(subscribe=subscribe)  # only this much of a subscriber is used
+    readers = JournaledReaders(plan)
     with DeliveryJournal(tmp_path / "journal") as journal:
         readers.subscribe(one, journal, 1.0)
     return readers, asked, list(read_journal(tmp_path / "journal"))
@@ -33,7 +35,7 @@ def test_each_topic_is_a_reader_with_its_own_subscription(tmp_path):
         ("s/a", 11), ("s/b", 12),
     ]  # fmt: skip
     assert readers.of_ids([12, 11]) == {"s/b": [12], "s/a": [11]}
-    assert readers.of_delivery(SimpleNamespace(attributes={"topic": "b"})) == "s/b"  # type: ignore[arg-type]
+    assert readers.of_delivery(delivery({"topic": "b"})) == "s/b"
 
 
 def test_a_subscriber_without_topics_is_one_reader_whose_most_selective_predicate_comes_first(tmp_path):
@@ -42,4 +44,8 @@ def test_a_subscriber_without_topics_is_one_reader_whose_most_selective_predicat
     (found,) = noted
     assert isinstance(found, seen.SubscriptionObserved)
     assert (found.incarnation, found.predicates[0][0]) == (INCARNATION, "symbol")
-    assert readers.of_delivery(SimpleNamespace(attributes={})) == "s"  # type: ignore[arg-type]
+    assert readers.of_delivery(delivery({})) == "s"
+
+
+def delivery(attributes: dict[str, str]) -> Any:
+    return SimpleNamespace(attributes=attributes)
