@@ -11,7 +11,6 @@ from typing import Any
 
 from plimsoll.core.policies import LeastLoadedPlacer, Placer
 from plimsoll.core.session.queue_order import Origin
-from plimsoll.core.spec.brokers import head_name
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
 from plimsoll.core.spec.quantities import Duration
 from plimsoll.core.spec.types.cluster import MaintenanceWindow
@@ -146,17 +145,21 @@ class FleetView:
                     ahead.append(other)
         return sorted(found)
 
+    def head_of(self, cluster: str) -> HeadView | None:
+        """The head of a cluster, if it is known."""
+        return next((head for head in self.heads.values() if head.cluster == cluster), None)
+
     def reported_cluster_load(self, cluster: str) -> Mapping[str, Any] | None:
         """The load of a cluster, by the overview or else by its head; None without both."""
         if self.overview is not None and cluster in self.overview.loads:
             return self.overview.loads[cluster]
-        head = self.heads.get(head_name(cluster))
+        head = self.head_of(cluster)
         load = head.report.get("cluster_load") if head is not None else None
         return load if isinstance(load, Mapping) else None
 
     def bundle_owners(self, cluster: str) -> dict[str, str]:
         """The edge of each bundle that has one, by name, as the head of the cluster reports it."""
-        head = self.heads.get(head_name(cluster))
+        head = self.head_of(cluster)
         found = head.report.get("bundle_owners") if head is not None else None
         return {str(name): str(edge) for name, edge in found.items()} if isinstance(found, Mapping) else {}
 
