@@ -21,6 +21,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.overlay_node import link_limits
 from plimsoll.core.verify import AuditVerdict, audit_journal
 from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
 from plimsoll.simulator.engine.event_queue import EventQueue
@@ -40,11 +41,13 @@ from plimsoll.simulator.world.workload import (
     PlannedPublication,
     ReadingPause,
     SubscriptionChange,
+    add_topics,
     draw_attributes,
     draw_changes,
     draw_pauses,
     draw_publications,
     draw_subscription,
+    of_topic,
 )
 
 START_SECONDS = 0.8
@@ -125,6 +128,7 @@ class SimulationRun:
             scenario.fault_rates, self.fleet, self.apps, self.network, self.schedule, self._rng("faults")
         )  # fmt: skip
         self.mediators = self._mediators()
+        self.bundles = self._bundles()
         if trace is not None:
             self._trace_to(trace)
 
@@ -184,6 +188,13 @@ class SimulationRun:
             AimedFaultInjector(drawn, commands.store, mediators, self.faults)
         return mediators
 
+    def _bundles(self) -> BundleLaws | None:
+        backend = self.mediators.backend
+        has_bundles = self.scenario.policy is not None and self.scenario.policy.pulsar is not None
+        if not has_bundles or not isinstance(backend, SessionBackend):
+            return None
+        return BundleLaws(self.fleet, backend.memory_of, self.journal.add)
+
     def _command_backend(self, rng: random.Random) -> CommandBackend:
         scenario = self.scenario
         planned = [
@@ -223,6 +234,8 @@ class SimulationRun:
             process.subscribers[f"s{i}"] = [
                 draw_subscription(rng, zero) for _ in range(1 if zero else rng.choice([1, 1, 2]))
             ]
+            if load.topics:
+                process.subscribers[f"s{i}"] = [of_topic(one, i % load.topics) for one in process.subscribers[f"s{i}"]]
             process.policies[f"s{i}"] = msg.Policy(slow=self._policy(rng))
             self.apps.process_of[f"s{i}"] = process
 
@@ -292,6 +305,7 @@ class SimulationRun:
             self.mediators.backend.is_settled()
             and not is_busy(self.fleet, self.apps)
             and next(leftovers(self.fleet, self.apps, 0.0), None) is None
+            and (self.bundles is None or next(self.bundles.leftovers(0.0), None) is None)
         )
 
     def _publish(self, publication: PlannedPublication) -> None:
@@ -306,7 +320,8 @@ class SimulationRun:
     def _publish_last(self, publishers: list[str]) -> None:
         for publisher in publishers:
             for _ in range(3):
-                self._publish(PlannedPublication(self.schedule.now, publisher, draw_attributes(self.plan_rng), False))
+                attributes = add_topics(draw_attributes(self.plan_rng), self.scenario.load.topics, self.plan_rng)
+                self._publish(PlannedPublication(self.schedule.now, publisher, attributes, False))
 
     def _measure(self) -> None:
         """Sample the state that laws I6 and I4 are about."""
@@ -316,6 +331,8 @@ class SimulationRun:
                 for size in queue_sizes(broker.name, broker.host.node, at, LARGEST_RECORD_BYTES):
                     if size.value > size.bound:
                         self.journal.add(size)
+        if self.bundles is not None:
+            self.bundles.measure(at)
         if self.scenario.has_handovers:
             for one in serving_edges(self.fleet, at):
                 self.journal.add(one)
@@ -326,6 +343,9 @@ class SimulationRun:
     def _check_laws(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
             self.journal.add(residue)
+        if self.bundles is not None:
+            for residue in self.bundles.leftovers(self.schedule.now):
+                self.journal.add(residue)
         self.mediators.leftovers()
         self.apps.finish()
         if self.scenario.is_gap_free:

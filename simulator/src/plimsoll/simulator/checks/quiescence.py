@@ -14,7 +14,7 @@ from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.transport.overlay_node import OverlayNode
 from plimsoll.core.verify import observations as seen
-from plimsoll.simulator.world.applications import SimulatedApplications
+from plimsoll.simulator.world.applications import SimulatedApplications, served_by_name
 from plimsoll.simulator.world.brokers import SimulatedFleet
 
 
@@ -84,7 +84,7 @@ def _handover_leftovers(
             slots = sorted(f"{name} of {slot.session}" for name, slot in node.handover_target.slots.items())
             yield seen.ResidueObserved(broker.name, f"slots: {slots}", len(slots), at)
     for process in apps.processes.values():
-        for name, subscriber in (process.client.subscribers if process.client else {}).items():
+        for name, subscriber in (served_by_name(process.client) if process.client else {}).items():
             if subscriber.handover is not None:
                 yield seen.ResidueObserved(name, "a hand-over that neither ended nor was undone", 1, at)
 
@@ -93,7 +93,7 @@ def _served(apps: SimulatedApplications) -> dict[str, tuple[str, bool, str]]:
     """For each subscriber that runs: the edge that serves it, if any, whether its list is acknowledged, its phase."""
     found = {}
     for process in apps.processes.values():
-        for name, subscriber in (process.client.subscribers if process.client else {}).items():
+        for name, subscriber in (served_by_name(process.client) if process.client else {}).items():
             current = subscriber.current
             live = current is not None and current.state is c.attachment.ClientAttachmentState.LIVE
             is_settled = subscriber.subscription_list.is_settled

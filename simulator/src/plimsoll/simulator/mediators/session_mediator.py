@@ -17,6 +17,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.session.context.cluster_memories import stored_memory
 from plimsoll.core.spec import SourceDocument
+from plimsoll.core.spec.brokers import head_name
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
 from plimsoll.core.spec.parser import parse_block, parse_each
 from plimsoll.core.spec.types.policy import PolicySpec
@@ -25,6 +26,7 @@ from plimsoll.core.transport.overlay_node import OverlayNode
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.session_checker import SessionChecker
 from plimsoll.simulator.world.brokers import FleetShape, SimulatedFleet, control_endpoint
+from plimsoll.simulator.world.workload import TOPIC_ATTRIBUTE
 
 TIME_FACTOR = 0.1
 """The engine's default timings are for real fleets; runs last seconds, so it works ten times as fast."""
@@ -51,12 +53,36 @@ class PlannedSessionMix:
 
 
 @dataclass(frozen=True, slots=True)
+class PulsarShape:
+    """Policy Pulsar with limits so small that a short run splits bundles, sheds some, and unloads both halves."""
+
+    unload: str = "Transfer"
+    initial: int = 2
+    most: int = 8
+    topics: int = 2
+
+    def to_spec(self, interval: str) -> dict[str, Any]:
+        return {
+            "topicAttribute": TOPIC_ATTRIBUTE, "interval": interval, "unload": self.unload,
+            "bundles": {"initial": self.initial, "maximum": self.most},
+            "split": {"maxTopics": self.topics},
+            "shedding": {"threshold": "50m", "history": "0"},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class SimulatedPolicy:
     """A balancing policy in seconds of a run: how often edges check their load, and how long they stabilise."""
 
     type: str = "Padres"
     check_seconds: float = 0.8
     stabilize_seconds: float = 1.6
+    pulsar: PulsarShape | None = None
+
+    @property
+    def unload(self) -> str:
+        """How bundles leave an edge; empty under a policy without bundles."""
+        return "" if self.pulsar is None else self.pulsar.unload
 
     def to_spec(self, time_factor: float = 1.0) -> dict[str, Any]:
         """The policy as in a custom resource, for a machine that multiplies its durations by `time_factor`."""
@@ -64,12 +90,14 @@ class SimulatedPolicy:
         def duration(seconds: float) -> str:
             return f"{round(1000 * seconds / time_factor)}ms"
 
+        own = {} if self.pulsar is None else {"pulsar": self.pulsar.to_spec(duration(self.check_seconds))}
         return {
             "type": self.type,
             "detection": {
                 "interval": duration(self.check_seconds), "reportsValidFor": duration(4 * self.check_seconds),
                 "stabilizeFor": duration(self.stabilize_seconds), "normalization": duration(0.1),
             },
+            **own,
         }  # fmt: skip
 
 
@@ -202,6 +230,11 @@ class SessionBackend:
     def mediator(self, name: str, rng: random.Random) -> SessionMediator:
         self.epoch += 1
         return SessionMediator(name, self.epoch, self, rng)
+
+    def memory_of(self, cluster: str) -> Mapping[str, Any]:
+        """What the store holds of the policy of a cluster."""
+        found = self.memories.get(cluster, {}).get("memory", {})
+        return found if isinstance(found, Mapping) else {}
 
     def sessions(self) -> list[s.Session]:
         return [s.decode(one.record) for one in self.objects.values() if one.record is not None]
@@ -350,6 +383,11 @@ class SessionMediator(OverlayNode):
         policies = {} if policy is None else dict.fromkeys(self.backend.fleet.shape.heads(), policy)
         return s.FleetView(heads, edges, policies, memories=dict(self.backend.memories))
 
+    def _head(self, name: str) -> str:
+        """A head by its name. In a simulated fleet a cluster has the name of its head, without a suffix of its own."""
+        heads = self.backend.fleet.shape.heads()
+        return next((head for head in heads if name == head_name(head)), name)
+
     def _handle(self, event: s.Event) -> None:
         """Pass an event to the engine, and carry out its effects in order."""
         if self.engine.is_deposed or self.epoch != self.backend.epoch:
@@ -362,7 +400,7 @@ class SessionMediator(OverlayNode):
             elif isinstance(effect, s.SendMessage):
                 if isinstance(effect.message, msg.Command):
                     self.backend.on_command(effect.message)
-                self.say_control(effect.head, effect.message)
+                self.say_control(self._head(effect.head), effect.message)
             elif isinstance(effect, s.CreateSession):
                 self.backend.create(effect.name, effect.spec, effect.parent)
             elif isinstance(effect, s.DeleteSession):

@@ -11,7 +11,7 @@ from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.mediators.handover_plan import HandoverMix
-from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, SimulatedPolicy
+from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, PulsarShape, SimulatedPolicy
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.workload import WorkloadSize
@@ -26,6 +26,7 @@ LOSSY_CONTROL = ConnectionQuality(0.001, 0.03, drop=0.15, duplicate=0.15, reorde
 
 BUMPY = FaultRates(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slow=0.1, seconds=(0.02, 0.8))
 BALANCING_LOAD = WorkloadSize(subscribers=12, publications=900, seconds=9.0, changes=0, zero_traffic=0.0)
+TOPICS_LOAD = replace(BALANCING_LOAD, publications=450, topics=9)
 FREQUENT_REPORTS = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = HandoverMix(3, replay=0.3, aim=0.4)
 EMULATION = HardwareEmulation(base_seconds=0.004, per_subscription_seconds=0.0004)
@@ -241,6 +242,41 @@ HANDOVER_SCENARIOS = [
         base=FREQUENT_REPORTS,
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1),
         processes=3,
+    ),
+    _handover_scenario(
+        "bundles",
+        "policy Pulsar splits bundles of topics and hands them over, no faults",
+        FleetShape(1, 3),
+        HandoverMix(),
+        load=TOPICS_LOAD,
+        control=None,
+        policy=SimulatedPolicy("Pulsar", pulsar=PulsarShape()),
+        base=FREQUENT_REPORTS,
+        is_gap_free=True,
+    ),
+    _handover_scenario(
+        "bundles-lookup",
+        "policy Pulsar splits bundles of topics, whose units look them up again, no faults",
+        FleetShape(1, 3),
+        HandoverMix(),
+        load=TOPICS_LOAD,
+        control=None,
+        policy=SimulatedPolicy("Pulsar", pulsar=PulsarShape("Lookup")),
+        base=FREQUENT_REPORTS,
+        is_gap_free=True,
+    ),
+    _handover_scenario(
+        "bundles-faults",
+        "bundles of topics, while edges, heads and mediators are killed, frozen or cut off",
+        FleetShape(1, 3),
+        HandoverMix(lives=0.6),
+        load=TOPICS_LOAD,
+        policy=SimulatedPolicy("Pulsar", pulsar=PulsarShape()),
+        base=FREQUENT_REPORTS,
+        fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
+        processes=3,
+        settle_seconds=30.0,
+        last_seconds=10.0,  # a session may begin after the last publications
     ),
     _handover_scenario(
         "everything",

@@ -10,7 +10,10 @@ import random
 from dataclasses import dataclass, field
 
 from plimsoll.core import client as c
+from plimsoll.core.client.subscriber import SubscriberPhase
+from plimsoll.core.client.subscriber_unit import SubscriberUnit
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.topic_units import subscriber_of_unit
 from plimsoll.core.transport.link import LinkLimits
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.observations import Triple, Value
@@ -45,6 +48,17 @@ class SimulatedProcess:
     def client(self) -> c.Client | None:
         node = self.host.node
         return node if isinstance(node, c.Client) else None
+
+
+def served_by_name(client: c.Client) -> dict[str, c.ClientSubscriber]:
+    """What brokers serve: units, and each subscriber that asks for anything without a topic."""
+    return {name: one for name, one in client.subscribers.items() if one.phase is not SubscriberPhase.IDLE}
+
+
+def served_names(process: SimulatedProcess, name: str) -> list[str]:
+    """The names under which brokers serve a subscriber."""
+    served = {} if process.client is None else served_by_name(process.client)
+    return [each for each in served if subscriber_of_unit(each) == name] or [name]
 
 
 def client_limits(links: LinkLimits) -> c.ClientLimits:
@@ -227,7 +241,8 @@ class SimulatedApplications:
         elif isinstance(event, c.Forgotten):
             observe(seen.RemovalObserved(name, incarnation, event.ids, at))
         elif isinstance(event, c.Attached):
-            observe(seen.AttachmentObserved(name, incarnation, event.edge, at))
+            for served in served_names(process, name):
+                observe(seen.AttachmentObserved(served, incarnation, event.edge, at))
         elif isinstance(event, c.Lapsed):
             observe(seen.LeaseEndObserved(name, incarnation, at))
         elif isinstance(event, c.SubscriptionRefused):
@@ -255,6 +270,8 @@ class SimulatedApplications:
                 _, incarnation, seq = client.publishers[name].identity(number)
                 self.journal.add(seen.PublicationObserved(name, incarnation, seq, attributes, at))
             for name, subscriber in client.subscribers.items():
+                if isinstance(subscriber, SubscriberUnit):
+                    continue  # the counters of its subscriber have its own
                 counters = subscriber.statistics()
                 for counter in ("delivered", "gaps"):
                     self.journal.add(

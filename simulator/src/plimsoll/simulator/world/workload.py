@@ -12,6 +12,7 @@ from typing import Any
 
 from plimsoll.core.verify.observations import Triple, Value
 
+TOPIC_ATTRIBUTE = "topic"
 WORDS = ("alpha", "alp", "beta", "be", "gamma", "")
 
 
@@ -21,6 +22,9 @@ class WorkloadSize:
 
     `changes`: how often subscribers change their lists. `holds`: how often one pauses its deliveries. `zero_traffic`
     and `confirm_edges` are shares of subscribers without traffic, and of publications confirmed by the edges.
+
+    `topics`: each publication has one of so many topics, and each subscriber asks for one; 0: there are no topics. The
+    laws know one stream by subscriber, and order is kept by topic, so no subscriber asks for two.
     """
 
     publishers: int = 2
@@ -32,6 +36,7 @@ class WorkloadSize:
     confirm_edges: float = 0.2
     payload_bytes: int = 0
     holds: int = 0
+    topics: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +105,35 @@ def draw_attributes(rng: random.Random) -> dict[str, Value]:
     return attributes
 
 
+def add_topics(attributes: dict[str, Value], topics: int, rng: random.Random) -> dict[str, Value]:
+    """The attributes with a topic. The first topics are far more frequent than the last ones."""
+    if not topics:
+        return attributes
+    number = min(rng.randrange(topics), rng.randrange(topics))
+    return {**attributes, TOPIC_ATTRIBUTE: topic_name(number)}
+
+
+def of_topic(predicates: tuple[Triple, ...], number: int) -> tuple[Triple, ...]:
+    """A subscription that asks for one topic as well."""
+    return ((TOPIC_ATTRIBUTE, "=", topic_name(number)), *predicates[:1])
+
+
+def topic_name(number: int) -> str:
+    return f"topic{number}"
+
+
 def draw_publications(
     load: WorkloadSize, rng: random.Random, start: float, names: list[str]
 ) -> list[PlannedPublication]:
     """All publications, in time order."""
     times = sorted(start + rng.uniform(0, load.seconds) for _ in range(load.publications))
     return [
-        PlannedPublication(at, rng.choice(names), draw_attributes(rng), rng.random() < load.confirm_edges)
+        PlannedPublication(
+            at,
+            rng.choice(names),
+            add_topics(draw_attributes(rng), load.topics, rng),
+            rng.random() < load.confirm_edges,
+        )
         for at in times
     ]
 
