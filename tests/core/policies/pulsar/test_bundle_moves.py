@@ -17,9 +17,11 @@ from plimsoll.core.policies.rebalancer import FleetSample, StepsEnd, fleet_plan
 from plimsoll.core.verify.pulsar_plan_checker import PulsarPlanContext, pulsar_plan_faults
 
 
-def plan(given: FleetSample, *reliefs: Relief, is_letter: bool = False) -> tuple[list[tuple[str, str, str]], StepsEnd]:
+def plan(
+    given: FleetSample, *reliefs: Relief, is_letter: bool = False, is_by_lookup: bool = False
+) -> tuple[list[tuple[str, str, str]], StepsEnd]:
     """(bundle, source, target) of each move in order, and the end."""
-    moves = BundleMoves(LeastLongTermMessageRate(), UsageWeights(), is_letter=is_letter)
+    moves = BundleMoves(LeastLongTermMessageRate(), UsageWeights(), is_letter=is_letter, is_by_lookup=is_by_lookup)
     steps = moves.steps(pulsar_fleet(given, Partition.of_count(8)), reliefs)
     found: list[tuple[str, str, str]] = []
     while True:
@@ -75,6 +77,17 @@ def test_units_that_came_late_follow_their_bundle_first():
     assert moves == [(names(0)[0], "b", "a")]
     moves, end = plan(replace(given, takes=frozenset({"b"})))
     assert (moves, kinds(end)) == ([], [("NotReady", names(0)[0])])
+
+
+def test_by_lookup_units_that_came_late_are_a_plan_of_their_own():
+    """Released with others, their bundle would get another edge, and units would come late there again."""
+    given = replace(sample(a={0: 100.0}, b={0: 40.0, 1: 10.0}), owners={names(0)[0]: "a", names(1)[0]: "b"})
+    moves, end = plan(given, Relief("a", 0.9, "hot"), is_by_lookup=True)
+    assert (moves, end.ended) == ([(names(0)[0], "b", "a")], "Gathered")
+    moves, end = plan(replace(given, unload=(names(1)[0],), target="a"), is_by_lookup=True)
+    assert (moves, end.ended) == ([(names(1)[0], "b", "a")], "Unloaded"), "a user's bundle does not wait for others"
+    moves, end = plan(replace(given, takes=frozenset({"b"})), is_by_lookup=True)
+    assert (moves, end.ended) == ([], "Shed")
 
 
 def test_what_is_to_be_unloaded_goes_to_the_edge_that_the_user_names_or_the_placer_draws():

@@ -93,7 +93,7 @@ def test_what_the_last_listing_has_shown_counts_when_time_is_up(monkeypatch: Any
     look_up = world.look_up
     monkeypatch.setattr(world, "look_up", lambda name: None if name in half else look_up(name))
     uid = world.ask("unload", source="east", action="Unload", select={"bundles": NAMES[:1]})
-    world.until(lambda: world.places(FOUR.ranges[0]) == {"a", "c"})
+    world.until(lambda: len(world.places(FOUR.ranges[0])) == 2)
     world.run(3.0)
     answer = world.head.on
     monkeypatch.setattr(world.head, "on", lambda said: None if isinstance(said, msg.ListSubscribers) else answer(said))
@@ -121,3 +121,20 @@ def test_a_cluster_without_bundles_has_nothing_to_unload():
     world = Aggregating()
     session = world.session(asked(world, NAMES[0]))
     assert (session.phase, session.reason) == ("Rejected", "NoBundles")
+
+
+def test_units_that_come_late_are_handed_over_and_their_bundle_keeps_its_owner():
+    """Released, the bundle would be given to another edge, and what is served elsewhere would be late again."""
+    world = world_of(unload="Lookup")
+    owners = dict(world.head.bundles.owners)
+    away = [name for name in sorted(world.serves["a"]) if FOUR.ranges[0].holds(int(name[-8:], 16))][:4]
+    for name in away:
+        world.move(name, "c")
+    world.until(lambda: any(each.is_over and not each.parent for each in world.mediator.sessions.values()))
+    [session] = [each for each in world.mediator.sessions.values() if not each.parent]
+    assert (session.phase, session.reason, session.counts()["moved"]) == ("Succeeded", "Moved", 4)
+    assert session.plan is not None
+    assert session.plan.handover == "drain"
+    assert world.head.bundles.owners == owners
+    assert world.places(FOUR.ranges[0]) == {"a"}
+    assert not any(table.released for table in world.head.tables)

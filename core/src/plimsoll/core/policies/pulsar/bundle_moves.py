@@ -18,23 +18,35 @@ from plimsoll.core.policies.pulsar.shedding import Relief
 from plimsoll.core.policies.pulsar.usage import UsageWeights
 from plimsoll.core.policies.rebalancer import Step, Steps, StepsEnd
 
+GATHERED = "Gathered"
+"""How a plan ends that only brings units to the edges that own their bundles."""
+
 Moving = Generator[Step, None, PulsarFleet]
 
 
 @dataclass
 class BundleMoves:
-    """The moves of one plan. `placed`: bundles placed so far, which numbers the draws of the placer."""
+    """The moves of one plan. `placed`: bundles placed so far, which numbers the draws of the placer.
+
+    `is_by_lookup`: bundles that move are released, and looked up again. Units that have come late are handed over to
+    the owner in a plan of their own: released, their bundle would be given to another edge each time.
+    """
 
     placer: Placer
     weights: UsageWeights
     is_letter: bool = False
+    is_by_lookup: bool = False
     placed: int = 0
     _rejected: dict[tuple[str, HashRange], tuple[str, str]] = field(default_factory=dict)
     _moved: set[tuple[str, HashRange]] = field(default_factory=set)
 
     def steps(self, fleet: PulsarFleet, reliefs: Sequence[Relief]) -> Steps:
         """Units that have come late, bundles to unload, then those that edges shed."""
-        fleet = yield from self._gathered(fleet)
+        if not (self.is_by_lookup and fleet.unload):
+            fleet = yield from self._gathered(fleet)
+        if self.is_by_lookup and self._moved:
+            stopped = "units that came late are handed over first"
+            return StepsEnd(GATHERED, stopped, tuple(self._stays(fleet, stopped)))
         fleet = yield from self._unloaded(fleet)
         for relief in reliefs:
             fleet = yield from self._relieved(fleet, relief)

@@ -156,7 +156,8 @@ class Pulsar:
 
     def steps(self, fleet: PulsarFleet, memory: Memory) -> Steps:
         """Units that have come late first, then bundles to unload, then those that edges shed."""
-        moves = BundleMoves(self.placer, self.weights, is_letter=self.rules == "Text")
+        is_letter, is_by_lookup = self.rules == "Text", self.unload == "Lookup"
+        moves = BundleMoves(self.placer, self.weights, is_letter=is_letter, is_by_lookup=is_by_lookup)
         reliefs = () if fleet.unload else self.reliefs(memory)
         return moves.steps(fleet, reliefs)
 

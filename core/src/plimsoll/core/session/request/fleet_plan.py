@@ -15,6 +15,7 @@ from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import PlanMove
 from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.policies.pulsar import Pulsar
+from plimsoll.core.policies.pulsar.bundle_moves import GATHERED
 from plimsoll.core.policies.rebalancer import FleetSample, Rebalancer, RebalancingPlan, fleet_plan
 from plimsoll.core.policies.registry import pulsar_of_spec, rebalancer_of_spec
 from plimsoll.core.policies.shuffle import Shuffle
@@ -172,6 +173,7 @@ def _session_plan(
                 source=source, target=target, source_head=heads[0], target_head=heads[1], members=members, wave=number
             )
             pairs.append(pair)
+    by_lookup = bool(pairs) and _is_by_lookup(policy, made)
     return SessionPlan(
         hash=planner.hash_pairs(pairs),
         pairs=pairs,
@@ -190,9 +192,13 @@ def _session_plan(
         stop=f"{made.ended}: {made.stopped}",
         faults=faults,
         bundles=dict(made.owners),
-        handover="lookup" if isinstance(policy, Pulsar) and policy.unload == "Lookup" and pairs else "drain",
-        why="bundles are released, and their subscribers look for an edge again" if isinstance(policy, Pulsar) else "",
+        handover="lookup" if by_lookup else "drain",
+        why="bundles are released, and their subscribers look for an edge again" if by_lookup else "",
     )
+
+
+def _is_by_lookup(policy: Bad | Pulsar | Shuffle, made: RebalancingPlan) -> bool:
+    return isinstance(policy, Pulsar) and policy.unload == "Lookup" and made.ended != GATHERED
 
 
 def _before_and_after(made: RebalancingPlan) -> Iterable[tuple[BrokerLoad, BrokerLoad]]:
