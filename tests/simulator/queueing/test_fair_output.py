@@ -79,7 +79,7 @@ def test_who_sends_little_waits_little(some: list[Arrival], size: int):
     heavy = [(pause, number + 1, each) for pause, number, each in some]
     run = Run([*heavy, (0.0, 0, size)])
     (light,) = (each for each in run.left if each.item[0] == LIGHT)
-    largest: dict[int, int] = {}
+    largest: dict[int, float] = {}
     for _, number, each in heavy:
         largest[number] = max(largest.get(number, 0), each)
     bound = (sum(size + each for each in largest.values()) + size) / RATE

@@ -48,6 +48,8 @@ def test_forecasts_are_right_within_a_hundredth(seed):
     fleet.at(ASKED_AT, fleet.mediator.create, "ask", ask)
     fleet.run(ENDS_AT)
     (session,) = [each.session for each in fleet.mediator.objects.values()]
+    assert session is not None
+    assert session.plan is not None
     assert session.counts()["moved"] > 10
     assert len(session.plan.forecasts) == 2
     for forecast in session.plan.forecasts:

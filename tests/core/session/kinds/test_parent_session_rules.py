@@ -309,6 +309,6 @@ def test_where_there_is_none_who_needs_it_stays_and_others_go(counts: dict[str, 
     context = context_at(101.0)
     session = step_moving(context, request_of(), in_waves("Succeeded", **counts))
     [_, second, third] = session.children
-    assert (second.phase, second.reason, second.counts) == ("Rejected", "NoRoom", {"stayed": 2})
+    assert (second.phase, second.reason, second.counts) == ("Rejected", "NoRoom", {"unknown": 2})
     assert third.phase == "Requested"
     assert names_created(context, session) == ["s-3"]

@@ -28,6 +28,8 @@ LONGEST_PAUSE_FACTOR = 20.0
 LEFT_BEHIND_SHARE = 0.1
 """The largest share of subscribers that an earlier wave may leave at an edge to which a later wave moves others."""
 
+UNASKED = "unknown"
+"""The outcome of members whose source was not asked about them: only its word makes one `stayed`."""
 FREES_ITS_PLACE = ("moved", "detached", "gone")
 """Outcomes of members that leave room at their source."""
 
@@ -66,7 +68,7 @@ def _with_updated_children(context: EngineContext, session: Session) -> Session:
 
 
 def _without_room(child: ChildSession) -> ChildSession:
-    return replace(child, phase="Rejected", reason="NoRoom", counts={"stayed": child.members})
+    return replace(child, phase="Rejected", reason="NoRoom", counts={UNASKED: child.members})
 
 
 def _is_next(child: ChildSession, children: Iterable[ChildSession]) -> bool:
@@ -89,12 +91,12 @@ def _updated_child(child: ChildSession, session: Session | None, *, stopped: boo
         counts = {state: number for state, number in session.counts().items() if number}
         audit = session.audit() if session.audit().subscribers else child.audit
         updated = replace(child, uid=session.uid, phase=phase, reason=session.reason, counts=counts, audit=audit)
-        return _with_rest_outcome(updated, "stayed") if session.is_over else updated
+        return _with_rest_outcome(updated, UNASKED) if session.is_over else updated
     if _is_over(child):
         return child
     if child.uid:
         return _with_rest_outcome(replace(child, phase="Failed", reason="Deleted"), "unknown")
-    return _with_rest_outcome(replace(child, phase="Rejected", reason="Stopped"), "stayed") if stopped else child
+    return _with_rest_outcome(replace(child, phase="Rejected", reason="Stopped"), UNASKED) if stopped else child
 
 
 def _with_rest_outcome(child: ChildSession, outcome: str) -> ChildSession:
