@@ -10,11 +10,13 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
+from tests.core.edge import test_bundle_meter as bundle_meter
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
 from tests.core.edge.handover import test_source as source
 from tests.core.edge.handover import test_source_answers as source_answers
 from tests.core.edge.handover import test_standby_list as standby_list
+from tests.core.head import test_bundles as bundles
 from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
@@ -24,6 +26,7 @@ from tests.core.head.handover import test_coordinator as coordinator
 from tests.core.head.handover import test_cut_decision as cut_decision
 from tests.core.head.handover import test_dispatch as handovers
 from tests.core.head.handover import test_remote_members as remote_members
+from tests.core.session.triggers import test_bundle_tables as bundle_tables
 
 Test = tuple[Callable[..., None], tuple[Any, ...]]
 """A test, and its arguments."""
@@ -100,6 +103,16 @@ SCRIPTED: Final = MappingProxyType(
         "orphans-stay": (handovers.test_when_who_decides_is_lost_the_guests_are_orphans, ()),
         "fetched-gap-reaches-beyond-the-cut": (
             source.test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest,
+            (),
+        ),
+        "edge-takes-older-ranges": (bundle_meter.test_ranges_are_those_of_the_newest_table, ()),
+        "owner-that-is-gone-stays": (
+            bundles.test_an_owner_that_takes_no_newcomers_loses_the_bundle_at_the_next_lookup,
+            ("cordoned",),
+        ),
+        "releases-repeat": (bundles.test_a_bundle_is_released_once_for_each_number, ()),
+        "bundle-is-not-assigned": (
+            bundle_tables.test_the_new_owner_is_told_of_until_loads_have_settled_since_moves_may_be_over_before_a_table_arrives,
             (),
         ),
         "gap-behind-the-cut": (source.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
