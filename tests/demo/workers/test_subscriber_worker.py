@@ -1,11 +1,9 @@
 """Readers of the journal: a subscriber of topics is audited for each of its topics, any other as a whole."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from plimsoll.core.verify import observations as seen
-from plimsoll.demo.journal import DeliveryJournal, read_journal
 from plimsoll.demo.workers.subscriber_worker import INCARNATION, JournaledReaders
 from plimsoll.demo.workload import PlannedSubscriber
 
@@ -13,7 +11,7 @@ WHOLE = PlannedSubscriber("s", "symbol", False, (("class", "=", "STOCK"), ("symb
 OF_TOPICS = PlannedSubscriber("s", "topics", False, (), 0.0, ("a", "b"))
 
 
-def subscribed(plan: PlannedSubscriber, tmp_path: Path) -> tuple[JournaledReaders, list[str], list[Any]]:
+def subscribed(plan: PlannedSubscriber) -> tuple[JournaledReaders, list[str], list[Any]]:
     asked: list[str] = []
 
     def subscribe(text: str, *, wait: bool) -> Any:
@@ -22,13 +20,11 @@ def subscribed(plan: PlannedSubscriber, tmp_path: Path) -> tuple[JournaledReader
 
     one: Any = SimpleNamespace(subscribe=subscribe)  # only this much of a subscriber is used
     readers = JournaledReaders(plan)
-    with DeliveryJournal(tmp_path / "journal") as journal:
-        readers.subscribe(one, journal, 1.0)
-    return readers, asked, list(read_journal(tmp_path / "journal"))
+    return readers, asked, list(readers.subscribe(one, 1.0))
 
 
-def test_each_topic_is_a_reader_with_its_own_subscription(tmp_path):
-    readers, asked, noted = subscribed(OF_TOPICS, tmp_path)
+def test_each_topic_is_a_reader_with_its_own_subscription():
+    readers, asked, noted = subscribed(OF_TOPICS)
     assert readers.names == ["s/a", "s/b"]
     assert asked == ["[topic,=,'a']", "[topic,=,'b']"]
     assert [(each.subscriber, each.id) for each in noted if isinstance(each, seen.SubscriptionObserved)] == [
@@ -38,8 +34,8 @@ def test_each_topic_is_a_reader_with_its_own_subscription(tmp_path):
     assert readers.of_delivery(delivery({"topic": "b"})) == "s/b"
 
 
-def test_a_subscriber_without_topics_is_one_reader_whose_most_selective_predicate_comes_first(tmp_path):
-    readers, asked, noted = subscribed(WHOLE, tmp_path)
+def test_a_subscriber_without_topics_is_one_reader_whose_most_selective_predicate_comes_first():
+    readers, asked, noted = subscribed(WHOLE)
     assert (readers.names, asked) == (["s"], ["[class,=,'STOCK'],[symbol,=,'IBM']"])
     (found,) = noted
     assert isinstance(found, seen.SubscriptionObserved)

@@ -40,15 +40,17 @@ class JournaledReaders:
         self.names = [f"{plan.name}/{topic}" for topic in plan.topics] or [plan.name]
         self._by_id: dict[int, str] = {}
 
-    def subscribe(self, one: client.Subscriber, journal: DeliveryJournal, at: float) -> None:
-        """Ask for everything that is planned, and record it."""
+    def subscribe(self, one: client.Subscriber, at: float) -> list[seen.SubscriptionObserved]:
+        """Ask for everything that is planned; returns what the journal is to hold of it."""
         # The audit asks only filters whose first equality holds; the symbol is more selective than the class.
         asked: list[tuple[seen.Triple, ...]] = [((TOPIC, "=", topic),) for topic in self._plan.topics]
         asked = asked or [self._plan.predicates]
+        observed = []
         for name, predicates in zip(self.names, asked, strict=True):
             number = one.subscribe(workload.subscription_text(predicates), wait=False).id
             self._by_id[number] = name
-            journal.note(seen.SubscriptionObserved(name, INCARNATION, number, predicates[::-1], at))
+            observed.append(seen.SubscriptionObserved(name, INCARNATION, number, predicates[::-1], at))
+        return observed
 
     def of_delivery(self, item: client.Delivery) -> str:
         return f"{self._plan.name}/{item.attributes[TOPIC]}" if self._plan.topics else self._plan.name
@@ -125,15 +127,20 @@ class JournaledSubscribers:
         with self._lock:  # so that the subscription is recorded before anything of it
             at = time.monotonic()
             readers = self._readers[name] = JournaledReaders(plan)
-            one = client.Subscriber(
-                self._connection,
-                name=name,
-                prefer=self._prefer,
+            one = self._open(
+                name,
                 on_batch=lambda items: self._on_batch(name, items),
                 on_state=lambda state: self._on_state(name, state),
             )
-            readers.subscribe(one, self._journal, at)
+            for observed in readers.subscribe(one, at):
+                self._note_subscription(observed)
             self._subscribers.append(one)
+
+    def _open(self, name: str, **callbacks: Any) -> client.Subscriber:
+        return client.Subscriber(self._connection, name=name, prefer=self._prefer, **callbacks)
+
+    def _note_subscription(self, observed: seen.SubscriptionObserved) -> None:
+        self._journal.note(observed)
 
     def _on_batch(self, name: str, items: ReceivedBatch) -> None:
         at, now_us = time.monotonic(), time.time_ns() // 1000

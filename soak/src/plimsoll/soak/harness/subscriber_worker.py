@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from plimsoll import client
 from plimsoll.core.verify import observations as seen
 from plimsoll.demo import quotes, workload
 from plimsoll.demo.journal import DeliveryJournal, read_journal
-from plimsoll.demo.workers.subscriber_worker import INCARNATION, ROUND_SECONDS, JournaledSubscribers, ReceivedBatch
+from plimsoll.demo.workers.subscriber_worker import ROUND_SECONDS, JournaledSubscribers, ReceivedBatch
 from plimsoll.demo.workers.worker_process import ClientTask, connect
 from plimsoll.demo.workers.worker_protocol import FINISH, WorkerPipe, run_worker
 
@@ -133,24 +133,19 @@ class RestartableSubscribers(JournaledSubscribers):
         return {}
 
     def _join(self, plan: workload.PlannedSubscriber) -> None:
-        name, predicates = plan.name, EVERYTHING if self._wide else plan.predicates
+        super()._join(replace(plan, predicates=EVERYTHING) if self._wide else plan)
+
+    def _open(self, name: str, **callbacks: Any) -> client.Subscriber:
         before = self._places.get(name, ResumePoint())
-        with self._lock:  # so that the subscription is in the journal before its first delivery
-            at = time.monotonic()
-            one = client.Subscriber(
-                self._connection,
-                name=name,
-                token=before.token,
-                watermarks=before.watermarks,
-                on_batch=lambda items: self._on_batch(name, items),
-                on_state=lambda state: self._on_state(name, state),
-            )
-            number = one.subscribe(workload.subscription_text(predicates), wait=False).id
-            if name not in self._places:
-                self._journal.note(seen.SubscriptionObserved(name, INCARNATION, number, predicates[::-1], at))
-            self._subscribers.append(one)
-            self._homes[name] = ""
-            self._named[name] = one
+        one = client.Subscriber(
+            self._connection, name=name, token=before.token, watermarks=before.watermarks, **callbacks
+        )
+        self._homes[name], self._named[name] = "", one
+        return one
+
+    def _note_subscription(self, observed: seen.SubscriptionObserved) -> None:
+        if observed.subscriber not in self._places:  # else a journal of an earlier life has it
+            super()._note_subscription(observed)
 
     def save_tokens(self, names: Iterable[str] = ()) -> None:
         """Write the tokens of these subscribers; of all, if none is named."""
