@@ -37,6 +37,8 @@ class ClientLimits:
     failover_seconds: float = 15.0
     stall_seconds: float = 60.0
     """While publications wait and none has been answered for this long, a publisher takes no more."""
+    move_seconds: float = 5.0
+    """How long a publisher that has left one head waits for the other to open it; then it goes back."""
     memory_seconds: float = 120.0
     """A publisher that was away for longer cannot know whether the head has forgotten it, so it repeats nothing."""
     idle_seconds: float = 1.0

@@ -18,8 +18,10 @@ from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.edge_records import EdgeRecords
 from plimsoll.core.client.events import PublisherEvent, SubscriberEvent
 from plimsoll.core.client.handover import ClientHandovers, target_of
+from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import ClientPublisher, Confirm
+from plimsoll.core.client.publisher_moves import ClientPublisherMoves, MoveState
 from plimsoll.core.client.records import UNREADABLE, pass_over
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, SubscriberPhase, UnitMark
 from plimsoll.core.client.topic_division import TopicDivision
@@ -71,6 +73,8 @@ class Client(OverlayNode):
         self._handles: dict[int, ClientPublisher] = {}
         self._last_handle = 0
         self._peer_numbers = count(1)
+        self.head_ports = HeadPorts(self, self._peer_numbers)
+        self.publisher_moves = ClientPublisherMoves(self)
         self.edge_ports = EdgePorts(self, self._peer_numbers)
         self.division = TopicDivision(self)
         self.edge_finder = EdgeFinder(self, self.edge_ports)
@@ -157,6 +161,7 @@ class Client(OverlayNode):
             self.hang_up(peer, "the client is leaving")
         self._home = None
         self.edge_ports.forget_all()
+        self.head_ports.forget_all()
 
     # -- for publishers and subscribers
 
@@ -165,15 +170,27 @@ class Client(OverlayNode):
         """The link to the head, which outlives a lost connection; None if there is none."""
         return self._home if self._home is not None and self._home.was_open else None
 
-    def new_handle(self, publisher: ClientPublisher) -> int:
-        self._handles.pop(publisher.handle, None)
+    @property
+    def home_name(self) -> str:
+        """The name of the head that the home link leads to, or led to last; empty before it has answered."""
+        return self._home.name if self._home is not None else ""
+
+    def new_handle(self, publisher: ClientPublisher, old: int) -> int:
+        """A handle in place of `old`: answers to that one are ignored from now on."""
+        self.drop_handle(old)
         self._last_handle += 1
         self._handles[self._last_handle] = publisher
         return self._last_handle
 
+    def drop_handle(self, handle: int) -> None:
+        self._handles.pop(handle, None)
+
     def drop_publisher(self, publisher: ClientPublisher) -> None:
+        self.publisher_moves.end(publisher)
+        if publisher.port is not None:
+            self.head_ports.release(publisher.port, publisher)
         self.publishers.pop(publisher.name, None)
-        self._handles.pop(publisher.handle, None)
+        self.drop_handle(publisher.handle)
 
     def mark_ready(self, owner: ClientPublisher | ClientSubscriber) -> None:
         self.ready[owner] = None
@@ -216,11 +233,16 @@ class Client(OverlayNode):
     def on_open(self, link: Link) -> None:
         if link is self._home:
             self.refusal = ""
-            for publisher in list(self.publishers.values()):
-                publisher.open()
+            if (same := self.head_ports.by_head.get(link.name)) is not None:
+                self._merge_into_home(same)
+            self._open_publishers(None)
             for subscriber in self.subscribers.values():
                 if subscriber.phase is SubscriberPhase.JOINING:
                     self.edge_finder.join(subscriber)
+        elif isinstance(head_port := link.owner, HeadPort):
+            if link.name == self.home_name:
+                self._merge_into_home(head_port)
+            self._open_publishers(None if link.name == self.home_name else head_port)
         elif isinstance(port := link.owner, EdgePort):
             port.away_since = NEVER
             attachments = list(port.attachments.values())
@@ -233,19 +255,55 @@ class Client(OverlayNode):
         if link is self._home:
             self.last_error = self.refusal or "the link to the head was lost"
             self.on_head_lost()
+        elif isinstance(head_port := link.owner, HeadPort):
+            self._lose_publishers(head_port)
         elif isinstance(port := link.owner, EdgePort):
             self.edge_ports.close(port, "the link was lost")
 
     def on_refused(self, link: Link, code: str, text: str) -> None:
         if isinstance(port := link.owner, EdgePort):
             self.edge_ports.close(port, text)
+        elif isinstance(link.owner, HeadPort):
+            self.last_error = text
         else:
             self.refusal = self.last_error = text
 
     def on_head_lost(self) -> None:
         self.division.forget()
-        for publisher in self.publishers.values():
+        self._lose_publishers(None)
+
+    def _open_publishers(self, port: HeadPort | None) -> None:
+        """There is a new link to the head behind `port`: those that are there open again, unless it has let them go."""
+        for publisher in list(self.publishers.values()):
+            if publisher.port is port and (publisher.move is None or publisher.move.state is not MoveState.LEFT):
+                publisher.open()
+        self.publisher_moves.link_open(port)
+
+    def _lose_publishers(self, port: HeadPort | None) -> None:
+        """The link to the head behind `port` is over."""
+        lost = [publisher for publisher in self.publishers.values() if publisher.port is port]
+        for publisher in lost:
             publisher.lost(self.now)
+        self.publisher_moves.source_lost(lost)
+        self.publisher_moves.target_lost(port)
+
+    def _merge_into_home(self, port: HeadPort) -> None:
+        """The home link leads to the head of a port. That has ended the older link, so the home serves for both."""
+        for publisher in [each for each in self.publishers.values() if each.port is port]:
+            publisher.port = None
+        for move in self.publisher_moves.moving.values():
+            move.port = None if move.port is port else move.port
+        self.head_ports.close(port, "the home link leads there")
+
+    def _leave_lost_heads(self) -> None:
+        """Publishers at a head that has been away for too long begin anew at home."""
+        for port in list(self.head_ports.away()):
+            for publisher in [each for each in self.publishers.values() if each.port is port]:
+                self.publisher_moves.end(publisher)
+                publisher.go_home(f"head {port.head} has been away for too long")
+            self.publisher_moves.target_lost(port)
+            self.counters["heads_left"] += 1
+            self.head_ports.close(port, "it has been away for too long")
 
     def on_attachment_lost(self, attachment: Attachment, reason: str) -> None:
         """Its port was closed. Losing the target of a hand-over is no harm: the subscriber is served as before."""
@@ -285,7 +343,7 @@ class Client(OverlayNode):
         try:
             if isinstance(owner, EdgePort):
                 self.edge_records.on_frame(owner, frame, size)
-            elif link is self._home:
+            elif link is self._home or isinstance(owner, HeadPort):
                 self._on_answers(frame)
         except WireError as error:
             # The link is reliable, so an unreadable frame is no noise and its content is lost. Resume from the tokens.
@@ -295,6 +353,10 @@ class Client(OverlayNode):
     def _distrust(self, link: Link, text: str) -> None:
         if isinstance(port := link.owner, EdgePort):
             self.edge_ports.close(port, text)
+        elif isinstance(head_port := link.owner, HeadPort):
+            self.last_error = text
+            self._lose_publishers(head_port)
+            self.reopen(link, text)
         else:
             self.refusal = self.last_error = text
             self.on_head_lost()
@@ -310,7 +372,10 @@ class Client(OverlayNode):
                 pass_over(raw, error, self.counters)
                 continue
             match record:
-                case msg.Accepted() | msg.Credit() | msg.Opened() | msg.Refused() | msg.Unconfirmed():
+                case (
+                    msg.Accepted() | msg.Credit() | msg.Opened() | msg.Refused() | msg.Unconfirmed() |
+                    msg.PublisherMove() | msg.PublisherStay() | msg.PublisherLeft() | msg.PublisherStandby()
+                ):  # fmt: skip
                     # an answer to an older handle is void
                     if (publisher := self._handles.get(record.handle)) is not None:
                         publisher.on_answer(record)
@@ -334,9 +399,13 @@ class Client(OverlayNode):
         for subscriber in changed:
             subscriber.subscription_list.send_changes()
         self.edge_ports.close_idle()
+        self.publisher_moves.tick()
+        self._leave_lost_heads()
+        self.head_ports.close_idle()
 
     def wake_at(self) -> float:
         at = min(self.edge_finder.wake_at(), self.edge_ports.wake_at())
+        at = min(at, self.publisher_moves.wake_at(), self.head_ports.wake_at())
         return at if self._home is not None or self._left else self.now
 
     def status(self) -> dict[str, Any]:
@@ -353,6 +422,7 @@ class Client(OverlayNode):
             "publishers": len(self.publishers),
             "subscribers": {phase: phases.count(phase) for phase in sorted(set(phases))},
             "edges": self.edge_ports.status(),
+            "other_heads": self.head_ports.status(),
         }
 
 

@@ -16,7 +16,9 @@ import msgspec
 
 from plimsoll.core.client.errors import BufferFullError, ClosedError, PublicationError, StalledError
 from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent, PublisherReady, Renumbered
+from plimsoll.core.client.head_ports import HeadPort
 from plimsoll.core.client.limits import ClientLimits
+from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
@@ -24,8 +26,12 @@ from plimsoll.core.protocol.wire import Scalar
 from plimsoll.core.transport.link import Link
 
 Confirm = Literal["head", "edges"]
-PublisherAnswer = msg.Accepted | msg.Credit | msg.Opened | msg.Refused | msg.Unconfirmed
+PublisherAnswer = (
+    msg.Accepted | msg.Credit | msg.Opened | msg.Refused | msg.Unconfirmed |
+    msg.PublisherMove | msg.PublisherStay | msg.PublisherLeft | msg.PublisherStandby
+)  # fmt: skip
 _PLAIN = {str, int, float, bool}
+ANSWERS = ("published", "accepted", "unconfirmed", "refused", "unknown")
 NOT_TAKEN = ("not-open", "over-credit", "out-of-order")
 """Codes of REFUSED that leave the number unused."""
 
@@ -47,29 +53,29 @@ class PublisherHost(Protocol):
     now: float
     limits: ClientLimits
     refusal: str
-
-    @property
-    def home_link(self) -> Link | None:
-        """The link to the head, if there is one."""
+    publisher_moves: ClientPublisherMoves
 
     def say(self, link: Link, record: msg.FromClient) -> None: ...
 
     def mark_ready(self, owner: ClientPublisher, /) -> None:
         """The publisher has events to be taken."""
 
-    def new_handle(self, publisher: ClientPublisher) -> int: ...
+    def new_handle(self, publisher: ClientPublisher, old: int) -> int: ...
 
     def drop_publisher(self, publisher: ClientPublisher) -> None: ...
 
 
 class ClientPublisher:
-    """One publisher of a client. Made by `Client.publisher`."""
+    """One publisher of a client. Made by `Client.publisher`. `port`: to the head that it is at; None: the home."""
 
     def __init__(self, client: PublisherHost, name: str, incarnation: int, confirm: Confirm) -> None:
         self._client, self.name, self.incarnation = client, name, incarnation
         self.confirm: Confirm = confirm
         self.events: list[PublisherEvent] = []
         self.handle = 0
+        self.port: HeadPort | None = None
+        self.move: ClientMove | None = None
+        self._returning = ""
         self.is_open = False
         self.failed: Failed | None = None
         self.closed = False
@@ -145,21 +151,21 @@ class ClientPublisher:
         if self.closed:
             return
         self.closed = True
-        link = self._client.home_link
-        if self.handle and link is not None:
+        if self.handle and (link := self.link) is not None:
             self._client.say(link, msg.Close(self.handle))
         self._give_up("closed", f"publisher {self.name!r} was closed")
         self._client.drop_publisher(self)
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and the publications under way."""
-        counts = {k: self.counts[k] for k in ("published", "accepted", "unconfirmed", "refused", "unknown", "resent")}
+        counts = {k: self.counts[k] for k in (*ANSWERS, "resent", "moves")}
         return {
             **counts,
             "unanswered": self.unanswered,
             "buffered_bytes": self.buffered_bytes,
             "credit": max(0, self._through - self._last_sent),
             "open": self.is_open,
+            "head": self.head,
             "incarnation": self.incarnation,
         }
 
@@ -168,10 +174,13 @@ class ClientPublisher:
     def open(self) -> None:
         """Ask the head for this publisher, under a new handle: answers to older ones are ignored from now on."""
         self.is_open = False
-        if self.closed or self.failed is not None or (link := self._client.home_link) is None:
+        if self.closed or self.failed is not None or (link := self.link) is None:
             return
-        self.handle = self._client.new_handle(self)
-        self._client.say(link, msg.Open(self.handle, self.name, self.incarnation))
+        self.handle = self._client.new_handle(self, self.handle)
+        if self._returning:
+            self._client.say(link, msg.OpenReturning(self.handle, self.name, self.incarnation, self._returning))
+        else:
+            self._client.say(link, msg.Open(self.handle, self.name, self.incarnation))
 
     def lost(self, now: float) -> None:
         """The link to the head is over."""
@@ -179,7 +188,50 @@ class ClientPublisher:
             self._left_at = now
         self.is_open = False
 
+    @property
+    def link(self) -> Link | None:
+        """The link to the head that it is at, which outlives a lost connection; None if there is none."""
+        return self._client.publisher_moves.link_of(self.port)
+
+    @property
+    def head(self) -> str:
+        """The head that it is at; empty before it has been open."""
+        return self._session[0] if self._session is not None else ""
+
+    @property
+    def has_unanswered(self) -> bool:
+        """Whether something that was sent has no answer yet."""
+        return bool(self._sent)
+
+    # -- moves between heads
+
+    def go_on(self) -> None:
+        """A move is off, and it publishes where it is."""
+        self._pump()
+
+    def return_to_source(self, session: str) -> None:
+        """Ask the head that it has left to take it again."""
+        self._returning = session
+        self.open()
+
+    def take_over(self, port: HeadPort | None, handle: int, opened: msg.Opened) -> None:
+        """It is open at the head behind `port`, and all that it has sent was answered by the one before."""
+        self.port, self.handle, self.is_open = port, handle, True
+        self._session, self._through = (opened.head, opened.epoch), opened.through
+        self.counts["moves"] += 1
+        self._tell(PublisherReady(*self._session))
+        self._pump()
+
+    def go_home(self, why: str) -> None:
+        """The head that it has moved to is gone: it begins anew at home."""
+        self.port, self._session, self._returning = None, None, ""
+        self._begin_anew(why)
+        self.open()
+
     def on_answer(self, answer: PublisherAnswer) -> None:
+        if (move := self.move) is not None and answer.handle == move.handle:
+            self._client.publisher_moves.on_target_answer(self, move, answer)
+            return
         match answer:
             case msg.Accepted():
                 self._on_accepted(answer)
@@ -191,11 +243,21 @@ class ClientPublisher:
                 self._on_refused(answer)
             case msg.Opened():
                 self._on_opened(answer)
+            case msg.PublisherMove():
+                self._client.publisher_moves.on_move(self, answer)
+            case msg.PublisherStay():
+                self._client.publisher_moves.on_stay(self, answer)
+            case msg.PublisherLeft():
+                self._client.publisher_moves.on_left(self, answer)
+            case msg.PublisherStandby():
+                pass  # for a handle that is on standby only
             case _:
                 assert_never(answer)
 
     def _on_opened(self, opened: msg.Opened) -> None:
         session = (opened.head, opened.epoch)
+        self._client.publisher_moves.end(self)  # it is here
+        self._returning = ""
         if self._has_forgotten(opened, session) or self._leaves_hole(opened):
             self._begin_anew("the head has lost its memory of this publisher")
             self._session = None
@@ -258,7 +320,7 @@ class ClientPublisher:
         return self.number - len(self._queued) - self._base
 
     def _pump(self) -> None:
-        if not self.is_open:
+        if not self.is_open or (self.move is not None and self.move.is_silent):
             return
         queued = self._queued
         while queued and queued[0].number - self._base <= self._through:
@@ -267,8 +329,7 @@ class ClientPublisher:
             self._say(sent)
 
     def _say(self, sent: SentPublication) -> None:
-        link = self._client.home_link
-        if link is not None:
+        if (link := self.link) is not None:
             seq = sent.number - self._base
             self._client.say(link, msg.Publish(self.handle, seq, sent.flags, sent.sent_us, msgspec.Raw(sent.body)))
 
@@ -309,6 +370,8 @@ class ClientPublisher:
             first = last = seq
         if first:
             self._tell_answer(first, last, answer, edges, code, text)
+        if self.move is not None and not self._sent:
+            self._client.publisher_moves.settled(self)
 
     def _tell_answer(self, first: int, last: int, answer: Answer, edges: tuple[str, ...], code: str, text: str) -> None:
         base = self._base

@@ -48,6 +48,8 @@ class ClientRequests:
                 self.handover_target.delivery_audit.on_reply(link, message)
             case msg.Publish() | msg.Open() | msg.Close() | msg.Join():
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
+            case msg.OpenStandby() | msg.OpenReturning() | msg.PublisherGo():
+                raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case _:
                 assert_never(message)
 

@@ -106,6 +106,8 @@ class ClientCredits:
         """It counts for its client no more; a client without publishers is forgotten, too."""
         self.give_back(publisher)
         client = publisher.client
+        if not client.publishers:
+            return  # it has arrived from another head, and has not been opened here
         client.publishers -= 1
         if not client.publishers and self.by_name.get(client.name) is client:
             del self.by_name[client.name]

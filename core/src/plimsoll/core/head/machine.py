@@ -37,6 +37,8 @@ from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.head.publication_listing import publication_page
 from plimsoll.core.head.publish_requests import PublishRequests
+from plimsoll.core.head.publisher_arrivals import PublisherArrivals
+from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
@@ -56,7 +58,7 @@ from plimsoll.core.transport.overlay_node import OverlayNode, link_limits, outpu
 DataMessage = msg.FromClient | msg.FromEdge | msg.BetweenHeads
 RECORD_UNITS: Final = 6
 """Of a client's record that is refused; a unit is some quarter of a microsecond."""
-REQUEST_UNITS: Final = {msg.Join: 14, msg.Open: 50}
+REQUEST_UNITS: Final = {msg.Join: 14, msg.Open: 50, msg.OpenStandby: 50, msg.OpenReturning: 50}
 """Of those that cost more. Publications are bounded by credit."""
 
 _DECODERS = {"client": msg.from_client, "edge": msg.from_edge, "head": msg.between_heads}
@@ -98,12 +100,14 @@ class Head(OverlayNode):
         self.distributor = Distributor(self)
         self.startup = StartupBarrier((*config.edges, *neighbors), self.covers, self.distributor, self._on_ready)
         self.publish_requests = PublishRequests(self)
+        self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.client_intake = ClientIntake(self, self._on_request, RECORD_UNITS)
         self.router = TreeRouter(config.name, self.routes, self.outboxes, self._deliver_routed)
         self.handover_links = HandoverLinks(self)
         self.remote_members = RemoteMembers(self, self.handover_links, self.router, KEPT_SECONDS * factor)
         self.membership = Membership(self, limits.lease_seconds * factor)
         self.commands = MediatorCommands(self, self.membership.served_by)
+        self.publisher_moves = PublisherMoves(self, self.commands.broadcast, factor)
         self.coordinator = Coordinator(
             self, self.handover_links, self.commands.broadcast, limits.progress_seconds * factor
         )
@@ -150,7 +154,8 @@ class Head(OverlayNode):
         outbox = link.owner
         if not isinstance(outbox, Outbox):
             self.client_intake.drop(link)
-            self.publishers.lost(link)
+            self.publisher_moves.link_lost(self.publishers.lost(link))
+            self.publisher_arrivals.lost(link)
             self.startup.forget(link)
             return
         for relayed in self.cover_turns.drop(link):
@@ -274,8 +279,10 @@ class Head(OverlayNode):
         match message:
             case msg.Publish():
                 self.publish_requests.publish(link, message)
-            case msg.Open():
+            case msg.Open() | msg.OpenStandby() | msg.OpenReturning():
                 self.publish_requests.open(link, message)
+            case msg.PublisherGo():
+                self.publisher_moves.on_go(link, message)
             case msg.Close():
                 self.publish_requests.close(link, message)
             case msg.Join():
@@ -329,6 +336,10 @@ class Head(OverlayNode):
         """Take a message that has reached this head through the tree."""
         if isinstance(message, msg.JoinFor | msg.PlacedFor):
             self.join_requests.receive_routed(source, message)
+        elif isinstance(message, msg.PublisherMarker):
+            self.publisher_arrivals.on_marker(source, message)
+        elif isinstance(message, msg.PublisherArrived):
+            self.publisher_moves.on_arrived(message)
         else:
             self.handovers.receive_routed(source, edge, message)
 
@@ -361,6 +372,7 @@ class Head(OverlayNode):
         self.confirmations.expire(self.now)
         for link, answer in self.publishers.answers(self.now):
             self.say(link, answer)
+        self.publisher_moves.tick()
         if self.now >= self._next_progress:
             self._next_progress = self.now + limits.progress_seconds * factor
             self._every_progress()
@@ -373,6 +385,7 @@ class Head(OverlayNode):
         self.remote_members.expire()
         self.coordinator.expire()
         self.join_requests.expire()
+        self.publisher_arrivals.expire()
         self.publishers.forget_idle(self.now, 10 * self.config.limits.lease_seconds * self.config.time_factor)
 
     def _report(self) -> None:
@@ -401,7 +414,7 @@ class Head(OverlayNode):
             return self.now
         return min(
             self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report,
-            self.coordinator.wake_at(),
+            self.coordinator.wake_at(), self.publisher_moves.wake_at(),
         )  # fmt: skip
 
     # -- control
@@ -424,6 +437,10 @@ class Head(OverlayNode):
                 self.policies.receive_bundles(self, message)
             case msg.Command() if is_mediator:
                 self.commands.on_command(peer, message)
+            case msg.PublisherCommand() if is_mediator:
+                self.commands.on_publisher_command(peer, message)
+            case msg.ListPublishers() if is_mediator:
+                self.commands.on_list_publishers(peer, message)
             case msg.ListSubscribers() if is_mediator:
                 self.commands.on_list_subscribers(peer, message)
             case msg.ListPublications() if is_mediator:
@@ -465,6 +482,8 @@ class Head(OverlayNode):
             "sessions": len(self.coordinator.sessions),
             "guests": len(self.remote_members),
             "outcomes": dict(sorted(self.coordinator.table.outcomes.items())),
+            "publisher_moves": len(self.publisher_moves.sessions),
+            "publisher_outcomes": dict(sorted(self.publisher_moves.outcomes.items())),
             "lagging": sorted(o.name for o in self.outboxes.by_key.values() if o.lagging),
             "plain": self.config.security.plain,
         }

@@ -89,7 +89,15 @@ class OpenPublisher:
     pending: deque[PendingConfirmation] = field(default_factory=deque)
     singled_out: deque[Refused | Unconfirmed] = field(default_factory=deque)
     """The last answers to single publications: repeated on a new link, because the old one may have lost them."""
+    moving: str = ""
+    """The move that asks it to leave this head."""
+    left: str = ""
+    """The move by which it has left: it is remembered for its last number."""
+    arrived: str = ""
+    """The move that has brought it here."""
     seen_at: float = 0.0
+    total_publications: int = 0
+    total_bytes: int = 0
     publications: int = 0
     published_bytes: int = 0
     """Both since the last load report."""

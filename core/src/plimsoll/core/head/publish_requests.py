@@ -8,7 +8,9 @@ from typing import Protocol
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.open_publisher import OpenPublisher
-from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.publisher_arrivals import PublisherArrivals
+from plimsoll.core.head.publisher_moves import PublisherMoves
+from plimsoll.core.head.publishers import AnyOpen, PublisherTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.permissions import NameGrants
@@ -25,6 +27,8 @@ class PublishContext(Protocol):
     config: BrokerConfig
     epoch: int
     publishers: PublisherTable
+    publisher_moves: PublisherMoves
+    publisher_arrivals: PublisherArrivals
     startup: StartupBarrier
     distributor: Distributor
     counters: Counter[str]
@@ -40,29 +44,51 @@ class PublishRequests:
     def __init__(self, host: PublishContext) -> None:
         self.host = host
 
-    def open(self, link: Link, opening: msg.Open) -> None:
+    def open(self, link: Link, opening: AnyOpen) -> None:
         host = self.host
         if host.startup.is_starting:
             host.startup.wait(link, opening)
             return
         try:
-            opened = host.publishers.open(
-                link, opening, host.config.name, host.epoch, host.now, host.name_grants
-            )  # fmt: skip
+            if isinstance(opening, msg.OpenStandby):
+                host.publisher_arrivals.stand_by(link, opening)
+            else:
+                self.open_now(link, opening)
         except WireError as error:
             host.counters["publishers_refused"] += 1
             host.say(link, msg.Refused(opening.handle, 0, error.code, str(error)))
-            return
+
+    def open_now(self, link: Link, opening: AnyOpen) -> None:
+        """Open a publisher here, or say where it has gone.
+
+        Raises:
+            WireError: as `PublisherTable.check`.
+
+        """
+        host = self.host
+        opened = host.publishers.open(link, opening, host.config.name, host.epoch, host.now, host.name_grants)
         if opened is None:
             text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
             host.say(link, msg.Refused(opening.handle, 0, "incarnation", text))
             return
+        exceptions = host.publishers.again(opening.publisher, opening.handle)
+        if isinstance(opened, msg.PublisherLeft):
+            for exception in exceptions:
+                host.say(link, exception)
+            host.say(link, opened)  # it answers all numbers but those
+            return
+        host.publisher_moves.opened(host.publishers.by_name[opening.publisher])
         host.say(link, opened)
-        for exception in host.publishers.again(link, opening.handle):
+        for exception in exceptions:
             host.say(link, exception)
 
     def close(self, link: Link, closing: msg.Close) -> None:
-        self.host.publishers.close(link, closing.handle)
+        host = self.host
+        if not host.publisher_arrivals.close(link, closing.handle) and (
+            publisher := host.publishers.get(link, closing.handle)
+        ):
+            host.publishers.close(link, closing.handle)
+            host.publisher_moves.link_lost([publisher])
 
     def publish(self, link: Link, request: msg.Publish) -> None:
         host = self.host

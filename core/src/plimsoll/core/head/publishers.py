@@ -25,10 +25,22 @@ from plimsoll.core.permissions import (
     foreign_name,
     incarnation_fault,
 )
-from plimsoll.core.protocol.messages import Accepted, Credit, Open, Opened, Refused, Unconfirmed
+from plimsoll.core.protocol.messages import (
+    Accepted,
+    Credit,
+    Open,
+    Opened,
+    OpenReturning,
+    OpenStandby,
+    PublisherLeft,
+    PublisherMarker,
+    Refused,
+    Unconfirmed,
+)
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
 
+AnyOpen = Open | OpenReturning | OpenStandby
 REPORTED_AT_MOST = 32
 """Publishers named in a load report."""
 
@@ -53,10 +65,8 @@ class PublisherTable:
     def get(self, link: Link, handle: int) -> OpenPublisher | None:
         return self._by_handle.get((link, handle))
 
-    def open(
-        self, link: Link, opening: Open, head: str, epoch: int, now: float, names: NameGrants = NO_NAME_GRANTS
-    ) -> Opened | None:
-        """Open or re-open a publisher; None if its name is used by a newer incarnation.
+    def check(self, link: Link, opening: AnyOpen, names: NameGrants = NO_NAME_GRANTS) -> OpenPublisher | None:
+        """The publisher that this one would go on as, or take the place of; None if its name is free.
 
         Raises:
             WireError: `full`; `role`: its identity may not publish, or not under this name; `range`: its incarnation.
@@ -72,18 +82,35 @@ class PublisherTable:
         is_own = known is not None and known.identity == link.identity
         if fault := incarnation_fault(opening.incarnation, known.incarnation if known is not None and is_own else 0):
             raise WireError("range", fault)
-        if known is not None and is_own and known.incarnation > opening.incarnation:
-            return None
         if known is None and len(self.by_name) >= self.limits.max_publishers:
             raise WireError("full", f"this head has its {self.limits.max_publishers} publishers; open at another one")
+        return known
+
+    def open(
+        self, link: Link, opening: AnyOpen, head: str, epoch: int, now: float, names: NameGrants = NO_NAME_GRANTS
+    ) -> Opened | PublisherLeft | None:
+        """Open or re-open a publisher; None if its name is used by a newer incarnation.
+
+        Raises:
+            WireError: as `check`.
+
+        """
+        known = self.check(link, opening, names)
+        is_own = known is not None and known.identity == link.identity
+        if known is not None and is_own and known.incarnation > opening.incarnation:
+            return None
+        if known is not None and is_own and known.incarnation == opening.incarnation and known.left:
+            if not isinstance(opening, OpenReturning):
+                return PublisherLeft(opening.handle, known.left, known.last_seq)
+            known.left = ""
         if known is not None:
             self._unbind(known)
         if (other := self._by_handle.get((link, opening.handle))) is not None:
             self._unbind(other)
         # What its owner has under way counts against it, though the client may have another name by now.
-        before, earlier = known.client if known is not None and is_own else None, None
+        before, earlier = known.client if known is not None and is_own and known.client.publishers else None, None
         if known is None or not is_own or known.incarnation < opening.incarnation:
-            earlier, known = known, self._new(opening, now)
+            earlier, known = known, self._new(opening.publisher, opening.incarnation, now)
             known.identity = link.identity
         self.credits.join(known, client_of(link.identity, link.name), before)
         if earlier is not None:
@@ -107,22 +134,59 @@ class PublisherTable:
                 publisher.shared.sharers -= 1
                 publisher.shared = None
 
-    def _new(self, opening: Open, now: float) -> OpenPublisher:
+    def _new(self, name: str, incarnation: int, now: float) -> OpenPublisher:
         limits = self.limits
         own = PublisherQuota.of(limits.publisher_rate_per_second, limits.publisher_bytes_per_second, now)
-        publisher = OpenPublisher(opening.publisher, opening.incarnation, own=own)
-        self.by_name[opening.publisher] = publisher
+        publisher = self.by_name[name] = OpenPublisher(name, incarnation, own=own)
         return publisher
+
+    # -- moves between heads
+
+    def leave(self, publisher: OpenPublisher) -> None:
+        """It has left for another head; its last number is remembered, for it may ask for it, or return."""
+        self._unbind(publisher)
+        self.credits.give_back(publisher)
+        publisher.left, publisher.moving, publisher.arrived = publisher.moving, "", ""
+
+    def arrive(self, marker: PublisherMarker, now: float) -> bool:
+        """Let the bearer of this name go on here behind its last number; False if it is open here, or in a later life.
+
+        A name that another identity has here stays with that one.
+        """
+        known = self.by_name.get(marker.publisher)
+        if known is not None:
+            if known.identity != marker.identity or known.incarnation > marker.incarnation:
+                return False
+            if known.link is not None and known.incarnation == marker.incarnation:
+                return False
+            self._unbind(known)
+            self.credits.forget(known)
+        elif len(self.by_name) >= self.limits.max_publishers:
+            return False
+        publisher = self._new(marker.publisher, marker.incarnation, now)
+        publisher.identity, publisher.arrived = marker.identity, marker.session
+        publisher.last_seq = publisher.through = marker.last_seq
+        publisher.seen_at = now
+        return True
+
+    def listed(self, after: str, most: int) -> tuple[list[OpenPublisher], bool]:
+        """Open publishers by name, after this one, and whether there are more."""
+        names = sorted(name for name, each in self.by_name.items() if name > after and each.link is not None)
+        return [self.by_name[name] for name in names[:most]], len(names) > most
+
+    # -- the end of a link or of a publisher
 
     def close(self, link: Link, handle: int) -> None:
         if (publisher := self._by_handle.get((link, handle))) is not None:
             self._unbind(publisher)
             self.credits.give_back(publisher)
 
-    def lost(self, link: Link) -> None:
+    def lost(self, link: Link) -> list[OpenPublisher]:
         """A link is over; its publishers are remembered in case they open again."""
-        for publisher in self._of(link):
+        lost = self._of(link)
+        for publisher in lost:
             self._unbind(publisher)
+        return lost
 
     def _of(self, link: Link) -> list[OpenPublisher]:
         return [publisher for (at, _), publisher in self._by_handle.items() if at is link]
@@ -159,10 +223,9 @@ class PublisherTable:
         for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
             self.credits.forget(self.by_name.pop(name))
 
-    def again(self, link: Link, handle: int) -> Iterator[Refused | Unconfirmed]:
+    def again(self, name: str, handle: int) -> Iterator[Refused | Unconfirmed]:
         """The single answers that a publisher must have before the cumulative one, whose exceptions they are."""
-        publisher = self._by_handle[link, handle]
-        for answer in publisher.singled_out:
+        for answer in self.by_name[name].singled_out:
             yield msgspec.structs.replace(answer, handle=handle)
 
     # -- one publication
@@ -180,6 +243,8 @@ class PublisherTable:
             self._counted.append(publisher)
         publisher.publications += 1
         publisher.published_bytes += size
+        publisher.total_publications += 1
+        publisher.total_bytes += size
         self.credits.took(publisher, size)
         if publisher.messages is not None:
             publisher.messages.spend(1, now)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.publishers import AnyOpen
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link
@@ -36,7 +37,7 @@ class StartupBarrier:
     ) -> None:
         self.missing = set(expected)
         self.covers, self.distributor, self.on_ready = covers, distributor, on_ready
-        self.waiting: list[tuple[Link, msg.Open]] = []
+        self.waiting: list[tuple[Link, AnyOpen]] = []
         self._held: list[HeldRelay] = []
         self._epochs: dict[str, int] = {}
         self._restarted: set[str] = set()
@@ -49,7 +50,7 @@ class StartupBarrier:
 
     # -- what waits
 
-    def wait(self, link: Link, opening: msg.Open) -> None:
+    def wait(self, link: Link, opening: AnyOpen) -> None:
         """Keep an OPEN until the head is ready."""
         self.waiting.append((link, opening))
 
@@ -69,7 +70,7 @@ class StartupBarrier:
         held, self._held = self._held, []
         return held
 
-    def take_waiting(self) -> list[tuple[Link, msg.Open]]:
+    def take_waiting(self) -> list[tuple[Link, AnyOpen]]:
         waiting, self.waiting = self.waiting, []
         return waiting
 

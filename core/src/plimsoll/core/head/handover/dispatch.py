@@ -15,6 +15,8 @@ from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.publisher_arrivals import PublisherArrivals
+from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.protocol import messages as msg
 
@@ -43,6 +45,8 @@ class DispatchContext(Protocol):
     coordinator: Coordinator
     remote_members: RemoteMembers
     handover_links: HandoverLinks
+    publisher_moves: PublisherMoves
+    publisher_arrivals: PublisherArrivals
 
 
 class HandoverDispatch:
@@ -161,6 +165,8 @@ class HandoverDispatch:
         host.remote_members.heads_lost(host.router.behind(neighbor, host.remote_members.coordinators()))
         targets = {session.plan.target_head for session in host.coordinator.sessions.values()} - {host.name}
         host.coordinator.heads_lost(host.router.behind(neighbor, sorted(targets)))
+        host.publisher_moves.heads_lost(host.router.behind(neighbor, host.publisher_moves.targets()))
+        host.publisher_arrivals.heads_lost(host.router.behind(neighbor, host.publisher_arrivals.sources()))
         host.router.forget_routes(neighbor)  # last: `behind` asks by the routes that were known
 
 

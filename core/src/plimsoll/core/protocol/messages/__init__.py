@@ -136,6 +136,23 @@ from plimsoll.core.protocol.messages.publications import (
     Refused,
     Unconfirmed,
 )
+from plimsoll.core.protocol.messages.publisher_moves import (
+    ListPublishers,
+    OpenReturning,
+    OpenStandby,
+    PublisherArrived,
+    PublisherCommand,
+    PublisherGo,
+    PublisherItem,
+    PublisherLeft,
+    PublisherListPage,
+    PublisherMarker,
+    PublisherMove,
+    PublisherOutcome,
+    PublisherPlan,
+    PublisherStandby,
+    PublisherStay,
+)
 from plimsoll.core.protocol.messages.subscribers import (
     AttachmentClosed,
     Continue,
@@ -227,6 +244,7 @@ __all__ = [
     "Leaving",
     "LinkMessage",
     "ListPublications",
+    "ListPublishers",
     "ListSubscribers",
     "ListSubscriptions",
     "LoadReport",
@@ -240,6 +258,8 @@ __all__ = [
     "Moved",
     "NeighborReport",
     "Open",
+    "OpenReturning",
+    "OpenStandby",
     "Opened",
     "Orphan",
     "Outcome",
@@ -260,6 +280,18 @@ __all__ = [
     "PublicationItem",
     "PublicationPage",
     "Publish",
+    "PublisherArrived",
+    "PublisherCommand",
+    "PublisherGo",
+    "PublisherItem",
+    "PublisherLeft",
+    "PublisherListPage",
+    "PublisherMarker",
+    "PublisherMove",
+    "PublisherOutcome",
+    "PublisherPlan",
+    "PublisherStandby",
+    "PublisherStay",
     "Refused",
     "Release",
     "ReleasedBundle",
@@ -308,11 +340,13 @@ __all__ = [
 ]
 
 FromClient = (
-    Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply
+    Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply |
+    PublisherGo | OpenStandby | OpenReturning
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
-    AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery
+    AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
+    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | Slot | TargetAttached | CutRequest | Done |
@@ -327,13 +361,14 @@ FromHead = ToEdge | BetweenHeads
 LinkMessage = FromClient | ToClient | FromEdge | FromHead
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
-    PlacedFor | ExpectedDeliveries | AuditSummary
+    PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived
 )  # fmt: skip
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
-    ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage
+    ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage |
+    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
