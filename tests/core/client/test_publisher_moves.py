@@ -45,13 +45,16 @@ class Moves:
         """Let time pass, with a publication of each publisher every 10 ms."""
         for _ in range(round(seconds * 100)):
             if publish:
-                for name, publisher in self.publishers.items():
-                    self.said[name] += 1
-                    publisher.publish({"n": self.said[name], "by": name}, sent_us=0)
+                self.publish()
             self.fleet.run(0.01)
             self._take(self.app.take_events())
             for owner, events in self.reader.take_events():
                 self.got[owner.name] += events
+
+    def publish(self) -> None:
+        for name, publisher in self.publishers.items():
+            self.said[name] += 1
+            publisher.publish({"n": self.said[name], "by": name}, sent_us=0)
 
     def _take(self, taken: TakenEvents) -> None:
         for owner, events in taken:
@@ -138,7 +141,7 @@ def test_they_move_on_and_back_over_the_home_link(moves: Moves):
 def test_only_those_that_are_named_move(moves: Moves):
     session = moves.command("a", "c", "q", "not-there")
     moves.run(0.5)
-    assert moves.outcome(session) == {"q": "moved", "not-there": "refused"}
+    assert moves.outcome(session) == {"q": "moved", "not-there": "gone"}
     assert (moves.publishers["p"].head, moves.publishers["q"].head) == ("a", "c")
     moves.check()
 
@@ -224,31 +227,28 @@ def test_a_client_whose_home_leads_to_the_head_of_a_port_uses_one_link(moves: Mo
 FAULTS = ("cut app a", "cut app c", "cut app b", "cut a b", "freeze a", "freeze c", "crash a", "crash b", "crash c")
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_any_fault_at_any_time(seed: int):
-    """A fault at a random time of a series of moves: each publication once and in order, and all if no head has died."""
+@pytest.mark.parametrize("seed", [*range(18), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(18, 400))])
+def test_any_fault_in_any_round(seed: int):
+    """A fault in a random round of one of four moves: each publication once and in order; all, if no head has died."""
     draw = random.Random(seed)
-    moves = Moves(tree(CHAIN))
-    fault = FAULTS[seed % len(FAULTS)].split()
-    at = draw.uniform(0.0, 0.6)
+    moves, fault = Moves(tree(CHAIN)), FAULTS[seed % len(FAULTS)].split()
+    at = draw.randrange(4)
     where = "a"
-    steps = [draw.choice("abc") for _ in range(4)]
-    spent = 0.0
-    is_done = False
-    for target in steps:
-        moves.command(where if where in moves.fleet.nodes else "b", target, seconds=1.0)
-        for _ in range(20):
-            moves.run(0.01)
-            spent += 0.01
-            if not is_done and spent >= at:
-                is_done = True
-                _begin(moves, fault)
-                moves.run(draw.choice([0.05, 0.7, 3.0]))
-                _end(moves, fault)
-        where = target
+    for turn, target in enumerate(draw.sample("bc", 2) + draw.sample("abc", 2)):
+        moves.publish()
+        moves.command(where, target, seconds=1.0)
+        if turn == at:
+            for _ in range(draw.randrange(16)):
+                moves.fleet.round()
+            _begin(moves, fault)
+            moves.run(draw.choice([0.0, 0.05, 0.7, 3.0]))
+            _end(moves, fault)
+            moves.run(draw.choice([0.0, 0.1, 8.0]))
+        moves.run(0.3)
+        where = moves.publishers["p"].head or "a"
     moves.run(8.0)
-    crashed = fault[0] == "crash" or fault == ["cut", "a", "b"]  # a lost link between heads costs a gap
-    moves.check(may_lose=crashed or fault[0] == "freeze")
+    # A link between heads that is lost may cost a gap, and so may one that is silent for too long.
+    moves.check(may_lose=fault[0] != "cut" or fault[1] != "app")
 
 
 def _begin(moves: Moves, fault: list[str]) -> None:

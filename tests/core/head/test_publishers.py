@@ -74,7 +74,7 @@ def test_a_new_link_gets_the_exceptions_and_then_all_that_was_accepted():
     publishers.lost(old)
     assert publishers.get(old, 1) is None
     assert opened(publishers, new, handle=9) == msg.Opened(9, "h", 5, 2, 128)
-    assert list(publishers.again(new, 9)) == [msg.Refused(9, 1, "oversized", "")]
+    assert list(publishers.again("p", 9)) == [msg.Refused(9, 1, "oversized", "")]
     assert answers(publishers) == [msg.Accepted(9, 2)]
 
 
@@ -85,7 +85,7 @@ def test_exceptions_that_are_kept_are_bounded_by_the_window():
     assert publisher is not None
     for seq in range(1, 50):
         publishers.single_out(publisher, msg.Refused(1, seq, "malformed", ""))
-    assert [answer.seq for answer in publishers.again(at, 1)] == list(range(42, 50))
+    assert [answer.seq for answer in publishers.again("p", 1)] == list(range(42, 50))
 
 
 def test_a_name_belongs_to_its_newest_incarnation():

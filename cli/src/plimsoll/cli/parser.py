@@ -135,15 +135,20 @@ def _add_inspect_commands(add: AddCommand) -> None:
 
 
 def _add_session_commands(add: AddCommand) -> None:
-    made = add("rebalance", "sessions.rebalance", "Move live subscribers from one edge to another.")
+    made = add("rebalance", "sessions.rebalance", "Move live subscribers between edges, or publishers between heads.")
     made.add_argument(
         "--from",
         dest="source",
         metavar="EDGE",
         required=True,
-        help="source edge; or a cluster, if its policy plans for all of its edges at once",
+        help="source edge; or a cluster, if its policy plans for all of its edges at once, or with --publishers",
     )
     made.add_argument("--to", dest="target", metavar="EDGE", help="target edge; default: the edge with the least load")
+    made.add_argument(
+        "--publishers",
+        action="store_true",
+        help="move publishers from the head of the cluster --from to those of others; default: as few as even them out",
+    )
     much = made.add_mutually_exclusive_group()
     much.add_argument(
         "--subscribers",
@@ -155,11 +160,13 @@ def _add_session_commands(add: AddCommand) -> None:
         "--share",
         type=parse_share,
         metavar="P%",
-        help="share of the edge's subscribers to move, such as 30%%",
+        help="share of those at the source to move, such as 30%%",
     )
     _add_session_options(made)
-    made = add("drain", "sessions.drain", "Cordon an edge and move all its subscribers to other edges.")
-    made.add_argument("edge", metavar="EDGE")
+    made = add(
+        "drain", "sessions.drain", "Cordon an edge and move its subscribers away; or move all publishers of a head."
+    )
+    made.add_argument("edge", metavar="EDGE|HEAD")
     _add_session_options(made)
     made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
     made.add_argument("cluster", metavar="CLUSTER")

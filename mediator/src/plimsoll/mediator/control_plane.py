@@ -41,6 +41,8 @@ HeadRecord = (
     | messages.Trigger
     | messages.ProfileReply
     | messages.CoverReply
+    | messages.PublisherOutcome
+    | messages.PublisherListPage
 )
 """What heads send to a mediator."""
 HeadCommand = (
@@ -51,6 +53,8 @@ HeadCommand = (
     | messages.ProfileQuery
     | messages.CoverQuery
     | messages.PeerClusterLoads
+    | messages.PublisherCommand
+    | messages.ListPublishers
 )
 """What a mediator sends to heads."""
 ListingPage = messages.PublicationPage | messages.SubscriptionPage

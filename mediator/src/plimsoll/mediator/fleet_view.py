@@ -120,8 +120,9 @@ def build_view(
         item["metadata"]["name"]: _bandwidth(item["spec"]) for item in items if item["kind"] == "HardwareProfile"
     }
     clusters = [item["metadata"]["name"] for item in items if item["kind"] == "BrokerCluster"]
+    peers = {peer.name: peer for peer in head_peers(items)}
     return FleetView(
-        {head_name(cluster): _head(cluster, known, now) for cluster in clusters},
+        {head_name(cluster): _head(cluster, known, now, peers) for cluster in clusters},
         {
             item["metadata"]["name"]: _edge(item, known, bandwidths, now)
             for item in items
@@ -191,8 +192,9 @@ def cluster_policies(items: Iterable[Object]) -> dict[str, PolicySpec]:
     return {cluster: policy for cluster, policy in found.items() if policy is not None}
 
 
-def _head(cluster: str, known: FleetReadings, now: float) -> HeadView:
+def _head(cluster: str, known: FleetReadings, now: float, peers: Mapping[str, PeerBroker]) -> HeadView:
     name = head_name(cluster)
+    peer = peers.get(name)
     answer, last = known.fresh_answer(name, now), known.answers.get(name)
     return HeadView(
         name=name,
@@ -200,6 +202,8 @@ def _head(cluster: str, known: FleetReadings, now: float) -> HeadView:
         epoch=last.epoch if last is not None else 0,
         reachable=answer is not None and answer.ready,
         report=known.fresh_report(name, now),
+        endpoint=peer.data if peer is not None else "",
+        public_key=peer.public_key if peer is not None else "",
     )
 
 

@@ -12,7 +12,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import EdgeView, EmitEvent, EngineSettings, FleetView, HeadView, Session, SessionRequest
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.request.lifecycle import (
-    _accept_plan,
+    accept_plan,
     apply_request_change,
     begin_execution,
     make_children,
@@ -317,7 +317,7 @@ def test_once_there_is_a_plan_nothing_is_kept_of_what_it_was_made_from():
 def test_why_a_plan_is_empty(kind: SessionKind, rejected: dict[str, list[str]], stop: str, reason: str, message: str):
     context = context_of()
     plan = replace(plan_of(pairs=0), rejected=rejected, stop=stop)
-    after = _accept_plan(context, request_of(), session_of(context, "Sampling", kind=kind), plan)
+    after = accept_plan(context, request_of(), session_of(context, "Sampling", kind=kind), plan)
     assert (after.phase, after.reason, after.message) == ("Succeeded", reason, message)
 
 

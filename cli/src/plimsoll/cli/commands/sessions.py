@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from plimsoll.cli import backend
 from plimsoll.cli.backend import FleetBackend, FleetReader
+from plimsoll.cli.commands import publishers
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_error, print_line
 from plimsoll.cli.session_wait import wait_for_session
@@ -27,11 +28,13 @@ T = TypeVar("T")
 
 def rebalance(options: argparse.Namespace) -> int:
     """Move subscribers from one edge to others, or as the policy of a whole cluster plans it."""
+    if options.publishers:
+        return publishers.rebalance(options)
     place = running_backend(options)
     edges = _edges(place)
     if _plans_for_cluster(options, place):
         named = {"scope": "Local", "source": {"name": options.source}, "action": "Rebalance"}
-        return create_session(place, options, "rebalance", {**named, **_common_spec(options, edges)})
+        return create_session(place, options, "rebalance", {**named, **common_spec(options, edges)})
     parties = [name for name in (options.source, options.target) if name is not None]
     for name in parties:
         _require_edge(name, edges, place)
@@ -45,7 +48,7 @@ def rebalance(options: argparse.Namespace) -> int:
         "source": {"name": options.source},
         **({} if options.target is None else {"target": {"name": options.target}}),
         **_selection(options, place, clusters),
-        **_common_spec(options, edges),
+        **common_spec(options, edges),
     }
     return create_session(place, options, "rebalance", spec)
 
@@ -58,13 +61,15 @@ def _plans_for_cluster(options: argparse.Namespace, place: FleetReader) -> bool:
 
 
 def drain(options: argparse.Namespace) -> int:
-    """Move all subscribers of an edge to other edges, and keep new ones away from it."""
+    """Move all subscribers of an edge to other edges, and keep new ones away; or all publishers of a head to others."""
     place = running_backend(options)
+    if publishers.is_head(options.edge, place):
+        return publishers.drain(options)
     edges = _edges(place)
     _require_edge(options.edge, edges, place)
     if len(edges) == 1:
         raise CommandError(CONFLICT, f"{options.edge} is the only edge of {place.title}: there is no other edge")
-    spec = {"scope": "Global", "source": {"name": options.edge}, "action": "Drain", **_common_spec(options, edges)}
+    spec = {"scope": "Global", "source": {"name": options.edge}, "action": "Drain", **common_spec(options, edges)}
     options.source = options.edge
     return create_session(place, options, "drain", spec, cordon="" if options.dry_run else options.edge)
 
@@ -89,7 +94,7 @@ def shuffle(options: argparse.Namespace) -> int:
         "source": {"name": options.cluster},
         **({} if options.other is None else {"target": {"name": options.other}}),
         "action": "Shuffle",
-        **_common_spec(options, _edges(place)),
+        **common_spec(options, _edges(place)),
     }
     if options.moves is not None:
         spec["limits"] = {"maxMoves": options.moves}
@@ -185,7 +190,7 @@ def _require_accepting_edge(edge: Object, name: str) -> None:
         raise CommandError(CONFLICT, f"{name} is cordoned and takes no subscribers: run `plimsoll uncordon {name}`")
 
 
-def _common_spec(options: argparse.Namespace, edges: dict[str, Object]) -> dict[str, Any]:
+def common_spec(options: argparse.Namespace, edges: dict[str, Object]) -> dict[str, Any]:
     """What rebalance and drain have in common; an excluded name that is an edge's means the edge."""
     spec: dict[str, Any] = {"mode": "DryRun" if options.dry_run else "Execute"}
     if options.handover != "auto":

@@ -38,6 +38,7 @@ from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.head.publication_listing import publication_page
 from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
+from plimsoll.core.head.publisher_commands import PublisherCommands
 from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
@@ -107,7 +108,8 @@ class Head(OverlayNode):
         self.remote_members = RemoteMembers(self, self.handover_links, self.router, KEPT_SECONDS * factor)
         self.membership = Membership(self, limits.lease_seconds * factor)
         self.commands = MediatorCommands(self, self.membership.served_by)
-        self.publisher_moves = PublisherMoves(self, self.commands.broadcast, factor)
+        self.publisher_commands = PublisherCommands(self)
+        self.publisher_moves = PublisherMoves(self, self.publisher_commands.broadcast, factor)
         self.coordinator = Coordinator(
             self, self.handover_links, self.commands.broadcast, limits.progress_seconds * factor
         )
@@ -438,9 +440,9 @@ class Head(OverlayNode):
             case msg.Command() if is_mediator:
                 self.commands.on_command(peer, message)
             case msg.PublisherCommand() if is_mediator:
-                self.commands.on_publisher_command(peer, message)
+                self.publisher_commands.on_command(peer, message)
             case msg.ListPublishers() if is_mediator:
-                self.commands.on_list_publishers(peer, message)
+                self.publisher_commands.on_list(peer, message)
             case msg.ListSubscribers() if is_mediator:
                 self.commands.on_list_subscribers(peer, message)
             case msg.ListPublications() if is_mediator:

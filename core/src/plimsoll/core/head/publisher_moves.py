@@ -20,17 +20,10 @@ from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Link
 
-ASKED, CUT, MOVED, STAYED, RETURNED, REFUSED, UNKNOWN = (
-    "asked",
-    "cut",
-    "moved",
-    "stayed",
-    "returned",
-    "refused",
-    "unknown",
-)
-PublisherState = Literal["asked", "cut", "moved", "stayed", "returned", "refused", "unknown"]
+ASKED, CUT = "asked", "cut"
 OPEN: Final = (ASKED, CUT)
+MOVED, STAYED, AWAY, GONE, RETURNED, UNKNOWN = "moved", "stayed", "away", "gone", "returned", "unknown"
+"""Outcomes, in the words of hand-overs."""
 ARRIVE_SECONDS: Final = 30.0
 """How long a publisher may take from its cut to the other head; then its outcome is `unknown`."""
 REMEMBERED_MOVES = 256
@@ -136,11 +129,11 @@ class PublisherMoves:
     def _asked(self, session_id: str, name: str, plan: msg.PublisherPlan) -> MovingPublisher:
         publisher = self.host.publishers.by_name.get(name)
         if publisher is None or publisher.left:
-            return MovingPublisher(None, REFUSED, "is not at this head")
+            return MovingPublisher(None, GONE, "is not at this head")
         if publisher.link is None:
-            return MovingPublisher(None, REFUSED, "has no link at present")
+            return MovingPublisher(None, AWAY, "has no link at present")
         if publisher.moving:
-            return MovingPublisher(None, REFUSED, f"is in move {publisher.moving}")
+            return MovingPublisher(None, STAYED, f"is in move {publisher.moving}")
         publisher.moving = session_id
         move = msg.PublisherMove(publisher.handle, session_id, plan.head, plan.endpoint, plan.public_key)
         self.host.say(publisher.link, move)

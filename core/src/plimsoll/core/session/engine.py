@@ -11,7 +11,16 @@ from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
 
-from plimsoll.core.protocol.messages import CoverReply, Outcome, ProfileReply, ReservationReply, SubscriberPage, Trigger
+from plimsoll.core.protocol.messages import (
+    CoverReply,
+    Outcome,
+    ProfileReply,
+    PublisherListPage,
+    PublisherOutcome,
+    ReservationReply,
+    SubscriberPage,
+    Trigger,
+)
 from plimsoll.core.session import completion, maintenance_windows
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import (
@@ -29,7 +38,7 @@ from plimsoll.core.session.events import (
 )
 from plimsoll.core.session.execute import batches, delivery_audit, executor
 from plimsoll.core.session.inputs import EngineSettings, SessionRequest
-from plimsoll.core.session.kinds import cluster_session, lookup_unload, parent_session, split_session
+from plimsoll.core.session.kinds import cluster_session, lookup_unload, parent_session, publisher_session, split_session
 from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
@@ -66,6 +75,14 @@ STEPS: Final[dict[SessionKind, dict[Phase, SessionStep]]] = {
     "shuffle": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
     "rebalance": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
     "split": {"Requested": split_session.step_requested, "Preparing": split_session.step_moving},
+    "publishers": {
+        "Requested": lifecycle.step_requested,
+        "Negotiating": publisher_session.step_negotiating,
+        "Sampling": publisher_session.step_sampling,
+        "Planned": lifecycle.step_planned,
+        "Preparing": publisher_session.step_moving,
+        "Stabilizing": publisher_session.step_stabilizing,
+    },
     "clusters": {
         "Requested": cluster_session.step_requested,
         "Negotiating": cluster_session.step_negotiating,
@@ -233,6 +250,10 @@ class MediatorEngine:
                 self._receive_outcome(head, message)
             case SubscriberPage():
                 context.listings.receive(head, message)
+            case PublisherOutcome():
+                self._receive_publisher_outcome(head, message)
+            case PublisherListPage():
+                context.publisher_listings.receive(head, message)
             case ReservationReply():
                 context.reservations.receive(message)
             case ProfileReply():
@@ -258,6 +279,19 @@ class MediatorEngine:
                     context.table.put(session.with_batch(after, context.now))
                 break
         delivery_audit.receive_audit(context, head, outcome)
+
+    def _receive_publisher_outcome(self, head: str, outcome: PublisherOutcome) -> None:
+        if outcome.mediator > self.epoch:
+            self.deposed_by = outcome.mediator
+            return
+        context = self._context
+        for session in context.table.holding():
+            batch = session.batch
+            if batch is not None and (batch.id, batch.head) == (outcome.session, head):
+                after = publisher_session.receive_outcome(context, batch, outcome)
+                if after is not batch:
+                    context.table.put(session.with_batch(after, context.now))
+                return
 
     # -- steps
 
@@ -328,6 +362,8 @@ class MediatorEngine:
             if session.kind == "clusters":
                 if session.phase in MOVING_PHASES:
                     cluster_session.send_peer_loads(context, session)
+            elif session.batch is not None and session.kind == "publishers":
+                publisher_session.send_intent(context, session.batch)
             elif session.batch is not None:
                 batches.send_intent(context, session.batch)
             elif session.is_parent and session.phase in MOVING_PHASES and session.verdict is None:

@@ -15,11 +15,15 @@ from plimsoll.core.protocol.messages import (
     Command,
     CoverQuery,
     CoverReply,
+    ListPublishers,
     ListSubscribers,
     Outcome,
     PeerClusterLoads,
     ProfileQuery,
     ProfileReply,
+    PublisherCommand,
+    PublisherListPage,
+    PublisherOutcome,
     Reservation,
     ReservationReply,
     SubscriberPage,
@@ -45,7 +49,10 @@ class SessionDeleted:
     uid: str
 
 
-HeadReply = Outcome | SubscriberPage | ReservationReply | Trigger | ProfileReply | CoverReply
+HeadReply = (
+    Outcome | SubscriberPage | ReservationReply | Trigger | ProfileReply | CoverReply | PublisherOutcome |
+    PublisherListPage
+)  # fmt: skip
 """What heads send to a mediator."""
 
 
@@ -73,7 +80,10 @@ Event = SessionUpserted | SessionDeleted | HeadMessage | FleetObserved | Tick
 
 # ---------------------------------------------------------------- effects
 
-HeadQuery = BundleTable | Command | ListSubscribers | Reservation | ProfileQuery | CoverQuery | PeerClusterLoads
+HeadQuery = (
+    BundleTable | Command | ListSubscribers | Reservation | ProfileQuery | CoverQuery | PeerClusterLoads |
+    PublisherCommand | ListPublishers
+)  # fmt: skip
 """What a mediator sends to heads."""
 
 

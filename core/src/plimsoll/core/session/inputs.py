@@ -42,13 +42,18 @@ class SessionRequest:
 
 @dataclass(frozen=True)
 class HeadView:
-    """A head. `reachable`: it answers, and knows the state of its edges and neighbours. `epoch`: the last known one."""
+    """A head. `reachable`: it answers, and knows the state of its edges and neighbours. `epoch`: the last known one.
+
+    `endpoint` and `public_key`: as clients reach it.
+    """
 
     name: str
     cluster: str
     epoch: int
     reachable: bool = True
     report: Mapping[str, Any] = field(default_factory=dict)
+    endpoint: str = ""
+    public_key: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,14 @@ Phase = Literal[
     "Succeeded", "Failed", "RolledBack", "Rejected",
 ]  # fmt: skip
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
-SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "rebalance", "clusters", "split"]
+SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "rebalance", "clusters", "split", "publishers"]
 """What a session does.
 
 `move`: named or counted subscribers go from edge to edge. `balance`: a policy chooses them. `drain`: all subscribers
 leave some edges, in rounds. `spread`: subscribers go over several edges. `shuffle`: one plan for all edges of one or
 two clusters. `rebalance`: the same by the policy of a cluster, if that plans for all edges at once. `clusters`: moves
 no subscriber itself, its edges balance with those of another cluster. `split`: bundles are divided, and nothing moves.
+`publishers`: publishers go from the head of a cluster to those of others.
 """
 FLEET_WIDE_KINDS: Final = ("shuffle", "rebalance")
 FinalPhase = Literal["Succeeded", "Failed", "RolledBack", "Rejected"]
@@ -226,8 +227,22 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     def planned(self) -> int:
         """How many subscribers this attempt is to move, each counted once."""
         if not self.children:
-            return self.plan.members if self.plan is not None else 0
+            return self._planned_members
         return sum(c.members if c.round == self.round else c.counts.get("moved", 0) for c in self.children)
+
+    @property
+    def _planned_members(self) -> int:
+        if self.plan is None:
+            return 0
+        if self.kind != "publishers" or not self.round:
+            return self.plan.members
+        now = {name for pair in self.plan.pairs for name in pair.members}
+        return len(now | self.outcomes().keys())  # those of earlier rounds have moved
+
+    @property
+    def member_noun(self) -> str:
+        """What it moves."""
+        return "publishers" if self.kind == "publishers" else "subscribers"
 
     @property
     def is_running(self) -> bool:

@@ -355,7 +355,14 @@ class SessionMediator(OverlayNode):
             self._reports[str(record.report["broker"])] = LastLoadReport(self.now, dict(record.report))
         elif isinstance(
             record,
-            msg.Outcome | msg.SubscriberPage | msg.ReservationReply | msg.Trigger | msg.ProfileReply | msg.CoverReply,
+            msg.Outcome
+            | msg.SubscriberPage
+            | msg.ReservationReply
+            | msg.Trigger
+            | msg.ProfileReply
+            | msg.CoverReply
+            | msg.PublisherOutcome
+            | msg.PublisherListPage,
         ):
             if isinstance(record, msg.Outcome):
                 self.backend.on_outcome(record)
@@ -368,7 +375,9 @@ class SessionMediator(OverlayNode):
         for name, broker in self.backend.fleet.brokers.items():
             report, head = fresh.get(name, {}), broker.config.head_name
             if broker.is_head:
-                heads[name] = s.HeadView(name, name, report.get("epoch", 0), name in fresh, report)
+                heads[name] = s.HeadView(
+                    name, name, report.get("epoch", 0), name in fresh, report, broker.config.data, ""
+                )
             else:
                 edges[name] = s.EdgeView(
                     name,

@@ -13,17 +13,11 @@ import msgspec
 
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.outcomes import parse_session_id
-from plimsoll.core.head.publisher_moves import PublisherMoves
-from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
 
 SUBSCRIBERS_PER_PAGE = 1000
 """Subscribers per SUBSCRIBER_PAGE."""
-PUBLISHERS_PER_PAGE = 1000
-
-AnyOutcome = msg.Outcome | msg.PublisherOutcome
-Answer = AnyOutcome | msg.SubscriberPage | msg.PublisherListPage
 
 
 class Mediators(Protocol):
@@ -40,24 +34,39 @@ class Fence(Protocol):
     def raise_to(self, epoch: int) -> None: ...
 
 
-class CommandContext(Protocol):
-    """The parts of a head that commands reach, and that answers go out through."""
+class FencedHead(Protocol):
+    """What a command is judged by, and answered through."""
 
     @property
     def epoch(self) -> int: ...
-    @property
-    def coordinator(self) -> Coordinator: ...
-    @property
-    def publisher_moves(self) -> PublisherMoves: ...
-    @property
-    def publishers(self) -> PublisherTable: ...
     @property
     def mediator_fence(self) -> Fence: ...
     @property
     def reporter(self) -> Mediators: ...
     @property
     def is_starting(self) -> bool: ...
-    def say_control(self, peer: Peer, *said: Answer) -> None: ...
+
+
+class CommandContext(FencedHead, Protocol):
+    """The parts of a head that commands reach, and that answers go out through."""
+
+    @property
+    def coordinator(self) -> Coordinator: ...
+    def say_control(self, peer: Peer, *said: msg.Outcome | msg.SubscriberPage) -> None: ...
+
+
+def command_refusal(host: FencedHead, command: msg.Command | msg.PublisherCommand) -> str:
+    """Why a command is not obeyed; an empty string if it is."""
+    fenced_at = host.mediator_fence.epoch
+    if command.mediator < fenced_at:
+        return f"mediator-epoch: a mediator of epoch {fenced_at} has sent a command since"
+    if host.is_starting:
+        return "starting: the head waits for the reports of its edges and neighbours"
+    if command.head_epoch != host.epoch and command.step != "ask":
+        return f"head-epoch: this head is in epoch {host.epoch}"
+    if command.step in ("prepare", "move") and command.plan is None:
+        return "plan: a command to begin carries one"
+    return ""
 
 
 class MediatorCommands:
@@ -74,44 +83,12 @@ class MediatorCommands:
 
         """
         parse_session_id(command.session)
-        why = self._refusal(command)
+        why = command_refusal(self.host, command)
         self.host.mediator_fence.raise_to(command.mediator)
         if why:
             self._send(peer, msg.Outcome(command.session, 0, self.host.epoch, "failed", [], why))
         else:
             self._send(peer, self._obey(command))
-
-    def on_publisher_command(self, peer: Peer, command: msg.PublisherCommand) -> None:
-        """Obey or refuse a command to move publishers; the answer is how the move stands.
-
-        Raises:
-            WireError: `session`, if the name of the session is malformed.
-
-        """
-        parse_session_id(command.session)
-        why = self._refusal(command)
-        self.host.mediator_fence.raise_to(command.mediator)
-        moves = self.host.publisher_moves
-        if why:
-            self._send(peer, msg.PublisherOutcome(command.session, 0, self.host.epoch, "failed", [], why))
-        elif command.step == "move" and command.plan is not None:
-            self._send(peer, moves.move(command.session, command.plan))
-        elif command.step == "abort":
-            self._send(peer, moves.abort(command.session))
-        else:
-            self._send(peer, moves.outcome(command.session))
-
-    def _refusal(self, command: msg.Command | msg.PublisherCommand) -> str:
-        fenced_at = self.host.mediator_fence.epoch
-        if command.mediator < fenced_at:
-            return f"mediator-epoch: a mediator of epoch {fenced_at} has sent a command since"
-        if self.host.is_starting:
-            return "starting: the head waits for the reports of its edges and neighbours"
-        if command.head_epoch != self.host.epoch and command.step != "ask":
-            return f"head-epoch: this head is in epoch {self.host.epoch}"
-        if command.step in ("prepare", "move") and command.plan is None:
-            return "plan: a command to begin carries one"
-        return ""
 
     def _obey(self, command: msg.Command) -> msg.Outcome:
         coordinator = self.host.coordinator
@@ -123,12 +100,12 @@ class MediatorCommands:
             return coordinator.abort(command.session)
         return coordinator.table.outcome(command.session)
 
-    def broadcast(self, outcome: AnyOutcome) -> None:
+    def broadcast(self, outcome: msg.Outcome) -> None:
         """Send every mediator how a session stands."""
         for peer in list(self.host.reporter.mediators):
             self._send(peer, outcome)
 
-    def _send(self, peer: Peer, outcome: AnyOutcome) -> None:
+    def _send(self, peer: Peer, outcome: msg.Outcome) -> None:
         self.host.say_control(peer, msgspec.structs.replace(outcome, mediator=self.host.mediator_fence.epoch))
 
     def on_list_subscribers(self, peer: Peer, request: msg.ListSubscribers) -> None:
@@ -141,11 +118,3 @@ class MediatorCommands:
         names = [name for name in self.served_by(request.edge) if name > request.after]
         page, more = names[:SUBSCRIBERS_PER_PAGE], len(names) > SUBSCRIBERS_PER_PAGE
         self.host.say_control(peer, msg.SubscriberPage(request.id, request.edge, self.host.epoch, page, more))
-
-    def on_list_publishers(self, peer: Peer, request: msg.ListPublishers) -> None:
-        """Send one page of the open publishers; a starting head sends nothing, for they have not opened yet."""
-        if self.host.is_starting:
-            return
-        found, more = self.host.publishers.listed(request.after, PUBLISHERS_PER_PAGE)
-        items = [msg.PublisherItem(each.name, each.total_publications, each.total_bytes) for each in found]
-        self.host.say_control(peer, msg.PublisherListPage(request.id, self.host.epoch, items, more))

@@ -6,7 +6,7 @@ from plimsoll.core.protocol.messages import Trigger
 from plimsoll.core.session.context.cluster_memories import ClusterMemories
 from plimsoll.core.session.context.command_outbox import CommandOutbox
 from plimsoll.core.session.context.edge_loads import EdgeLoads
-from plimsoll.core.session.context.listings import SubscriberListings
+from plimsoll.core.session.context.listings import PublisherListings, SubscriberListings
 from plimsoll.core.session.context.profile_queries import ProfileQueries
 from plimsoll.core.session.context.reservations import SessionReservations
 from plimsoll.core.session.context.watched_clusters import WatchedCluster
@@ -33,6 +33,7 @@ class EngineContext:
         """Batches that began in this life, or of which a head has sent an OUTCOME in it."""
         self.outbox = CommandOutbox(epoch, self.timings)
         self.listings = SubscriberListings(self.outbox)
+        self.publisher_listings = PublisherListings(self.outbox)
         self.reservations = SessionReservations(self.outbox)
         self.profile_queries = ProfileQueries(self.outbox)
         self.last_triggers: dict[str, tuple[int, int]] = {}
@@ -77,4 +78,5 @@ class EngineContext:
     def forget_answers(self, uid: str) -> None:
         """Drop listings and profiles for a session, so that its next question is queried again."""
         self.listings.forget(uid)
+        self.publisher_listings.forget(uid)
         self.profile_queries.forget_session(uid)

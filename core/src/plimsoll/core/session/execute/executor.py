@@ -67,31 +67,31 @@ def _begin_next_batch(context: EngineContext, request: SessionRequest, session: 
             context, session, min(2 * context.timings.repeat, closing_seconds(context, session))
         )
     if session.verdict is not None or not left:
-        return _after_last_batch(context, request, session, len(left))
+        return after_last_batch(context, request, session, len(left))
     why = admission.unready_source(context, pair.source) or admission.unready_target(context, pair.target)
     if why is not None:
-        if context.now < max(_idle_since(session), context.started_at) + context.timings.negotiate:
+        if context.now < max(idle_since(session), context.started_at) + context.timings.negotiate:
             return session.because(why.reason, why.message)
         return session.stopped(why.reason, why.message, again=True)
     choice = lifecycle.handover_method_of(context, request.spec.handover, pair.source, pair.target)
     if choice.refused:
         return session.stopped("LogTooShort", choice.why, again=True)
-    if context.now < _next_batch_at(context, request, session):
+    if context.now < next_batch_at(context, request, session):
         return session.because("Paced", f"limits.maxMovesPerMinute is {request.spec.limits.max_moves_per_minute}")
     times = _batch_times(context, session)
-    batch = _new_batch(context, pair, _fit_batch(left, _batch_limit(request)), times)
+    batch = _new_batch(context, pair, fit_batch(left, batch_limit(request)), times)
     batch = replace(batch, replay=choice.replay, why=choice.why, predicted_seconds=choice.drain_seconds)
     context.confirmed_batches.add(batch.id)
     session = replace(session, batches=[*session.batches, batch]).because("", "")
     return session if session.phase == "Preparing" else session.entered("Preparing", context.now)
 
 
-def _idle_since(session: Session) -> float:
+def idle_since(session: Session) -> float:
     ended = session.batches[-1].ended_at if session.batches else None
     return session.phase_at if ended is None else ended
 
 
-def _batch_limit(request: SessionRequest) -> int:
+def batch_limit(request: SessionRequest) -> int:
     """The most members of a batch; with a limited rate, those that may move in PACE_SECONDS."""
     limits = request.spec.limits
     if limits.max_moves_per_minute is None:
@@ -99,7 +99,7 @@ def _batch_limit(request: SessionRequest) -> int:
     return max(1, min(limits.max_in_flight, int(limits.max_moves_per_minute * PACE_SECONDS / 60)))
 
 
-def _next_batch_at(context: EngineContext, request: SessionRequest, session: Session) -> float:
+def next_batch_at(context: EngineContext, request: SessionRequest, session: Session) -> float:
     """The earliest begin of the next batch, so that the rate of moves stays below its limit."""
     rate = request.spec.limits.max_moves_per_minute
     if rate is None or not session.batches:
@@ -108,7 +108,7 @@ def _next_batch_at(context: EngineContext, request: SessionRequest, session: Ses
     return last.begun_at + 60 * context.settings.time_factor * len(last.members) / rate
 
 
-def _fit_batch(names: list[str], most: int) -> list[str]:
+def fit_batch(names: list[str], most: int) -> list[str]:
     fitting: list[str] = []
     room = BATCH_BYTES
     for name in names[:most]:
@@ -151,14 +151,15 @@ def _new_batch(context: EngineContext, pair: PlannedPair, names: list[str], time
 # ---------------------------------------------------------------- the end
 
 
-def _after_last_batch(context: EngineContext, request: SessionRequest, session: Session, left: int) -> Session:
+def after_last_batch(context: EngineContext, request: SessionRequest, session: Session, left: int) -> Session:
     counts = session.counts()
     planned_members = session.plan.members if session.plan is not None else 0
     if session.verdict is not None and counts["moved"] < planned_members:
         message = f"{session.verdict.message}; {outcomes_text(counts, left)}"
         return end_by_verdict(context, request, session, replace(session.verdict, message=message))
     if not counts["moved"]:
-        why = next((batch.reason for batch in session.batches if batch.reason), "no subscriber could be moved")
+        no_reason = f"none of the {session.member_noun} could be moved"
+        why = next((batch.reason for batch in session.batches if batch.reason), no_reason)
         verdict = SessionVerdict(reason="NobodyMoved", message=f"{why}; {outcomes_text(counts, left)}", again=True)
         return end_by_verdict(context, request, session, verdict)
     return session.entered("Stabilizing", context.now, "Settling", "loads settle, then they are measured")
@@ -247,8 +248,7 @@ def _measured_forecast(context: EngineContext, forecast: Forecast, since: float)
 def finish_session(context: EngineContext, request: SessionRequest, session: Session) -> Session:
     """End a session that has moved what it could."""
     counts = session.counts()
-    planned_members = session.plan.members if session.plan is not None else 0
-    reason = "Moved" if counts["moved"] == planned_members else "Partial"
+    reason = "Moved" if counts["moved"] == session.planned else "Partial"
     return end_attempt(
         context, request, session, "Succeeded", SessionVerdict(reason=reason, message=outcomes_text(counts, 0))
     )

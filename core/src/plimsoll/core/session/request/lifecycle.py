@@ -18,6 +18,7 @@ from plimsoll.core.session.request import (
     negotiation,
     planner,
     policy_plan,
+    publisher_plan,
     session_kind,
     shuffle_plan,
 )
@@ -69,6 +70,8 @@ def _refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict 
     kind = session_kind.kind_of(request, context.fleet)
     if request.spec.action == "Unload" and (why := fleet_plan.unload_refusal(context, request)) is not None:
         return why
+    if kind == "publishers":
+        return publisher_plan.refusal(context, request)
     if kind in FLEET_WIDE_KINDS:
         return shuffle_plan.refusal(context, request)
     return admission.refusal(context, request, by_policy=kind == "balance")
@@ -88,6 +91,9 @@ def _parties_of(kind: SessionKind, request: SessionRequest, fleet: FleetView) ->
     spec = request.spec
     if spec.source is None:
         raise AssertionError("a request without a source is refused before this")
+    if kind == "publishers":
+        head = fleet.head_of(spec.source.name)
+        return ([] if head is None else [head.name]), []
     if kind in FLEET_WIDE_KINDS:
         return shuffle_plan.shuffled_edges(fleet, request), []
     sources = [name for name in fleet.resolve(spec.source.name) if name not in spec.exclusions.brokers]
@@ -223,10 +229,10 @@ def _with_plan(
         return None
     session = replace(session, wanted=wanted)
     if old is None or not is_approved:
-        return _accept_plan(context, request, session, new)
+        return accept_plan(context, request, session, new)
     text = f"no longer at their source: {planner.shorten_names(missing)}; {planner.describe_difference(old, new)}"
     context.outbox.emit(session, "PlanStale", text, "Warning")
-    return _accept_plan(context, request, replace(session, approved=""), new, stale=text)
+    return accept_plan(context, request, replace(session, approved=""), new, stale=text)
 
 
 def _plan_by_policy(
@@ -280,7 +286,7 @@ def _members_of_other_sessions(context: EngineContext, session: Session) -> set[
     return {name for one in others if one.plan is not None for pair in one.plan.pairs for name in pair.members}
 
 
-def _accept_plan(
+def accept_plan(
     context: EngineContext, request: SessionRequest, session: Session, plan: SessionPlan, stale: str = ""
 ) -> Session:
     session = replace(session, plan=plan).entered("Planned", context.now)

@@ -16,6 +16,8 @@ def kind_of(request: SessionRequest, fleet: FleetView) -> SessionKind:
         return "drain"
     if spec.action == "Split":
         return "split"
+    if spec.action == "MovePublishers":
+        return "publishers"
     if spec.action == "Unload":
         return "rebalance"
     if requested_clusters(request, fleet):

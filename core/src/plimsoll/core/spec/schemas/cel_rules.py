@@ -148,6 +148,11 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             ".select",
         ),
         CelRule(
+            "self.action != 'MovePublishers' || (has(self.source) && self.scope == 'Global')",
+            "publishers move from the head of a cluster to others: name it as `source`, and write `scope: Global`",
+            ".source",
+        ),
+        CelRule(
             "self.action != 'Shuffle' || has(self.source)",
             "say which cluster to shuffle: `source` is missing",
             ".source",
@@ -163,7 +168,7 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             ".target",
         ),
         CelRule(
-            "!has(self.select) || self.action in ['Rebalance', 'Unload', 'Split']",
+            "!has(self.select) || self.action in ['Rebalance', 'Unload', 'Split', 'MovePublishers']",
             "Drain and Shuffle select by themselves: remove it, or use `action: Rebalance`",
             ".select",
         ),

@@ -38,15 +38,13 @@ class ApprovalSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class SelectSpec:
-    """The subscribers to move, by one of the first three; or the bundles of topics."""
+    """The subscribers or publishers to move, by one of the first three; or the bundles of topics."""
 
-    count: Annotated[int | None, FieldInfo("This number of subscribers, the first by name.", low=1, high=1_000_000)] = (
-        None
-    )
+    count: Annotated[int | None, FieldInfo("This number of them, the first by name.", low=1, high=1_000_000)] = None
     share_percent: Annotated[
-        int | None, FieldInfo("This share of the source's subscribers.", unit="percent", low=1, high=100)
+        int | None, FieldInfo("This share of those at the source.", unit="percent", low=1, high=100)
     ] = None
-    names: Annotated[tuple[str, ...], FieldInfo("These subscribers.", max_length=256, max_items=100_000)] = ()
+    names: Annotated[tuple[str, ...], FieldInfo("Those of these names.", max_length=256, max_items=100_000)] = ()
     bundles: Annotated[
         tuple[str, ...],
         FieldInfo("These bundles, for Unload and Split.", pattern="0x[0-9a-f]{8}_0x[0-9a-f]{8}",
@@ -135,7 +133,7 @@ class LoadBalancingSessionSpec:
         Literal["Local", "Global"],
         FieldInfo(
             "Local names EdgeBrokers of one cluster, or the BrokerCluster to shuffle; Global names BrokerClusters, or"
-            " EdgeBrokers of two of them."
+            " EdgeBrokers of two of them. MovePublishers is Global."
         ),
     ]
     source: Annotated[
@@ -145,12 +143,16 @@ class LoadBalancingSessionSpec:
         NamedReference | None, FieldInfo("The edge or cluster that takes them; absent: the policy chooses.")
     ] = None
     action: Annotated[
-        Literal["Rebalance", "Drain", "Shuffle", "Unload", "Split"],
+        Literal["Rebalance", "Drain", "Shuffle", "Unload", "Split", "MovePublishers"],
         FieldInfo("Rebalance moves the subscribers of `select`, or those that the policy chooses; Drain moves all from"
               " the source; Shuffle plans for all edges of one or two clusters at once, to minimise the highest load;"
-              " Unload moves the bundles of `select` from their edges, and Split divides them."),
+              " Unload moves the bundles of `select` from their edges, and Split divides them;"
+              " MovePublishers moves those of `select` from the head of a cluster to other heads, or as few as it takes"
+              " to even out what heads accept."),
     ] = "Rebalance"  # fmt: skip
-    select: Annotated[SelectSpec | None, FieldInfo("What Rebalance moves; absent: the policy chooses.")] = None
+    select: Annotated[
+        SelectSpec | None, FieldInfo("What Rebalance and MovePublishers move; absent: the policy chooses.")
+    ] = None
     candidates: Annotated[
         tuple[CandidateSpec, ...],
         FieldInfo("Edges to ask, in this order; absent: all that carry less than the source.", max_items=1000),

@@ -186,7 +186,7 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     edges = {edge.name: edge.spec.cluster_ref.name for edge in brokers.edge_brokers(resources)}
     places = edges if spec.scope == "Local" else {**edges, **{name: name for name in resources.clusters}}
     kind = "EdgeBroker" if spec.scope == "Local" else "BrokerCluster or EdgeBroker"
-    if spec.action == "Shuffle" or spec.action == "Split":
+    if spec.action in ("Shuffle", "Split", "MovePublishers"):
         places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
     elif spec.action == "Unload" or _plans_for_cluster(resources, spec):
         places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster"
@@ -208,6 +208,11 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
             yield session.problem(("spec", "target", "name"), found, "Use `scope: Global`.")
     if spec.action == "Drain" and spec.source is None:
         yield session.problem(("spec", "source"), "this field is missing", "Say what to drain.")
+    if spec.action == "MovePublishers" and spec.source is None:
+        yield session.problem(("spec", "source"), "this field is missing", "Name the cluster that publishers leave.")
+    if spec.action == "MovePublishers" and spec.scope == "Local":
+        found = "publishers move between clusters, from head to head"
+        yield session.problem(("spec", "scope"), found, "Use `scope: Global`.")
     yield from _shuffle(session)
     yield from _selection(session)
 
@@ -258,7 +263,7 @@ def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Resource
         if sum(given) != 1:
             found = "nothing is selected" if not any(given) else "more than one way to select"
             yield session.problem(path, found, "Write one of `count`, `sharePercent` and `names`.")
-        if spec.action != "Rebalance":
+        if spec.action not in ("Rebalance", "MovePublishers"):
             remedy = "Remove it, or use `action: Rebalance`."
             yield session.problem(path, f"{spec.action} selects by itself", remedy)
     if spec.handover == "Replay" and spec.scope == "Global":
