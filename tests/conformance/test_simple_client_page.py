@@ -19,7 +19,9 @@ KINDS = {
     for kind in (*get_args(msg.FromClient), *get_args(msg.ToClient), msg.Pub, msg.Gap)
 }
 ROWS = [line for line in PAGE.splitlines() if re.match(r"\| (send )?\d+ [A-Z]", line)]
-NOT_FOR_IT = {"ATTACH", "HELD", "GO", "AUDIT_QUERY", "AUDIT_REPLY"}
+NOT_FOR_IT = {
+    "ATTACH", "HELD", "GO", "AUDIT_QUERY", "AUDIT_REPLY", "OPEN_STANDBY", "PUBLISHER_GO", "OPEN_RETURNING",
+}  # fmt: skip
 
 
 def named(row: str) -> list[tuple[int, str]]:

@@ -68,6 +68,8 @@ CREATED: list[tuple[str, Object, Object]] = [
      policy(type="Pulsar", pulsar={**TOPICS, "bundles": {"initial": 8, "maximum": 8}})),
     ("name the cluster as `source`, and the bundles", with_spec(SESSION, action="Split", target=None, select=None),
      with_spec(SESSION, action="Split", target=None, select=BUNDLE)),
+    ("publishers move from the head of a cluster to others", with_spec(SESSION, action="MovePublishers", scope="Local"),
+     with_spec(SESSION, action="MovePublishers", scope="Global")),
     ("`action: Unload` and `action: Split`", with_spec(SESSION, select=BUNDLE),
      with_spec(SESSION, action="Unload", select=BUNDLE)),
     (

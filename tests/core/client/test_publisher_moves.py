@@ -94,8 +94,8 @@ class Moves:
         """Every subscriber has every publication of each publisher, once and in order."""
         self.run(1.5, publish=False)
         for publisher in self.publishers.values():
-            assert publisher.is_open and publisher.move is None, publisher.statistics()
-            assert publisher.unanswered == 0
+            assert publisher.is_open, publisher.statistics()
+            assert (publisher.move, publisher.unanswered) == (None, 0), publisher.statistics()
         for name, said in self.said.items():
             assert may_lose or self.count(name, "accepted") == said
             for subscriber in self.subscribers:
@@ -158,7 +158,7 @@ def test_a_head_that_cannot_be_reached_by_the_client_changes_nothing(moves: Move
 
 def test_a_publisher_that_is_not_opened_in_time_goes_back(moves: Moves):
     """The other head hears nothing of the decision."""
-    moves.fleet.head("c").publisher_arrivals.on_marker = lambda source, marker: None  # type: ignore[method-assign]
+    moves.fleet.head("c").publisher_arrivals.on_marker = lambda source, marker: None
     session = moves.command("a", "c")
     moves.run(2.5)
     assert moves.outcome(session) == {"p": "returned", "q": "returned"}
@@ -187,12 +187,13 @@ def test_the_last_number_is_remembered_for_a_link_that_was_lost_behind_go(moves:
         cut.append(True)
         moves.fleet.cut("app", "a")
 
-    head.publishers.leave = leave_and_cut  # type: ignore[method-assign]
+    head.publishers.leave = leave_and_cut
     session = moves.command("a", "c", "p")
     moves.run(0.1)
     moves.fleet.mend("app", "a")
     moves.run(1.5)
-    assert cut and moves.outcome(session) == {"p": "moved"}
+    assert cut
+    assert moves.outcome(session) == {"p": "moved"}
     moves.check()
 
 
@@ -227,7 +228,9 @@ def test_a_client_whose_home_leads_to_the_head_of_a_port_uses_one_link(moves: Mo
 FAULTS = ("cut app a", "cut app c", "cut app b", "cut a b", "freeze a", "freeze c", "crash a", "crash b", "crash c")
 
 
-@pytest.mark.parametrize("seed", [*range(18), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(18, 400))])
+@pytest.mark.parametrize(
+    "seed", [*range(18), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(18, 400))]
+)
 def test_any_fault_in_any_round(seed: int):
     """A fault in a random round of one of four moves: each publication once and in order; all, if no head has died."""
     draw = random.Random(seed)

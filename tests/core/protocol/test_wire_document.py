@@ -32,7 +32,9 @@ FROM_HEAD = {struct for struct in msg.ToClient.__args__ if struct.__struct_field
     msg.Placed,
     msg.Unplaced,
 }
-TO_HEAD = {msg.Publish, msg.Open, msg.Close, msg.Join}
+TO_HEAD = {
+    msg.Publish, msg.Open, msg.Close, msg.Join, msg.OpenStandby, msg.OpenReturning, msg.PublisherGo,
+}  # fmt: skip
 SPEAKERS: dict[str, Any] = {
     "client to head": TO_HEAD,
     "client to edge": set(msg.FromClient.__args__) - TO_HEAD,
@@ -45,6 +47,8 @@ SPEAKERS: dict[str, Any] = {
     "control socket": msg.ControlRecord,
 }
 TYPES = {
+    "PublisherItem": "listed_publisher",
+    "PublisherPlan": "publisher_plan",
     "Annotated": "",
     "OwnerEpoch": "owner_epoch",
     "Token": "token",

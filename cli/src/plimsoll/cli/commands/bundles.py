@@ -9,7 +9,7 @@ from typing import Any
 
 from plimsoll.cli import backend
 from plimsoll.cli.backend import FleetReader
-from plimsoll.cli.commands import sessions
+from plimsoll.cli.commands import session_requests
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_error, print_line, print_lines, table, yaml_text
 from plimsoll.core.spec.problems import nearest_word
@@ -62,7 +62,7 @@ def unload(options: argparse.Namespace) -> int:
 
 
 def _about_bundles(options: argparse.Namespace, action: str, what: str, more: Mapping[str, Any]) -> int:
-    place = sessions.running_backend(options)
+    place = session_requests.running_backend(options)
     clusters = {item["metadata"]["name"]: item for item in place.objects("BrokerCluster")}
     if options.cluster not in clusters:
         close = nearest_word(options.cluster, sorted(clusters))
@@ -82,4 +82,4 @@ def _about_bundles(options: argparse.Namespace, action: str, what: str, more: Ma
         "mode": "DryRun" if options.dry_run else "Execute",
     }  # fmt: skip
     options.source = options.cluster
-    return sessions.create_session(place, options, what, spec)
+    return session_requests.create_session(place, options, what, spec)

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from plimsoll.cli.backend import FleetBackend
-from plimsoll.cli.commands import sessions
+from plimsoll.cli.commands import session_requests
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, CommandError
 from plimsoll.core.spec import head_name
 from plimsoll.core.spec.problems import nearest_word
@@ -17,7 +17,7 @@ ALL = 100
 
 def rebalance(options: argparse.Namespace) -> int:
     """Move publishers between heads: a share of those of one, or as few as it takes to even out what heads accept."""
-    place = sessions.running_backend(options)
+    place = session_requests.running_backend(options)
     heads = _heads(place)
     source = _cluster(options.source, heads, place)
     if options.subscribers is not None:
@@ -37,7 +37,7 @@ def is_head(name: str, place: FleetBackend) -> bool:
 
 def drain(options: argparse.Namespace) -> int:
     """Move all publishers from a head, so that it can be replaced and no publication is without an answer."""
-    place = sessions.running_backend(options)
+    place = session_requests.running_backend(options)
     select = {"select": {"sharePercent": ALL}}
     return _create(place, options, "drain", _cluster(options.edge, _heads(place), place), select)
 
@@ -48,10 +48,10 @@ def _create(place: FleetBackend, options: argparse.Namespace, what: str, source:
         raise CommandError(CONFLICT, f"{source} is the only cluster of {place.title}: there is no other head")
     if options.handover != "auto":
         raise CommandError(BAD_INPUT, "--handover is of subscribers: publishers move in one way")
-    common = sessions.common_spec(options, {name: {} for name in clusters})
+    common = session_requests.common_spec(options, clusters)
     options.source = source
     spec = {"scope": "Global", "source": {"name": source}, "action": "MovePublishers", **more, **common}
-    return sessions.create_session(place, options, what, spec)
+    return session_requests.create_session(place, options, what, spec)
 
 
 def _heads(place: FleetBackend) -> dict[str, str]:

@@ -6,15 +6,15 @@ They write the same objects as `plimsoll apply` would, and wait for the result.
 from __future__ import annotations
 
 import argparse
-import secrets
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from plimsoll.cli import backend
-from plimsoll.cli.backend import FleetBackend, FleetReader
+from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.commands import publishers
+from plimsoll.cli.commands.session_requests import common_spec, create_session, print_note, running_backend
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
-from plimsoll.cli.output import print_error, print_line
+from plimsoll.cli.output import print_line
 from plimsoll.cli.session_wait import wait_for_session
 from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.spec.problems import nearest_word
@@ -116,7 +116,7 @@ def approve(options: argparse.Namespace) -> int:
     """Let the plan of a session run."""
     place = running_backend(options)
     approved = _edit_session(place, options.session, lambda: place.approve_session(options.session, options.hash or ""))
-    _print_note(options, f"plan {approved} of {options.session} approved")
+    print_note(options, f"plan {approved} of {options.session} approved")
     return wait_for_session(place, options.session, options.output, approved=True) if options.wait else OK
 
 
@@ -148,30 +148,6 @@ def _selection(options: argparse.Namespace, place: FleetReader, clusters: set[st
     return {}
 
 
-def create_session(
-    place: FleetBackend, options: argparse.Namespace, what: str, spec: dict[str, Any], *, cordon: str = ""
-) -> int:
-    """Make a session of a command, and wait for its end if that is wanted."""
-    name = options.name or f"{what}-{options.source[:40].rstrip('-')}-{secrets.token_hex(3)}"
-    if place.create_session(name, spec, cordon=cordon):
-        _print_note(options, f"edgebroker/{cordon} cordoned")
-    _print_note(options, f"loadbalancingsession/{name} created")
-    return wait_for_session(place, name, options.output) if options.wait else OK
-
-
-def _print_note(options: argparse.Namespace, text: str) -> None:
-    """Print to standard error if standard output is for a program."""
-    (print_line if options.output == "table" else print_error)(text)
-
-
-def running_backend(options: argparse.Namespace) -> FleetBackend:
-    """The fleet that a command changes, which has to run."""
-    place = backend.choose_backend(options)
-    if why := place.not_running_reason():
-        raise CommandError(NOT_FOUND, why)
-    return place
-
-
 def _edges(place: FleetReader) -> dict[str, Object]:
     return {item["metadata"]["name"]: item for item in place.objects("EdgeBroker")}
 
@@ -188,23 +164,6 @@ def _require_accepting_edge(edge: Object, name: str) -> None:
         raise CommandError(CONFLICT, f"{name} is leaving the fleet and takes no subscribers")
     if edge["spec"].get("cordoned", False):
         raise CommandError(CONFLICT, f"{name} is cordoned and takes no subscribers: run `plimsoll uncordon {name}`")
-
-
-def common_spec(options: argparse.Namespace, edges: dict[str, Object]) -> dict[str, Any]:
-    """What rebalance and drain have in common; an excluded name that is an edge's means the edge."""
-    spec: dict[str, Any] = {"mode": "DryRun" if options.dry_run else "Execute"}
-    if options.handover != "auto":
-        spec["handover"] = options.handover.capitalize()
-    if options.approve != "automatic":
-        spec["approval"] = {"policy": options.approve.capitalize()}
-    if options.deadline is not None:
-        spec["deadline"] = options.deadline
-    brokers = [name for name in options.exclude if name in edges]
-    subscribers = [name for name in options.exclude if name not in edges]
-    exclusions = {"brokers": brokers, "subscribers": subscribers}
-    if options.exclude:
-        spec["exclusions"] = {key: names for key, names in exclusions.items() if names}
-    return spec
 
 
 def _edit_session(place: FleetReader, name: str, ask: Callable[[], T]) -> T:

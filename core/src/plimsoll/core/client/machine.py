@@ -74,7 +74,7 @@ class Client(OverlayNode):
         self._last_handle = 0
         self._peer_numbers = count(1)
         self.head_ports = HeadPorts(self, self._peer_numbers)
-        self.publisher_moves = ClientPublisherMoves(self)
+        self.publisher_moves = ClientPublisherMoves[ClientPublisher](self)
         self.edge_ports = EdgePorts(self, self._peer_numbers)
         self.division = TopicDivision(self)
         self.edge_finder = EdgeFinder(self, self.edge_ports)

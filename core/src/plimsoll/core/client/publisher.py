@@ -18,7 +18,7 @@ from plimsoll.core.client.errors import BufferFullError, ClosedError, Publicatio
 from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent, PublisherReady, Renumbered
 from plimsoll.core.client.head_ports import HeadPort
 from plimsoll.core.client.limits import ClientLimits
-from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves
+from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves, PublisherAnswer
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
@@ -26,10 +26,6 @@ from plimsoll.core.protocol.wire import Scalar
 from plimsoll.core.transport.link import Link
 
 Confirm = Literal["head", "edges"]
-PublisherAnswer = (
-    msg.Accepted | msg.Credit | msg.Opened | msg.Refused | msg.Unconfirmed |
-    msg.PublisherMove | msg.PublisherStay | msg.PublisherLeft | msg.PublisherStandby
-)  # fmt: skip
 _PLAIN = {str, int, float, bool}
 ANSWERS = ("published", "accepted", "unconfirmed", "refused", "unknown")
 NOT_TAKEN = ("not-open", "over-credit", "out-of-order")
@@ -53,7 +49,7 @@ class PublisherHost(Protocol):
     now: float
     limits: ClientLimits
     refusal: str
-    publisher_moves: ClientPublisherMoves
+    publisher_moves: ClientPublisherMoves[ClientPublisher]
 
     def say(self, link: Link, record: msg.FromClient) -> None: ...
 

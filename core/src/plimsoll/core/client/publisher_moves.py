@@ -1,4 +1,4 @@
-"""Moves of publishers from one head to another, as the client sees them: docs/handover.md, Publishers.
+"""Moves of publishers from one head to another, as the client sees them: docs/handover.md, 13.
 
 Rules of the place:
 - The head that a publisher is open at decides: PUBLISHER_MOVE begins, STAY and OPENED there end. The publisher may
@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import NEVER, Link
 
-if TYPE_CHECKING:
-    from plimsoll.core.client.publisher import ClientPublisher, PublisherAnswer
+PublisherAnswer = (
+    msg.Accepted | msg.Credit | msg.Opened | msg.Refused | msg.Unconfirmed |
+    msg.PublisherMove | msg.PublisherStay | msg.PublisherLeft | msg.PublisherStandby
+)  # fmt: skip
+"""What a head sends about a handle."""
 
 
 class MoveState(Enum):
@@ -55,7 +58,32 @@ class ClientMove:
         return self.state in (MoveState.GONE, MoveState.LEFT)
 
 
-class MovesHost(Protocol):
+class MovablePublisher(Protocol):
+    """A publisher, as its moves see it; `ClientPublisher` is one."""
+
+    name: str
+    incarnation: int
+    handle: int
+    port: HeadPort | None
+    move: ClientMove | None
+    is_open: bool
+
+    @property
+    def head(self) -> str: ...
+    @property
+    def link(self) -> Link | None: ...
+    @property
+    def has_unanswered(self) -> bool: ...
+    def go_on(self) -> None: ...
+    def return_to_source(self, session: str) -> None: ...
+    def take_over(self, port: HeadPort | None, handle: int, opened: msg.Opened) -> None: ...
+
+
+P = TypeVar("P", bound=MovablePublisher)
+P_contra = TypeVar("P_contra", bound=MovablePublisher, contravariant=True)
+
+
+class MovesHost(Protocol[P_contra]):
     """The moves' interface to the client."""
 
     now: float
@@ -69,16 +97,16 @@ class MovesHost(Protocol):
         """The name of the head that the home link leads to, as far as it is known."""
 
     def say(self, link: Link, record: msg.FromClient) -> None: ...
-    def new_handle(self, publisher: ClientPublisher, old: int) -> int: ...
+    def new_handle(self, publisher: P_contra, old: int) -> int: ...
     def drop_handle(self, handle: int) -> None: ...
 
 
-class ClientPublisherMoves:
+class ClientPublisherMoves(Generic[P]):
     """The moves of all publishers of a client. `moving`: those that are in one."""
 
-    def __init__(self, client: MovesHost) -> None:
+    def __init__(self, client: MovesHost[P]) -> None:
         self._client = client
-        self.moving: dict[ClientPublisher, ClientMove] = {}
+        self.moving: dict[P, ClientMove] = {}
 
     def link_of(self, port: HeadPort | None) -> Link | None:
         """The link to a head, which outlives a lost connection; None if there is none."""
@@ -88,7 +116,7 @@ class ClientPublisherMoves:
 
     # -- from the head that it is at
 
-    def on_move(self, publisher: ClientPublisher, move: msg.PublisherMove) -> None:
+    def on_move(self, publisher: P, move: msg.PublisherMove) -> None:
         """Ask the other head to keep it on standby, unless it is in a move, or there already."""
         client = self._client
         if not publisher.is_open or publisher.move is not None or move.head == publisher.head:
@@ -99,13 +127,13 @@ class ClientPublisherMoves:
         publisher.move = self.moving[publisher] = ClientMove(move.session, publisher.head, port)
         self._stand_by(publisher, publisher.move)
 
-    def on_stay(self, publisher: ClientPublisher, stay: msg.PublisherStay) -> None:
+    def on_stay(self, publisher: P, stay: msg.PublisherStay) -> None:
         move = publisher.move
         if move is not None and move.session == stay.session and move.state is not MoveState.LEFT:
             self.end(publisher)
             publisher.go_on()
 
-    def on_left(self, publisher: ClientPublisher, left: msg.PublisherLeft) -> None:
+    def on_left(self, publisher: P, left: msg.PublisherLeft) -> None:
         move = publisher.move
         if move is not None and move.session == left.session and move.is_behind_go:
             move.state = MoveState.LEFT
@@ -114,7 +142,7 @@ class ClientPublisherMoves:
 
     # -- from the head that it may go to
 
-    def on_target_answer(self, publisher: ClientPublisher, move: ClientMove, answer: PublisherAnswer) -> None:
+    def on_target_answer(self, publisher: P, move: ClientMove, answer: PublisherAnswer) -> None:
         match answer:
             case msg.PublisherStandby() if move.state is MoveState.ASKED:
                 move.state = MoveState.GOING
@@ -126,7 +154,7 @@ class ClientPublisherMoves:
             case _:
                 pass
 
-    def settled(self, publisher: ClientPublisher) -> None:
+    def settled(self, publisher: P) -> None:
         """Say GO if it is time: all that was sent has its answer."""
         move = publisher.move
         if move is None or move.state is not MoveState.GOING or publisher.has_unanswered or not publisher.is_open:
@@ -136,22 +164,23 @@ class ClientPublisherMoves:
             move.gives_up_at = self._client.now + self._client.limits.move_seconds
             self._client.say(link, msg.PublisherGo(publisher.handle, move.session))
 
-    def _take_over(self, publisher: ClientPublisher, move: ClientMove, opened: msg.Opened) -> None:
+    def _take_over(self, publisher: P, move: ClientMove, opened: msg.Opened) -> None:
         handle, port, before = move.handle, move.port, publisher.port
+        self._client.drop_handle(publisher.handle)
         self.moving.pop(publisher, None)
         publisher.move = None
         publisher.take_over(port, handle, opened)
         if before is not None:
             self._client.head_ports.release(before, publisher)
 
-    def _refused(self, publisher: ClientPublisher, move: ClientMove) -> None:
+    def _refused(self, publisher: P, move: ClientMove) -> None:
         if move.is_behind_go:
             self._give_up(publisher, move)
         else:
             self.end(publisher)
             publisher.go_on()
 
-    def _stand_by(self, publisher: ClientPublisher, move: ClientMove) -> None:
+    def _stand_by(self, publisher: P, move: ClientMove) -> None:
         client = self._client
         link = self.link_of(move.port)
         if link is not None and link.open:
@@ -161,7 +190,7 @@ class ClientPublisherMoves:
 
     # -- the end of one
 
-    def end(self, publisher: ClientPublisher) -> None:
+    def end(self, publisher: P) -> None:
         """The publisher is out of its move, and the other head may forget it."""
         move = self.moving.pop(publisher, None)
         publisher.move = None
@@ -174,7 +203,7 @@ class ClientPublisherMoves:
         if move.port is not None and move.port is not publisher.port:
             self._client.head_ports.release(move.port, publisher)
 
-    def _give_up(self, publisher: ClientPublisher, move: ClientMove) -> None:
+    def _give_up(self, publisher: P, move: ClientMove) -> None:
         """Nothing has come of it: ask the old head to take the publisher again."""
         self.end(publisher)
         publisher.return_to_source(move.session)
@@ -194,7 +223,7 @@ class ClientPublisherMoves:
                 self.end(publisher)
                 publisher.go_on()
 
-    def source_lost(self, publishers: Iterable[ClientPublisher]) -> None:
+    def source_lost(self, publishers: Iterable[P]) -> None:
         """The link to the head that these are at is over. Behind GO its decision stands, and they ask for it."""
         for publisher in publishers:
             if publisher.move is not None and not publisher.move.is_behind_go:

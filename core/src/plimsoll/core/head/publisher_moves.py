@@ -3,7 +3,7 @@
 A publisher is asked to open at the other head, on standby. It says PUBLISHER_GO behind its last publication here; then
 it is cut: LEFT for the publisher, MARKER for the other head, behind that publication on the one path there. Before the
 cut it stays if anything happens: its time is over, its link or the way to the other head is lost. After it, it can only
-arrive, or return. docs/handover.md, Publishers.
+arrive, or return. docs/handover.md, 13.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PUBLISHERS_AT_MOST = 10_000
 
 
 @dataclass(slots=True)
-class MovingPublisher:
+class PublisherMember:
     """`may_go`: it has sent all that it will send here, and waits for the answers to it."""
 
     publisher: OpenPublisher | None
@@ -52,7 +52,7 @@ class PublisherSession:
 
     id: str
     plan: msg.PublisherPlan
-    publishers: dict[str, MovingPublisher]
+    publishers: dict[str, PublisherMember]
     decides_at: float
     arrives_at: float
     is_changed: bool = True
@@ -126,18 +126,18 @@ class PublisherMoves:
             return f"head: there is no way to {plan.head}; its cluster is not in the tree, or a link is down"
         return ""
 
-    def _asked(self, session_id: str, name: str, plan: msg.PublisherPlan) -> MovingPublisher:
+    def _asked(self, session_id: str, name: str, plan: msg.PublisherPlan) -> PublisherMember:
         publisher = self.host.publishers.by_name.get(name)
         if publisher is None or publisher.left:
-            return MovingPublisher(None, GONE, "is not at this head")
+            return PublisherMember(None, GONE, "is not at this head")
         if publisher.link is None:
-            return MovingPublisher(None, AWAY, "has no link at present")
+            return PublisherMember(None, AWAY, "has no link at present")
         if publisher.moving:
-            return MovingPublisher(None, STAYED, f"is in move {publisher.moving}")
+            return PublisherMember(None, STAYED, f"is in move {publisher.moving}")
         publisher.moving = session_id
         move = msg.PublisherMove(publisher.handle, session_id, plan.head, plan.endpoint, plan.public_key)
         self.host.say(publisher.link, move)
-        return MovingPublisher(publisher, ASKED)
+        return PublisherMember(publisher, ASKED)
 
     def abort(self, session_id: str, why: str = "aborted by the mediator") -> msg.PublisherOutcome:
         """Let those stay that are not cut."""

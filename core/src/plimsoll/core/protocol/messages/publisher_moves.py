@@ -1,4 +1,4 @@
-"""Messages of a publisher's move from one head to another: docs/handover.md, Publishers."""
+"""Messages of a publisher's move from one head to another: docs/handover.md, 13."""
 
 from __future__ import annotations
 

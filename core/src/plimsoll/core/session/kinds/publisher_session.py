@@ -1,4 +1,4 @@
-"""A session that moves publishers from the head of a cluster to those of others: docs/handover.md, Publishers.
+"""A session that moves publishers from the head of a cluster to those of others: docs/handover.md, 13.
 
 The head that they leave decides each of them. It is sent one command at a time, and asked how the move stands; a head
 that has restarted has forgotten the move, and its publishers open again there. A session that is to move all of them

@@ -309,6 +309,7 @@ MEMBERS = ReasonSection(
             "Increase `limits.maxMoves`, or create another session.",
         ),
         StatusReason("NoPlace", "plan", "no target has room for it", "Add edges."),
+        StatusReason("NotThere", "plan", "a publisher that is named is not open at the head of the source"),
     ),
 )
 
