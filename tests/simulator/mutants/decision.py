@@ -152,7 +152,7 @@ MUTANTS = [
     Mutant(
         "deposed-mediator-is-obeyed",
         "A lower mediator epoch is refused.",
-        (Change(MediatorCommands._refusal, "command.mediator < fenced_at", "False"),),
+        (Change(MediatorCommands.refusal, "command.mediator < fenced_at", "False"),),
         ("sessions-mediator", "stale-commands", "sessions-everything"),
     ),
     Mutant(
@@ -190,13 +190,13 @@ MUTANTS = [
     Mutant(
         "other-head-epoch-is-obeyed",
         "A command for another epoch of the head fails.",
-        (Change(MediatorCommands._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
+        (Change(MediatorCommands.refusal, "command.head_epoch != self.host.epoch and", "False and"),),
         ("stale-commands", "sessions-mediator", "two-heads", "sessions-head-restart"),
     ),
     Mutant(
         "obeys-while-starting",
         "A head accepts no commands until its edges have reported.",
-        (Change(MediatorCommands._refusal, "if self.host.is_starting:", "if False:"),),
+        (Change(MediatorCommands.refusal, "if self.host.is_starting:", "if False:"),),
         ("stale-restarts", "two-heads", "head-and-edge"),
         harmless="a command names the head epoch, which no mediator learns before the head is ready",
     ),

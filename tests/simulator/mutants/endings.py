@@ -242,7 +242,7 @@ MUTANTS = [
             Change(CoverUpdates.on_neighbor_report, "self.fence.raise_to(report.mediator)", "pass"),
         ),
         ("stale-restarts", "sessions-everything"),
-        partners=(Change(MediatorCommands._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
+        partners=(Change(MediatorCommands.refusal, "command.head_epoch != self.host.epoch and", "False and"),),
         alone="a command names the epoch of the head as well",
     ),
     Mutant(

@@ -108,7 +108,7 @@ class Head(OverlayNode):
         self.remote_members = RemoteMembers(self, self.handover_links, self.router, KEPT_SECONDS * factor)
         self.membership = Membership(self, limits.lease_seconds * factor)
         self.commands = MediatorCommands(self, self.membership.served_by)
-        self.publisher_commands = PublisherCommands(self)
+        self.publisher_commands = PublisherCommands(self, self.commands)
         self.publisher_moves = PublisherMoves(self, self.publisher_commands.broadcast, factor)
         self.coordinator = Coordinator(
             self, self.handover_links, self.commands.broadcast, limits.progress_seconds * factor

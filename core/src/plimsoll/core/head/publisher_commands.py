@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from plimsoll.core.head.handover.commands import FencedHead, command_refusal
+from plimsoll.core.head.handover.commands import FencedHead, MediatorCommands
 from plimsoll.core.head.handover.outcomes import parse_session_id
 from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.publishers import PublisherTable
@@ -28,10 +28,10 @@ class PublisherCommandContext(FencedHead, Protocol):
 
 
 class PublisherCommands:
-    """Commands about publishers, and the outcomes that mediators are sent."""
+    """Commands about publishers, and the outcomes that mediators are sent; `commands` judges who may command."""
 
-    def __init__(self, host: PublisherCommandContext) -> None:
-        self.host = host
+    def __init__(self, host: PublisherCommandContext, commands: MediatorCommands) -> None:
+        self.host, self.commands = host, commands
 
     def on_command(self, peer: Peer, command: msg.PublisherCommand) -> None:
         """Obey or refuse a command; the answer is how the move stands.
@@ -41,7 +41,7 @@ class PublisherCommands:
 
         """
         parse_session_id(command.session)
-        why = command_refusal(self.host, command)
+        why = self.commands.refusal(command)
         self.host.mediator_fence.raise_to(command.mediator)
         moves = self.host.publisher_moves
         if why:

@@ -55,20 +55,6 @@ class CommandContext(FencedHead, Protocol):
     def say_control(self, peer: Peer, *said: msg.Outcome | msg.SubscriberPage) -> None: ...
 
 
-def command_refusal(host: FencedHead, command: msg.Command | msg.PublisherCommand) -> str:
-    """Why a command is not obeyed; an empty string if it is."""
-    fenced_at = host.mediator_fence.epoch
-    if command.mediator < fenced_at:
-        return f"mediator-epoch: a mediator of epoch {fenced_at} has sent a command since"
-    if host.is_starting:
-        return "starting: the head waits for the reports of its edges and neighbours"
-    if command.head_epoch != host.epoch and command.step != "ask":
-        return f"head-epoch: this head is in epoch {host.epoch}"
-    if command.step in ("prepare", "move") and command.plan is None:
-        return "plan: a command to begin carries one"
-    return ""
-
-
 class MediatorCommands:
     """Commands of mediators, and the outcomes that they are sent. `served_by`: the subscribers of an edge, sorted."""
 
@@ -83,12 +69,25 @@ class MediatorCommands:
 
         """
         parse_session_id(command.session)
-        why = command_refusal(self.host, command)
+        why = self.refusal(command)
         self.host.mediator_fence.raise_to(command.mediator)
         if why:
             self._send(peer, msg.Outcome(command.session, 0, self.host.epoch, "failed", [], why))
         else:
             self._send(peer, self._obey(command))
+
+    def refusal(self, command: msg.Command | msg.PublisherCommand) -> str:
+        """Why a command is not obeyed; an empty string if it is."""
+        fenced_at = self.host.mediator_fence.epoch
+        if command.mediator < fenced_at:
+            return f"mediator-epoch: a mediator of epoch {fenced_at} has sent a command since"
+        if self.host.is_starting:
+            return "starting: the head waits for the reports of its edges and neighbours"
+        if command.head_epoch != self.host.epoch and command.step != "ask":
+            return f"head-epoch: this head is in epoch {self.host.epoch}"
+        if command.step in ("prepare", "move") and command.plan is None:
+            return "plan: a command to begin carries one"
+        return ""
 
     def _obey(self, command: msg.Command) -> msg.Outcome:
         coordinator = self.host.coordinator

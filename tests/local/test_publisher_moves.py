@@ -1,0 +1,135 @@
+"""A rolling change of heads: publishers leave a head, it is replaced, and no publication is without its answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.conftest import wait_for
+
+from plimsoll import client
+from plimsoll.cli.main import main
+from plimsoll.core.spec import parse
+from plimsoll.local import manifests, runtime
+from plimsoll.local.head_access import HeadAccess, head_access
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
+
+FLEET = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerFleet
+metadata: {name: pair}
+spec: {timeScalePercent: 20}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: small}
+spec: {memory: 64Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec:
+  head: {profile: small}
+  edges: [{name: east-edge, profile: small}]
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: west}
+spec:
+  head: {profile: small}
+  edges: [{name: west-edge, profile: small}]
+  neighbors: [{name: east}]
+"""
+PUBLISHERS = 12
+
+
+@pytest.fixture
+def folder(home: Path) -> Iterator[FleetFolder]:
+    file = home / "fleet.yaml"
+    file.write_text(FLEET)
+    runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
+    folder = FleetFolder.of("pair")
+    yield folder
+    runtime.down(folder)
+
+
+def head_pid(folder: FleetFolder, cluster: str) -> int:
+    with ObjectStore(folder.store) as store:
+        clusters = {item["metadata"]["name"]: item for item in store.objects("BrokerCluster")[1]}
+    return int(clusters[cluster]["status"]["head"].get("pid", 0))
+
+
+def connection(way: HeadAccess) -> client.Connection:
+    security: Any = client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
+    return client.Connection(way.endpoint, security=security)
+
+
+class Publishing:
+    """Publishers at one head that publish all the time."""
+
+    def __init__(self, way: HeadAccess) -> None:
+        self._connection = connection(way)
+        self.publishers = [client.Publisher(self._connection, name=f"p{n}") for n in range(PUBLISHERS)]
+        self.receipts: list[client.Receipt] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stopped.wait(0.01):
+            number += 1
+            for publisher in self.publishers:
+                self.receipts.append(publisher.publish({"n": number, "by": publisher.name}))
+
+    def heads(self) -> set[str]:
+        return {publisher.statistics()["head"] for publisher in self.publishers}
+
+    def stop(self) -> list[str]:
+        """The answers to all publications."""
+        self._stopped.set()
+        self._thread.join(60)
+        for publisher in self.publishers:
+            publisher.flush(60)
+        answers = [receipt.answer for receipt in self.receipts]
+        self._connection.close()
+        return sorted({answer.answer for answer in answers if answer is not None})
+
+
+@pytest.mark.slow
+def test_a_head_is_replaced_and_every_publication_is_accepted(folder: FleetFolder, capsys: pytest.CaptureFixture[str]):
+    reading = connection(head_access(folder, "west"))
+    got: dict[str, list[int]] = {}
+    lock = threading.Lock()
+
+    def take(items: Any) -> None:
+        with lock:
+            for item in items:
+                if isinstance(item, client.Delivery):
+                    got.setdefault(str(item.attributes["by"]), []).append(int(item.attributes["n"]))
+                else:  # what only the killed head had is in doubt; it had nothing
+                    assert item.reason == "restart"
+
+    subscriber = client.Subscriber(reading, name="s", prefer="west-edge", on_batch=take)
+    subscriber.subscribe("[n,>,0]")
+    publishing = Publishing(head_access(folder, "east"))
+    wait_for(lambda: publishing.heads() == {"east-head"}, what="the publishers are open")
+    assert main(["drain", "east-head"]) == 0, capsys.readouterr()
+    assert publishing.heads() == {"west-head"}
+    before = head_pid(folder, "east")
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: head_pid(folder, "east") not in (0, before), what="the head is back")
+    wait_for(lambda: main(["rebalance", "--publishers", "--from", "west", "--to", "east", "--share", "100%"]) == 0)
+    wait_for(lambda: publishing.heads() == {"east-head"}, what="the publishers are back")
+    assert publishing.stop() == ["accepted"]
+    for publisher in publishing.publishers:
+        sent = publisher.statistics()["accepted"]
+        wait_for(lambda sent=sent, name=publisher.name: len(got.get(name, ())) >= sent, what="all is delivered")
+        assert got[publisher.name] == list(range(1, sent + 1))
+    reading.close()
