@@ -18,4 +18,4 @@ def test_records_are_described_by_name():
 
 def test_bytes_that_are_not_a_frame_are_described():
     assert describe_frame(b"garbage").startswith("7 bytes that are not a frame")
-    assert "99" in describe_frame(wire.data_frame(1, 0, 1, 0, 0, [b"\x91\x63"], 1))
+    assert "200" in describe_frame(wire.data_frame(1, 0, 1, 0, 0, [b"\x91\xcc\xc8"], 1))
