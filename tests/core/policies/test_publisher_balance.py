@@ -15,6 +15,11 @@ def test_all_are_spread_over_the_heads_that_accept_least():
     ]  # fmt: skip
 
 
+def test_those_whose_rate_is_not_known_are_spread_by_number():
+    placed = spread(dict.fromkeys("abcd", 0.0), {"x": 0.0, "y": 0.0})
+    assert [each.head for each in placed] == ["x", "y", "x", "y"]
+
+
 def test_only_what_lowers_the_higher_of_two_heads_moves():
     assert even_out({"a": 60.0, "b": 30.0, "c": 10.0}, 100.0, {"x": 0.0}) == [PublisherPlacement("a", "x")]
     assert even_out({"a": 60.0}, 60.0, {"x": 0.0}) == [], "it would only exchange the two"

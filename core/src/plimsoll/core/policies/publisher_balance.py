@@ -18,12 +18,13 @@ class PublisherPlacement(NamedTuple):
 
 
 def spread(rates: Mapping[str, float], heads: Mapping[str, float]) -> list[PublisherPlacement]:
-    """Place all of these publishers. `heads`: what each accepts now."""
-    loads = dict(heads)
+    """Place all of these publishers. `heads`: what each accepts now. Of equal ones the head with the fewest of them."""
+    loads, counts = dict(heads), dict.fromkeys(heads, 0)
     found = []
     for name in _heaviest_first(rates):
-        head = min(loads, key=lambda each: (loads[each], each))
+        head = min(loads, key=lambda each: (loads[each], counts[each], each))
         loads[head] += rates[name]
+        counts[head] += 1
         found.append(PublisherPlacement(name, head))
     return found
 

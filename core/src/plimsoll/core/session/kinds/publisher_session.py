@@ -77,6 +77,10 @@ def _begin_next_batch(context: EngineContext, request: SessionRequest, session: 
         raise AssertionError("a session that moves has a plan")
     left = [(pair, [name for name in pair.members if name not in outcomes]) for pair in plan.pairs]
     left = [(pair, names) for pair, names in left if names]
+    if (
+        not left and session.verdict is None and is_drain(request)
+    ):  # also if none has moved: the head may have restarted
+        return session.entered("Stabilizing", context.now, "Settling", "the publishers that remain are listed")
     if not left or session.verdict is not None:
         return executor.after_last_batch(context, request, session, sum(len(names) for _, names in left))
     pair, names = left[0]
