@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from tests.core.session.balanced import Balanced
 
-from plimsoll.core.policies.model.plan import OffloadPlan, PlanMove
+from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.profiling.profile_codec import PIECE_BYTES
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import HeadMessage, Session
-from plimsoll.core.session.request.policy_plan import KEY_CHARACTERS_AT_MOST, REASONS_AT_MOST, move_groups
 
 
 @pytest.fixture
@@ -175,15 +174,6 @@ def test_a_plan_that_fails_a_check_moves_no_subscriber(world: Balanced, monkeypa
     assert world.counts() == (24, 0, 0)
     world.run(2.0)
     assert set(world.states()) == {"OK"}
-
-
-def test_reasons_are_bounded():
-    moves = [PlanMove(f"{'x' * 500}{number}", ("s", "t"), "a", "b", f"because {number}") for number in range(150)]
-    told = move_groups(moves)
-    assert len(told) == REASONS_AT_MOST + 1
-    assert sum(one.count for one in told) == 300
-    assert max(len(one.what) for one in told) == KEY_CHARACTERS_AT_MOST
-    assert told[-1].reason == "50 more sets of subscriptions; the first: because 100"
 
 
 def test_a_frame_of_a_profile_has_room_in_a_control_frame():

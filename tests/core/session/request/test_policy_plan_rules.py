@@ -13,7 +13,7 @@ from tests.core.session.balanced import POLICY, Balanced
 from tests.core.session.model import spec_of
 
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
+from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.profiling.profile_codec import encode_profile, split_reply
 from plimsoll.core.protocol import messages as msg
@@ -22,12 +22,9 @@ from plimsoll.core.session import session_plan as stored
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.reservations import AnsweredReservation, SentReservation
 from plimsoll.core.session.request.policy_plan import (
-    KEY_CHARACTERS_AT_MOST,
-    _session_plan,
     make_policy_plan,
     moved_away,
     sample_seconds,
-    shorten_key,
 )
 from plimsoll.core.session.request.session_kind import is_by_policy
 from plimsoll.core.spec.parser import parse_block
@@ -273,17 +270,3 @@ def test_who_is_moved_by_others_or_was_just_now_stays_and_is_told_so(world: Bala
         "Excluded": ["a002"], "InAnotherSession": ["a001"], "MovedRecently": ["a000"], "NotServed": ["a023"],
     }  # fmt: skip
     assert not {"a000", "a001", "a002", "a023"} & set(made.pairs[0].members)
-
-
-def test_what_subscribers_ask_for_is_cut_beyond_a_length():
-    for length in (KEY_CHARACTERS_AT_MOST - 1, KEY_CHARACTERS_AT_MOST):
-        assert shorten_key("x" * length) == "x" * length
-    assert shorten_key("x" * (KEY_CHARACTERS_AT_MOST + 1)) == "x" * (KEY_CHARACTERS_AT_MOST - 3) + "..."
-
-
-@pytest.mark.parametrize(("stopped", "told"), [("", "Exhausted"), ("no more moves", "Exhausted: no more moves")])
-def test_why_a_plan_is_no_more(world: Balanced, stopped: str, told: str):
-    load, other = (BrokerLoad.from_report(world.reports[name]) for name in "ab")
-    made = OffloadPlan(BrokerAction("b", "input", 0.4), load, other, load, other, stopped=stopped)
-    edges = context_of(world).fleet.edges
-    assert _session_plan(made, edges["a"], edges["b"], {}, NOW, "Padres").stop == told

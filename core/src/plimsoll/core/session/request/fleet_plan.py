@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, assert_never
 
+import msgspec
+
 from plimsoll.core.policies.bad import Bad
 from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
 from plimsoll.core.policies.model.parameters import BalancingParameters
-from plimsoll.core.policies.model.plan import PlanMove
 from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.policies.pulsar import Pulsar
 from plimsoll.core.policies.pulsar.bundle_moves import GATHERED
@@ -21,12 +22,10 @@ from plimsoll.core.policies.registry import pulsar_of_spec, rebalancer_of_spec
 from plimsoll.core.policies.shuffle import Shuffle
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
-from plimsoll.core.session.request import forecasts, planner, policy_plan, shuffle_plan
-from plimsoll.core.session.session_plan import PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.request import forecasts, plan_record, planner, policy_plan, shuffle_plan
+from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.verify import bad_plan_checker, pulsar_plan_checker, shuffle_plan_checker
-
-FAULTS_AT_MOST = 10
 
 
 def make_fleet_plan(
@@ -64,7 +63,7 @@ def make_fleet_plan(
     )  # fmt: skip
     rebalancer: Rebalancer[Any] = policy
     made = fleet_plan(rebalancer, sample, context.cluster_memories.of(cluster, policy.name))
-    faults = _faults(policy, made, sample)[:FAULTS_AT_MOST]
+    faults = _faults(policy, made, sample)[: plan_record.FAULTS_AT_MOST]
     return _session_plan(policy, made, context.fleet.edges, kept, context.now, faults)
 
 
@@ -161,35 +160,15 @@ def _session_plan(
     now: float,
     faults: list[str],
 ) -> SessionPlan:
-    pairs: list[PlannedPair] = []
-    moves: list[PlanMove] = []
-    for number, wave in enumerate(made.waves):
-        for source, target in dict.fromkeys((move.source, move.target) for move in wave):
-            some = [move for move in wave if (move.source, move.target) == (source, target)]
-            moves += some
-            members = [name for move in some for name in move.subscribers]
-            heads = edges[source].head, edges[target].head
-            pair = PlannedPair(
-                source=source, target=target, source_head=heads[0], target_head=heads[1], members=members, wave=number
-            )
-            pairs.append(pair)
+    pairs = plan_record.pairs_of(made.waves, edges)
     by_lookup = bool(pairs) and _is_by_lookup(policy, made)
-    return SessionPlan(
-        hash=planner.hash_pairs(pairs),
-        pairs=pairs,
-        made_at=now,
-        rejected=policy_plan.group_by_reason(kept),
+    plan = plan_record.session_plan(
+        policy.name, policy.metric, pairs, plan_record.in_order(made.waves), made.rejected, kept,
+        plan_record.stop_sentence(made.ended, made.stopped), now,
+    )  # fmt: skip
+    return msgspec.structs.replace(
+        plan,
         forecasts=[forecasts.edge_forecast(one, two) for one, two in _before_and_after(made)],
-        policy=policy.name,
-        metric=policy.metric,
-        moves=policy_plan.move_groups(moves),
-        stays=[
-            StayGroup(
-                kind=each.kind, reason=each.reason, count=each.subscribers, what=policy_plan.shorten_key(each.key)
-            )
-            for each in made.rejected[: policy_plan.REASONS_AT_MOST]
-        ],
-        stop=f"{made.ended}: {made.stopped}",
         faults=faults,
         bundles=dict(made.owners),
         handover="lookup" if by_lookup else "drain",

@@ -12,19 +12,14 @@ from plimsoll.core.policies.model import plan as steps
 from plimsoll.core.policies.model.load import RESOURCES, named_metric, named_resources
 from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.inputs import EdgeView, SessionRequest
-from plimsoll.core.session.request import planner
+from plimsoll.core.session.inputs import SessionRequest
+from plimsoll.core.session.request import plan_record, planner
 from plimsoll.core.session.request.forecasts import forecasts_of
-from plimsoll.core.session.session_plan import MoveGroup, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.state import Session
 from plimsoll.core.spec.types.policy import PressParameters
 from plimsoll.core.verify import offload_plan_checker
 
-REASONS_AT_MOST = 100
-"""The most reasons of moves, and of stays, that are stored one by one."""
-
-KEY_CHARACTERS_AT_MOST = 200
-FAULTS_AT_MOST = 10
 CONSTANT_WITHIN = 0.2
 """Of the deliveries of a cluster: what changes by less may be chance, and is no reason to move a subscriber back."""
 
@@ -75,7 +70,11 @@ def make_policy_plan(
     kept = stay_reasons(request, profile, set(served[source]), resting, busy, away)
     words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
     made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves, others)
-    plan = _session_plan(made, fleet.edges[source], fleet.edges[offer.edge], kept, context.now, policy.name)
+    stop = plan_record.stop_sentence(made.ended, made.stopped)
+    plan = plan_record.session_plan(
+        policy.name, made.action.metric, plan_record.pairs_of([made.moves], fleet.edges), made.moves, made.rejected,
+        kept, stop, context.now,
+    )  # fmt: skip
     told, allowed = forecasts_of(made, profile, policy.parameters)
     stop = f"{plan.stop}; {allowed}" if allowed else plan.stop
     faults = _faults(made, profile, policy)
@@ -102,7 +101,7 @@ def _faults(made: steps.OffloadPlan, profile: SubscriptionProfile, policy: Balan
     thresholds = policy.parameters.thresholds
     lower: dict[str, float] = {resource: thresholds.of(resource).lower for resource in RESOURCES}
     fleet = offload_plan_checker.OffloadPlanContext(profile, lower, by_content=not isinstance(policy, LeastLoaded))
-    return offload_plan_checker.offload_plan_faults(made, fleet)[:FAULTS_AT_MOST]
+    return offload_plan_checker.offload_plan_faults(made, fleet)[: plan_record.FAULTS_AT_MOST]
 
 
 def stay_reasons(
@@ -128,54 +127,3 @@ def stay_reasons(
         elif name in away:
             found[name] = "MovedAway"
     return found
-
-
-def _session_plan(
-    made: steps.OffloadPlan, source: EdgeView, target: EdgeView, kept: Mapping[str, str], now: float, policy: str
-) -> SessionPlan:
-    members = list(made.members)
-    pairs = [PlannedPair(source=source.name, target=target.name, source_head=source.head, target_head=target.head,
-                  members=members)] if members else []  # fmt: skip
-    return SessionPlan(
-        hash=planner.hash_pairs(pairs),
-        pairs=pairs,
-        made_at=now,
-        rejected=group_by_reason(kept),
-        policy=policy,
-        metric=made.action.metric,
-        moves=move_groups(made.moves),
-        stays=[
-            StayGroup(kind=each.kind, reason=each.reason, count=each.subscribers, what=shorten_key(each.key))
-            for each in made.rejected[:REASONS_AT_MOST]
-        ],
-        stop=f"{made.ended}: {made.stopped}" if made.stopped else made.ended,
-    )
-
-
-def group_by_reason(kept: Mapping[str, str]) -> dict[str, list[str]]:
-    """Subscribers that stay, by reason."""
-    rejected: dict[str, list[str]] = {}
-    for name, reason in sorted(kept.items()):
-        rejected.setdefault(reason, []).append(name)
-    return rejected
-
-
-def move_groups(moves: Sequence[steps.PlanMove]) -> list[MoveGroup]:
-    """Reasons of the moves, in the order of the members; beyond a limit only their number."""
-    told = [
-        MoveGroup(count=len(move.subscribers), reason=move.reason, what=shorten_key(move.key))
-        for move in moves[:REASONS_AT_MOST]
-    ]
-    if more := moves[REASONS_AT_MOST:]:
-        reason = f"{len(more)} more sets of subscriptions; the first: {more[0].reason}"
-        told.append(MoveGroup(count=_subscriber_count(more), reason=reason))
-    return told
-
-
-def _subscriber_count(moves: Iterable[steps.PlanMove]) -> int:
-    return sum(len(move.subscribers) for move in moves)
-
-
-def shorten_key(text: str) -> str:
-    """A subscription key, cut to the length that is stored."""
-    return text if len(text) <= KEY_CHARACTERS_AT_MOST else f"{text[: KEY_CHARACTERS_AT_MOST - 3]}..."
