@@ -96,7 +96,7 @@ FLEET: Final = Dashboard(
         Row(
             "Now",
             [
-                firing("Gaps|Broker|Cluster|Edge|Keys|Log|Slow|Strangers"),
+                firing("Gaps|Broker|Bundle|Cluster|Edge|Keys|Log|Slow|Strangers"),
                 Panel(
                     title="Brokers",
                     kind="stat",
@@ -340,6 +340,17 @@ FLEET: Final = Dashboard(
                         ),
                         Query(f"sum by (namespace, cluster) ({gauge('publishers', 'head')})", "{{cluster}} publishers"),
                         Query(f"sum by (namespace, cluster) ({gauge('links')})", "{{cluster}} links"),
+                    ],
+                ),
+                Panel(
+                    title="Bundles that deliver most",
+                    unit="cps",
+                    empty="the policy has no bundles",
+                    text="Deliveries a second of the ten busiest bundles of topics, under a policy that has them.",
+                    queries=[
+                        Query(
+                            f"topk(10, sum by (bundle) ({gauge('bundle_messages_per_second', 'edge')}))", "{{bundle}}"
+                        )
                     ],
                 ),
                 Panel(

@@ -78,6 +78,12 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
          'plimsoll_broker_info{role="edge", cluster="east", broker="edge-0"}': "1x30"},
         {"cluster": "east", "broker": "edge-0"},
     ),
+    "PlimsollBundleTooLarge": (
+        {'plimsoll_broker_bundle_messages_per_second{bundle="0x00000000_0x80000000", direction="out"}': "400x20",
+         'plimsoll_broker_bundle_messages_per_second{bundle="0x80000000_0xffffffff", direction="out"}': "100x20",
+         "plimsoll_broker_output_utilization": "0.5x2 0.99x20"},
+        {"bundle": "0x00000000_0x80000000"},
+    ),
     "PlimsollBrokerNotReady": ({"plimsoll_broker_ready": "1x2 0x20"}, {}),
     "PlimsollBrokerDown": ({'up{plimsoll_dev_broker="edge-0"}': "1x2 0x20"}, {"plimsoll_dev_broker": "edge-0"}),
     "PlimsollBrokerLate": ({"plimsoll_broker_loop_lag_seconds": "0.1x2 1.5x20"}, {}),

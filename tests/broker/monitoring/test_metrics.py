@@ -13,6 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from plimsoll.broker.monitoring.metrics import PREFIX, render_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
+from plimsoll.core.policies.model.bundle_load import BundleLoad, report_fields
+from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.core.policies.model.load import OverloadThreshold, ResourceThresholds
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "broker.md"
@@ -34,6 +36,7 @@ def snapshot(**given: object) -> BrokerSnapshot:
             "subscribers": 3,
             "input_queue_messages": 2,
             "output_queue_bytes": 99,
+            **report_fields([BundleLoad(HashRange(0, 2**31), 2, 5, 9, 1.5, 3.0, 150.0, 300.0)]),
         },
         "counters": {
             "deliveries_dropped": 4,
@@ -103,6 +106,12 @@ def value(of: BrokerSnapshot, name: str, **labels: str) -> float:
         ("links", {}, 8),
         ("sessions", {}, 1),
         ("arriving_subscribers", {}, 2),
+        ("bundle_topics", {"bundle": "0x00000000_0x80000000"}, 2),
+        ("bundle_subscribers", {"bundle": "0x00000000_0x80000000"}, 5),
+        ("bundle_messages_per_second", {"bundle": "0x00000000_0x80000000", "direction": "in"}, 1.5),
+        ("bundle_messages_per_second", {"bundle": "0x00000000_0x80000000", "direction": "out"}, 3.0),
+        ("bundle_bytes_per_second", {"bundle": "0x00000000_0x80000000", "direction": "in"}, 150.0),
+        ("bundle_bytes_per_second", {"bundle": "0x00000000_0x80000000", "direction": "out"}, 300.0),
         ("session_members_total", {"outcome": "moved"}, 11),
         ("session_members_total", {"outcome": "returned"}, 0),
         ("auth_failures_total", {"mechanism": "curve"}, 13),
@@ -139,7 +148,8 @@ def test_a_broker_that_has_not_reported_yet_has_all_series_already():
     shapes = [
         {(s.name, *s.labels.values()) for f in families(of).values() for s in f.samples} for of in (fresh, snapshot())
     ]
-    assert {shape for shape in shapes[1] - shapes[0] if shape[0] != PREFIX + "refused_total"} == set()
+    later = PREFIX + "refused_total", PREFIX + "bundle_"
+    assert {shape for shape in shapes[1] - shapes[0] if not shape[0].startswith(later)} == set()
 
 
 def test_no_label_names_what_there_may_be_any_number_of():
@@ -147,6 +157,7 @@ def test_no_label_names_what_there_may_be_any_number_of():
     assert labels == {
         "broker", "cluster", "fleet", "role", "version",  # of info, which has one series
         "state", "reason", "le", "queue", "outcome", "mechanism", "kind", "lane", "event", "resource", "bound",
+        "bundle", "direction",  # as many as the policy allows, whatever is published
     }  # fmt: skip
     series = sum(len(family.samples) for family in families(snapshot()).values())
     assert series < 120

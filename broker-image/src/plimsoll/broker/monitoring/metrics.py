@@ -1,8 +1,8 @@
 """The metrics of a broker, in the text format of Prometheus.
 
 Every label has a closed set of values, known here or made from names in the program: a subscriber, a publisher, a
-session or a predicate is never one. Counters start at 0 with the broker; a changed `epoch` shows that it restarted.
-Units are seconds, bytes and ratios. docs/broker.md has the table.
+session or a predicate is never one; bundles are ranges, as many as the policy allows. Counters start at 0 with the
+broker; a changed `epoch` shows that it restarted. Units are seconds, bytes and ratios. docs/broker.md has the table.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
+from plimsoll.broker.monitoring.bundle_metrics import bundle_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
 from plimsoll.core.policies.model.load import RESOURCES, ResourceThresholds
@@ -52,6 +53,7 @@ class _SnapshotCollector(Collector):
         yield from _traffic(self._snapshot)
         yield from _load(self._snapshot)
         yield from _contents(self._snapshot)
+        yield from bundle_metrics(self._snapshot.report)
         yield from _refusals(self._snapshot)
         yield from _process(self._snapshot)
 
