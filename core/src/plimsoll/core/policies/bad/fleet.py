@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from plimsoll.core.policies.model.broker_pair import likened_loads
 from plimsoll.core.policies.model.load import BrokerLoad, LoadChange
 from plimsoll.core.policies.rebalancer import FleetSample, Step
 
@@ -165,5 +166,5 @@ def bad_fleet(sample: FleetSample, *, by_capacity: bool = False) -> BadFleet:
             for row, texts in sample.profiles[load.name].back_end_rows() for name in row.names
         )  # fmt: skip
         brokers[load.name] = BadBroker(load.name, data, {}, {}, capacity=capacity, takes=takes).plus(members)
-    reports = {load.name: load for load in sample.loads}
+    reports = {load.name: load for load in likened_loads(sample.loads)}
     return BadFleet(brokers, reports, {text: rate for text, (_, rate) in rates.items()}, sample.most)

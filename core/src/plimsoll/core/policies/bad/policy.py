@@ -7,8 +7,9 @@ subscribers are shuffled; while cov is above alpha and the mean above beta, subs
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from plimsoll.core.policies.bad.dynamic_moves import Migration, MoveLimits, imbalance_of, is_lower, migrations
 from plimsoll.core.policies.bad.fleet import BadFleet, bad_fleet
@@ -115,7 +116,15 @@ class Bad:
             return StepsEnd("LowLoad", f"{told}, which is not above beta {self.beta:g}")
         if last.cov <= self.alpha:
             return StepsEnd("Balanced", f"{told}, within alpha {self.alpha:g}")
-        return StepsEnd("NoBetter", f"{told}; no move lowers the highest F, {_highest(fleet):.4g}")
+        return StepsEnd("NoBetter", f"{told}; the highest F stays {_highest(fleet):.4g}: {_TRIED[self.migration]}")
+
+
+_TRIED: Final[Mapping[Migration, str]] = {
+    "LoadBased": "none of its subscribers lowers it by going to the edge that carries least",
+    "SimilarityBased": "none of its subscribers lowers it by going to the edge below the mean that shares most with it",
+    "None": "migration is off",
+}
+"""What was tried in vain; another edge might have helped, which the scheme does not try."""
 
 
 def _shuffle_refusal(fleet: BadFleet, after: BadFleet, moves: int) -> str:

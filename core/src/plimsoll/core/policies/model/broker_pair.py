@@ -233,11 +233,7 @@ def calibrated_loads(
     source: BrokerLoad, target: BrokerLoad, profile: SubscriptionProfile, parameters: BalancingParameters
 ) -> tuple[BrokerLoad, BrokerLoad]:
     """Both brokers with gaps in the reports filled in, and with utilisations that follow from rates and delays."""
-    model = source.delay or LinearMatchDelay(source.subscriptions, source.match_delay_seconds)
-    if not target.match_delay_seconds and target.delay is None:
-        more = target.subscriptions - source.subscriptions
-        likened = ScaledMatchDelay(model, more, _matches(target) - _matches(source), source.capacity / target.capacity)
-        target = replace(target, delay=likened)
+    model, target = _delay_model(source), likened_load(source, target)
     working = min(1.0, source.input_utilization)
     cpu = min(1.0, source.cpu_ratio / working) if working else 1.0
     memory = _memory_per_subscriber(source, target)
@@ -246,6 +242,28 @@ def calibrated_loads(
     )
     target = replace(target, cpu_per_input=cpu, memory_per_subscriber=memory)
     return source.after(LoadChange()), target.after(LoadChange())
+
+
+def likened_loads(loads: Iterable[BrokerLoad]) -> tuple[BrokerLoad, ...]:
+    """The loads of a cluster: a broker that has measured no matching delay is like the one that has served most."""
+    some = tuple(loads)
+    model = max(
+        some, key=lambda load: (load.match_delay_seconds > 0.0, load.subscriptions, load.name), default=None
+    )  # fmt: skip
+    return some if model is None else tuple(load if load is model else likened_load(model, load) for load in some)
+
+
+def likened_load(source: BrokerLoad, target: BrokerLoad) -> BrokerLoad:
+    """A target that takes nothing in has measured no matching delay: it is like the source, scaled by capacity."""
+    if target.match_delay_seconds or target.delay is not None:
+        return target
+    more, matches = target.subscriptions - source.subscriptions, _matches(target) - _matches(source)
+    likened = ScaledMatchDelay(_delay_model(source), more, matches, source.capacity / target.capacity)
+    return replace(target, delay=likened)
+
+
+def _delay_model(load: BrokerLoad) -> MatchDelayModel:
+    return load.delay or LinearMatchDelay(load.subscriptions, load.match_delay_seconds)
 
 
 def with_demanded_load(source: BrokerLoad, profile: SubscriptionProfile, parameters: BalancingParameters) -> BrokerLoad:

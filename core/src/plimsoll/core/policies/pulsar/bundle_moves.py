@@ -21,6 +21,9 @@ from plimsoll.core.policies.rebalancer import Step, Steps, StepsEnd
 GATHERED = "Gathered"
 """How a plan ends that only brings units to the edges that own their bundles."""
 
+TOLERANCE = 1e-9
+"""Usages are sums of measured rates: those that differ by a smaller part are equal, or equal edges swap for ever."""
+
 Moving = Generator[Step, None, PulsarFleet]
 
 
@@ -134,7 +137,7 @@ class BundleMoves:
             return None
         before, after = fleet.loads, fleet.after(_step(units, source, target, "")).loads
         high, low = self._highest(before, source, target), self._highest(after, source, target)
-        if low < high:
+        if low < high * (1.0 - TOLERANCE):
             return None
         return "NoBetter", f"with it {target} would be at {low:.3f}, and {source} is at {high:.3f}"
 

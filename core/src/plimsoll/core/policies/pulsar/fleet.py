@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from plimsoll.core.policies.model.broker_pair import likened_loads
 from plimsoll.core.policies.model.hash_ranges import HashRange, Partition
 from plimsoll.core.policies.model.load import BrokerLoad, LoadChange
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
@@ -112,7 +113,7 @@ def pulsar_fleet(sample: FleetSample, partition: Partition, unload: Iterable[str
             owners.setdefault(bundle, edge)
     wanted = tuple(names[name] for name in dict.fromkeys((*sample.unload, *unload)) if name in names)
     takes = frozenset(served) if sample.takes is None else sample.takes
-    reports = {load.name: load for load in sample.loads}
+    reports = {load.name: load for load in likened_loads(sample.loads)}
     whole = {
         name: sum(hash_of_unit(each) is None for row in profile.rows for each in row.names)
         for name, profile in sample.profiles.items()

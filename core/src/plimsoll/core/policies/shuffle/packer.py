@@ -225,6 +225,8 @@ class LevelPacker:
         if self._excess(giver.name, after) >= self._excess(giver.name, giver.now) - MIN_RELIEF:
             return []
         back, overloaded = PackingMove(going, 1, middle.name, giver.name, 0.0), self.parameters.thresholds.above_lower
+        if overloaded(after):  # it takes as well, even if it ends lower than it was
+            return []
         if not overloaded(middle.with_(wanted.row, 1, giver)):
             return [wanted, back]
         return [] if overloaded(giver.with_(going, 1, middle)) else [back, wanted]
