@@ -50,6 +50,8 @@ class PlannedSessionMix:
     replay: float = 0.25
     stop: float = 0.15
     shuffle: float = 0.0
+    publishers: float = 0.0
+    """Sessions that move publishers between heads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ def _draw_session(
     head = rng.choice(heads)
     if mix.shuffle and rng.random() < mix.shuffle:
         return _draw_shuffle(mix, heads, rng, number, at)
+    if mix.publishers and rng.random() < mix.publishers:
+        return _draw_publisher_session(mix, heads, rng, number, at)
     across = len(heads) > 1 and rng.random() < mix.across
     target_head = rng.choice([each for each in heads if each != head]) if across else head
     source = rng.choice(shape.edges_of(head))
@@ -165,6 +169,22 @@ def _draw_shuffle(
     }  # fmt: skip
     stops = rng.random() < mix.stop
     return PlannedSession(number, at, fields, at + rng.uniform(0.0, 2.0) if stops else float("inf"))
+
+
+def _draw_publisher_session(
+    mix: PlannedSessionMix, heads: Sequence[str], rng: random.Random, number: int, at: float
+) -> PlannedSession:
+    """Some or all publishers of one head, to another one or to those that accept least."""
+    source, target = rng.sample(list(heads), 2)
+    fields: dict[str, Any] = {
+        "scope": "Global", "source": {"name": source}, "action": "MovePublishers", "mode": "Execute",
+        "limits": {"maxInFlight": rng.randint(1, 4), "queueFor": "40s"}, "deadline": f"{rng.choice([10, 40, 60])}s",
+        "retries": rng.choice([0, 1]), **({"target": {"name": target}} if rng.random() < 0.6 else {}),
+    }  # fmt: skip
+    if rng.random() < 0.8:
+        fields["select"] = rng.choice([{"count": 1}, {"sharePercent": 50}, {"sharePercent": 100}])
+    stops = rng.random() < mix.stop
+    return PlannedSession(number, at, fields, at + rng.uniform(0.0, 1.0) if stops else float("inf"))
 
 
 def specification(fields: Mapping[str, Any]) -> LoadBalancingSessionSpec:

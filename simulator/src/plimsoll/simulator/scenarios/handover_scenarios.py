@@ -26,6 +26,7 @@ LOSSY_CONTROL = ConnectionQuality(0.001, 0.03, drop=0.15, duplicate=0.15, reorde
 
 BUMPY = FaultRates(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slow=0.1, seconds=(0.02, 0.8))
 BALANCING_LOAD = WorkloadSize(subscribers=12, publications=900, seconds=9.0, changes=0, zero_traffic=0.0)
+PUBLISHERS_LOAD = WorkloadSize(publishers=5, subscribers=5, publications=150, seconds=4.0, changes=3)
 TOPICS_LOAD = replace(BALANCING_LOAD, publications=450, topics=9)
 FREQUENT_REPORTS = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = HandoverMix(3, replay=0.3, aim=0.4)
@@ -181,6 +182,27 @@ HANDOVER_SCENARIOS = [
         HandoverMix(lives=1.0),
         sessions=PlannedSessionMix(4),
         fault_rates=replace(BUMPY, crash_edge=0.2, crash_head=0.15),
+        processes=3,
+    ),
+    _handover_scenario(
+        "publishers",
+        "publishers move between heads, and subscribers between edges, while links are disturbed",
+        FleetShape(3, 2),
+        HandoverMix(lives=0.4),
+        load=PUBLISHERS_LOAD,
+        sessions=PlannedSessionMix(6, publishers=0.75),
+        fault_rates=BUMPY,
+        processes=3,
+        is_gap_free=True,
+    ),
+    _handover_scenario(
+        "publishers-restarts",
+        "publishers move between heads, while brokers and mediators are killed",
+        FleetShape(3, 2),
+        HandoverMix(lives=1.0),
+        load=PUBLISHERS_LOAD,
+        sessions=PlannedSessionMix(6, publishers=0.75),
+        fault_rates=replace(BUMPY, crash_edge=0.1, crash_head=0.2),
         processes=3,
     ),
     _handover_scenario(

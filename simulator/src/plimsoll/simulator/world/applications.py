@@ -68,6 +68,7 @@ def client_limits(links: LinkLimits) -> c.ClientLimits:
         backoff_max_seconds=0.5,
         attach_seconds=1.0,
         failover_seconds=3.0,
+        move_seconds=1.0,
         memory_seconds=20.0,
         idle_seconds=0.5,
         link=links,
