@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.cluster import ROOT, Cluster, Crowd
+from tests.e2e.cluster import ROOT, Cluster, Crowd, run
 
 from plimsoll.core.policies.model.hash_ranges import Partition
 from plimsoll.core.protocol.topic_units import topic_hash
@@ -66,6 +67,22 @@ def test_one_edge_serves_all_of_a_topic(fleet: Cluster, crowd: Crowd):
     assert row(fleet, BUNDLE.name)["edge"] == edge
     assert (row(fleet, BUNDLE.name)["topics"], row(fleet, BUNDLE.name)["publicationsPerSecond"] > 0) == (1, True)
     assert BUNDLE.name in fleet.plimsoll("get", "bundles")
+
+
+def test_a_world_of_the_fleet_can_be_simulated(fleet: Cluster, crowd: Crowd, tmp_path: Path):
+    """The operator's pod asks the brokers; the copy has the units where they are, and runs."""
+    [edge] = crowd.at()
+    file = tmp_path / "world.yaml"
+    fleet.plimsoll("world", "--over", "10", "--duration", "30s", "--write", str(file))
+    spec = next(yaml.safe_load_all(file.read_text()))["spec"]
+    assert spec["topicAttribute"] == "class"
+    assert {each["edge"]: each.get("count", 1) for each in spec["subscribers"]} == {edge: SUBSCRIBERS}
+    rate = sum(float(each["rates"][0]["perSecond"]) for each in spec["publishers"])
+    assert 0.7 * PER_SECOND < rate < 1.3 * PER_SECOND, spec["publishers"]
+    program = str(ROOT / ".venv" / "bin" / "plimsoll")
+    told = run(program, "simulate", "-f", str(file), "--policy", "own", "--policy", "none")
+    assert {"own", "none"} <= {line.split()[0] for line in told.splitlines() if line}
+    assert "measured at" in told
 
 
 def test_a_bundle_is_handed_over_live(fleet: Cluster, crowd: Crowd):

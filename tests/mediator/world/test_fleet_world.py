@@ -160,3 +160,15 @@ def test_a_world_too_large_for_a_file(recorded, surveyed):
     lists = {f"s{number}": (f"[n,=,{number}]",) for number in range(15_000)}
     with pytest.raises(FleetWorldError, match="a file has at most 200,000: name one --cluster"):
         fleet_world(recorded, TrafficSurvey(surveyed.heads, {"small": lists}), at=AT)
+
+
+def test_a_fleet_with_bundles_names_its_topics(recorded, surveyed):
+    of(recorded, "BrokerCluster", "quotes")["spec"]["policy"] = {
+        "type": "Pulsar", "pulsar": {"topicAttribute": "class"}
+    }  # fmt: skip
+    units = {"large": {"a#0000000f": ("[class,=,'STOCK']",), "b#0000000f": ("[class,=,'STOCK']",)}, "small": {}}
+    found = fleet_world(recorded, replace(surveyed, subscribers=units), at=AT)
+    world = documents(found)["World/trial"]
+    assert world["topicAttribute"] == "class"
+    assert [(each["edge"], each["count"]) for each in world["subscribers"]] == [("large", 2)]
+    assert any("bundles begin as the policy divides" in note for note in found.notes)

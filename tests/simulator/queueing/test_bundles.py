@@ -1,5 +1,6 @@
 """The product's Pulsar policy on the model: lookups, splits, shedding and both ways to unload, with nothing lost."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from plimsoll.core.policies.model.bundle_load import reported_bundles
 from plimsoll.core.policies.model.hash_ranges import Partition
 from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.simulator.queueing.fleet import LinkDelays, QueueingFleet
+from plimsoll.simulator.queueing.subscriber_units import divided
 from plimsoll.simulator.queueing.traffic import RateStep, Traffic, TrafficPublisher, TrafficSubscriber
 
 CLIENT_SECONDS = 0.01
@@ -138,3 +140,18 @@ def test_units_that_leave_in_the_middle_of_an_unload_are_gone(way, leaves_at):
         assert not edge.attachments.by_subscriber
         assert one.heads["c1-head"].routed[edge.name] == 0
     assert all(not head.coordinator.sessions for head in one.heads.values())
+
+
+def test_bundles_begin_at_the_edges_that_units_name():
+    """As in a World of a running fleet: each bundle is owned by the edge that serves most of its units."""
+    one = fleet(shedding={"strategy": "None"})
+    edges = sorted(one.edges)
+    homes = {bundle.name: edges[number % 2] for number, bundle in enumerate(Partition.of_count(4).ranges)}
+    parted = Partition.of_count(4)
+    units = divided(one.traffic, {"c1": "topic"}).subscribers
+    placed = [replace(each, prefer=homes[parted.range_of(hash_of_unit(each.name) or 0).name]) for each in units]
+    again = QueueingFleet(
+        one.resources, Traffic(one.traffic.publishers, placed), links=LinkDelays(0.001, CLIENT_SECONDS)
+    )
+    again.run(10.0)
+    assert {bundle: sorted(some) for bundle, some in by_bundle(again).items()} == {b: [homes[b]] for b in homes}

@@ -62,6 +62,12 @@ def fleet_world(
         "links": {"betweenBrokers": seconds, "toClients": seconds} | clients,
         "publishers": traffic.publishers, "subscribers": traffic.subscribers,
     }  # fmt: skip
+    if attribute := _topic_attribute(items, clusters):
+        spec["topicAttribute"] = attribute
+        notes.append(
+            "assumed: bundles begin as the policy divides the topics, without later splits; the edge that serves most "
+            "units of one owns it"
+        )
     world = {
         "apiVersion": API_VERSION, "kind": "World", "metadata": {"name": cluster or _fleet_name(items)}, "spec": spec
     }  # fmt: skip
@@ -77,6 +83,16 @@ def fleet_world(
     notes.append(f"assumed: links take {seconds}, those of clients as well")
     notes.append("assumed: queues are empty at the start, and all subscribers are there at once")
     return FleetWorld([world, *fleet], notes)
+
+
+def _topic_attribute(items: Sequence[Object], clusters: Sequence[Object]) -> str:
+    """The attribute whose values are topics, of the first of these clusters that has bundles; empty if none has."""
+    fleets = _of(items, "BrokerFleet")
+    for each in (*clusters, *fleets):
+        policy = each["spec"].get("policy", {})
+        if policy.get("type") == "Pulsar":
+            return str(policy["pulsar"]["topicAttribute"])
+    return ""
 
 
 def chosen_clusters(items: Sequence[Object], cluster: str) -> list[Object]:

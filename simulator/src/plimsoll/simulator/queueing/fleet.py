@@ -126,10 +126,16 @@ class QueueingFleet:
         self.at(0.0, self.mediator.tick)
         for publisher in self.traffic.publishers:
             self.at(publisher.begins_at, self._publish, publisher, 0, publisher.begins_at)
+        for head in self.heads.values():
+            head.bundles.adopt({x: own.prefer for x, own in self._subscribers.items() if self._is_at_home(own, head)})
         for subscriber in self.traffic.subscribers:
             self.at(subscriber.joins_at, self._join, subscriber)
             if subscriber.leaves_at != float("inf"):
                 self.at(subscriber.leaves_at, self.leave, subscriber)
+
+    def _is_at_home(self, subscriber: TrafficSubscriber, head: QueueingHead) -> bool:
+        """Whether it names an edge of this head: in a World of a running fleet bundles have their owners already."""
+        return bool(subscriber.prefer) and head_name(subscriber.cluster) == head.name
 
     def _report(self, broker: QueueingHead | QueueingEdge, seconds: float) -> None:
         broker.report()
