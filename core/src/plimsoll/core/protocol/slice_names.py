@@ -1,0 +1,54 @@
+"""Slices of consumer groups as brokers know them: the name of a slice's subscriber, and the attribute with the stamp.
+
+A slice is served as a subscriber named by its group, `@@` and its number. It belongs to no client but to its group: a
+head lets only the consumer have it that it has assigned the slice to, in the epoch of that assignment.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+GROUP_CHARACTERS_AT_MOST: Final = 63
+SLICES_AT_MOST: Final = 10_000
+"""Slices of a group."""
+
+STAMP_PREFIX: Final = "slice."
+"""How the attribute begins that holds the slice of a publication, before the name of the group."""
+
+_GROUP: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
+_SLICE: Final = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)@@(0|[1-9][0-9]{0,3})")
+
+
+def is_group_name(name: str) -> bool:
+    """Whether a group can have this name: lower case letters, digits, `-` and `.`, at most 63 characters."""
+    return _GROUP.fullmatch(name) is not None
+
+
+def slice_name(group: str, number: int) -> str:
+    """The name of the subscriber that a slice is for brokers."""
+    return f"{group}@@{number}"
+
+
+def slice_of_name(name: str) -> tuple[str, int] | None:
+    """The group and the number of a slice; None for the name of any other subscriber."""
+    if "@@" not in name or (found := _SLICE.fullmatch(name)) is None:
+        return None
+    return found[1], int(found[2])
+
+
+def stamp_attribute(group: str) -> str:
+    """The attribute of publications that holds their slice in this group."""
+    return STAMP_PREFIX + group
+
+
+def slice_subscription(group: str, filter_text: str, number: int) -> str:
+    """What the subscriber of a slice asks for: the filter of its group, and the stamp."""
+    stamp = f"[{stamp_attribute(group)},=,{number}]"
+    return f"{filter_text},{stamp}" if filter_text else stamp
+
+
+def owner_identity(subscriber: str, identity: str) -> str:
+    """Whose a subscriber is: its client's, or of a slice the group's, for it moves between clients."""
+    found = slice_of_name(subscriber)
+    return identity if found is None else f"group:{found[0]}"

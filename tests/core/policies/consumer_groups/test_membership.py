@@ -1,0 +1,71 @@
+"""Consumers join, leave and go: every slice has a consumer that stays, and newcomers get their even share."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from tests.core.policies.consumer_groups.small import applied, consumer, drawn
+
+from plimsoll.core.policies.consumer_groups.membership import settle, unowned
+from plimsoll.core.policies.consumer_groups.model import SliceMove, owners
+from plimsoll.core.verify.slice_plan_checker import slice_plan_faults
+
+
+def test_the_first_member_gets_all_slices() -> None:
+    plan = settle([consumer("a")], range(4))
+    assert plan.sessions == (tuple(SliceMove("", "a", number) for number in range(4)),)
+
+
+def test_a_newcomer_gets_its_even_share_and_the_costliest() -> None:
+    plan = settle([consumer("a", 0.1, 0.4, 0.2, 0.3), consumer("b")])
+    assert {move.number for move in plan.moves} == {1, 3}
+    assert {(move.giver, move.taker) for move in plan.moves} == {("a", "b")}
+
+
+def test_with_more_consumers_than_slices_the_rest_is_idle_with_a_reason() -> None:
+    # DPSLB 2014, 3.1: the number of slices bounds that of nodes
+    consumers = [consumer("a", 1, 1, 1), consumer("b"), consumer("c"), consumer("d")]
+    plan = settle(consumers)
+    assert plan.idle == (("d", "there are 3 slices and 4 consumers"),)
+    assert sorted(len(c.slices) for c in applied(consumers, plan)) == [0, 1, 1, 1]
+
+
+def test_one_that_leaves_gives_all_and_takes_nothing() -> None:
+    consumers = [consumer("a", 1, 1), consumer("b", 3, first=2), consumer("c", is_leaving=True)]
+    leaving = replace(consumers[0], is_leaving=True)
+    plan = settle([leaving, *consumers[1:]])
+    assert {move.taker for move in plan.moves} == {"b"}
+    assert not applied([leaving, *consumers[1:]], plan)[0].slices
+
+
+def test_the_last_one_cannot_give() -> None:
+    plan = settle([consumer("a", 1, is_leaving=True)])
+    assert (plan.moves, plan.reason) == ((), "there is no consumer that stays")
+
+
+def test_slices_without_a_consumer_go_to_the_cheapest() -> None:
+    consumers = [consumer("a", 0.9), consumer("b", 0.1, first=1)]
+    assert unowned(4, consumers) == (2, 3)
+    assert {move.taker for move in settle(consumers, (2, 3)).moves} == {"b"}
+
+
+def test_thousands_of_small_groups_are_settled_at_once_and_stay_so() -> None:
+    for seed in range(3000):
+        source, consumers = random.Random(seed), drawn(seed)
+        consumers = [replace(c, is_leaving=source.random() < 0.2) for c in consumers]
+        count = sum(len(c.slices) for c in consumers) + source.randint(0, 3)
+        plan = settle(consumers, unowned(count, consumers))
+        staying = {c.name for c in consumers if not c.is_leaving}
+        assert slice_plan_faults(plan.sessions, owners(consumers), staying, count) == [], seed
+        after = applied(consumers, plan)
+        if staying:
+            assert set(owners(after).values()) <= staying, seed
+            assert sorted(owners(after)) == list(range(count)), seed
+            idle = {c.name for c in after if not c.slices and c.name in staying}
+            assert not idle or all(len(c.slices) <= 1 for c in after), seed
+            assert {name for name, _ in plan.idle} == idle, seed
+        assert settle(after, unowned(count, after)).moves == () or not staying, seed
+        shuffled = [*consumers]
+        source.shuffle(shuffled)
+        assert settle(shuffled, unowned(count, shuffled)) == plan, seed
