@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol, Self
 
 from plimsoll.client.connection_file import read_connection_file
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
+from plimsoll.client.group import Group, group_definition
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
@@ -101,6 +102,20 @@ class Connection:
         """
         with self.lock:
             self.wait_for(lambda: self._engine.machine.home_link is not None, timeout, "connected")
+
+    def group(self, name: str, slices: int | None = None, **definition: Any) -> Group:
+        """A consumer group of the cluster whose head this connection uses; `subscribe` makes it a member.
+
+        `slices`, and with it `filter`, `function`, `by`, `low`, `high`, `unassigned` and `balancing`: what the group is,
+        for an identity with the role `Group`, which may make it. Others leave it out, and join what is there.
+
+        Raises:
+            TypeError: there is no such part of a definition, or no `slices` with it.
+
+        """
+        if slices is None and definition:
+            raise TypeError(f"group {name!r}: {', '.join(sorted(definition))} without slices=...")
+        return Group(self, name, group_definition(slices, **definition))
 
     def status(self) -> dict[str, Any]:
         """Counters and state, for people and for metrics."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 class ClientPermissions:
     """`identity`: the owner of the quota. None as a quota: the broker's own limits hold.
 
-    `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone.
+    `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone. `groups`: it may
+    make consumer groups.
     """
 
     identity: str = ""
@@ -24,6 +25,7 @@ class ClientPermissions:
     bytes_per_second: float | None = None
     max_subscriptions: int | None = None
     name_prefixes: tuple[str, ...] = ()
+    groups: bool = True
 
     @property
     def publish_refusal(self) -> str:
@@ -33,9 +35,13 @@ class ClientPermissions:
     def subscribe_refusal(self) -> str:
         return "" if self.subscribes else f"{self.identity} may not subscribe; its roles lack subscribe"
 
+    @property
+    def group_refusal(self) -> str:
+        return "" if self.groups else f"{self.identity} may not make consumer groups; its roles lack group"
+
 
 ALL_PERMISSIONS = ClientPermissions()
-NO_PERMISSIONS = ClientPermissions(publishes=False, subscribes=False)
+NO_PERMISSIONS = ClientPermissions(publishes=False, subscribes=False, groups=False)
 NOT_PERMITTED = "role"
 """The code of a refusal for lack of permission. It is final: a repeated request is refused again."""
 

@@ -1,6 +1,6 @@
 """The part of an authorised-keys line after the name: a client's permissions and quotas.
 
-First the permissions: `publish`, `subscribe`, both separated by a comma, or `none`; then quotas: `publications/s=N`,
+First the permissions: `publish`, `subscribe` and `group`, separated by commas, or `none`; then quotas: `publications/s=N`,
 `bytes/s=N` and `subscriptions=N`; and `names=PREFIX,PREFIX`, prefixes of the names of subscribers and publishers that
 belong to this identity. Clients without restrictions need none of it; other roles may have none.
 """
@@ -13,7 +13,7 @@ from typing import Final
 
 from plimsoll.core.permissions import ClientPermissions
 
-ROLES: Final = ("publish", "subscribe")
+ROLES: Final = ("publish", "subscribe", "group")
 NO_ROLES: Final = "none"
 QUOTAS: Final = ("publications/s", "bytes/s", "subscriptions")
 NAMES: Final = "names"
@@ -57,6 +57,7 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
         identity=identity,
         publishes=roles is None or "publish" in roles,
         subscribes=roles is None or "subscribe" in roles,
+        groups=roles is None or "group" in roles,
         publications_per_second=quotas.get("publications/s"),
         bytes_per_second=quotas.get("bytes/s"),
         max_subscriptions=None if most is None else int(most),

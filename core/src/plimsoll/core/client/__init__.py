@@ -29,9 +29,11 @@ from plimsoll.core.client.events import (
     SubscriberEvent,
     SubscriptionRefused,
 )
+from plimsoll.core.client.group_member import GroupEvent, GroupFailed, GroupMember, SlicesChanged
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.machine import Client, TakenEvents
 from plimsoll.core.client.publisher import ClientPublisher
+from plimsoll.core.client.slice_subscriber import HandedItem
 from plimsoll.core.client.subscriber import ClientSubscriber
 
 __all__ = [
@@ -51,12 +53,17 @@ __all__ = [
     "Failed",
     "Forgotten",
     "GapNotice",
+    "GroupEvent",
+    "GroupFailed",
+    "GroupMember",
+    "HandedItem",
     "Lapsed",
     "ListFullError",
     "PublicationError",
     "PublisherEvent",
     "PublisherReady",
     "Renumbered",
+    "SlicesChanged",
     "StalledError",
     "SubscriberEvent",
     "SubscriptionRefused",

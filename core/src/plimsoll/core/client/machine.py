@@ -17,6 +17,7 @@ from plimsoll.core.client.edge_finder import EdgeFinder
 from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.edge_records import EdgeRecords
 from plimsoll.core.client.events import PublisherEvent, SubscriberEvent
+from plimsoll.core.client.group_member import GroupEvent, GroupMember, Usage, no_usage
 from plimsoll.core.client.handover import ClientHandovers, target_of
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.limits import Address, ClientLimits
@@ -31,7 +32,11 @@ from plimsoll.core.protocol.wire import Info, Token, WireError
 from plimsoll.core.transport.link import NEVER, Link
 from plimsoll.core.transport.overlay_node import OverlayNode
 
-TakenEvents = list[tuple[ClientPublisher, list[PublisherEvent]] | tuple[ClientSubscriber, list[SubscriberEvent]]]
+TakenEvents = list[
+    tuple[ClientPublisher, list[PublisherEvent]]
+    | tuple[ClientSubscriber, list[SubscriberEvent]]
+    | tuple[GroupMember, list[GroupEvent]]
+]
 """Events by the publisher or subscriber that they belong to."""
 
 
@@ -61,7 +66,8 @@ class Client(OverlayNode):
         self.incarnation, self.heads = incarnation, tuple(heads)
         self.publishers: dict[str, ClientPublisher] = {}
         self.subscribers: dict[str, ClientSubscriber] = {}
-        self.ready: dict[ClientPublisher | ClientSubscriber, None] = {}
+        self.members: dict[str, GroupMember] = {}
+        self.ready: dict[ClientPublisher | ClientSubscriber | GroupMember, None] = {}
         self.changed: dict[ClientSubscriber, None] = {}
         self.refusal = self.last_error = ""
         self._connected = False
@@ -130,6 +136,27 @@ class Client(OverlayNode):
         self.edge_finder.begin(subscriber)
         return subscriber
 
+    def group_member(
+        self, group: str, name: str, definition: msg.GroupDefinition | None = None, usage: Usage = no_usage
+    ) -> GroupMember:
+        """A new member of a consumer group. `definition`: what the group is, for one that may make it.
+
+        Raises:
+            ValueError: this client is a member of this group already, or the name is empty or too long.
+
+        """
+        _check_name(name, {})
+        _check_name(group, self.members)
+        member = self.members[group] = GroupMember(self, group, name, definition, usage)
+        return member
+
+    def drop_member(self, member: GroupMember) -> None:
+        if self.members.get(member.group) is member:
+            del self.members[member.group]
+
+    def member_ready(self, member: GroupMember) -> None:
+        self.ready[member] = None
+
     def take_events(self) -> TakenEvents:
         """Events since the last call, by publisher and subscriber, each in order."""
         ready, self.ready = self.ready, {}
@@ -145,6 +172,8 @@ class Client(OverlayNode):
         self.now = now
         for publisher in list(self.publishers.values()):
             publisher.close()
+        for member in list(self.members.values()):
+            member.close()
         for subscriber in list(self.subscribers.values()):
             subscriber.close(withdraw=withdraw)
 
@@ -236,6 +265,8 @@ class Client(OverlayNode):
             if (same := self.head_ports.by_head.get(link.name)) is not None:
                 self._merge_into_home(same)
             self._open_publishers(None)
+            for member in list(self.members.values()):
+                member.join()
             for subscriber in self.subscribers.values():
                 if subscriber.phase is SubscriberPhase.JOINING:
                     self.edge_finder.join(subscriber)
@@ -379,6 +410,12 @@ class Client(OverlayNode):
                     # an answer to an older handle is void
                     if (publisher := self._handles.get(record.handle)) is not None:
                         publisher.on_answer(record)
+                case (
+                    msg.GroupJoined() | msg.GroupRefused() | msg.GroupBeatAnswer() | msg.GroupLeft() |
+                    msg.SliceAssigned() | msg.SliceRevoked()
+                ):  # fmt: skip
+                    if (member := self.members.get(record.group)) is not None:
+                        member.on_record(record)
                 case msg.Placed():
                     self.edge_finder.on_placed(record)
                 case msg.Unplaced():
@@ -400,12 +437,15 @@ class Client(OverlayNode):
             subscriber.subscription_list.send_changes()
         self.edge_ports.close_idle()
         self.publisher_moves.tick()
+        for member in list(self.members.values()):
+            member.on_tick()
         self._leave_lost_heads()
         self.head_ports.close_idle()
 
     def wake_at(self) -> float:
         at = min(self.edge_finder.wake_at(), self.edge_ports.wake_at())
         at = min(at, self.publisher_moves.wake_at(), self.head_ports.wake_at())
+        at = min([at, *(member.wake_at() for member in self.members.values())])
         return at if self._home is not None or self._left else self.now
 
     def status(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from plimsoll.core.client.limits import ClientLimits
+from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.client.subscriber import ClientSubscriber, SubscriberHost, SubscriberPhase
 from plimsoll.core.client.subscriber_topics import SubscriberTopics
 from plimsoll.core.client.subscriber_unit import SubscriberUnit
@@ -45,7 +46,7 @@ class TopicDivision:
 
     def leaves_nothing(self, subscriber: ClientSubscriber) -> bool:
         """Divide a subscriber that looks for an edge; returns whether its units ask for all that it wants."""
-        if isinstance(subscriber, SubscriberUnit):
+        if isinstance(subscriber, SubscriberUnit | SliceSubscriber):
             return False
         if subscriber.topics is None and self.attribute:
             self._divide(subscriber)

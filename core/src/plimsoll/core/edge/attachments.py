@@ -20,6 +20,7 @@ from plimsoll.core.edge.queues import DeliveryQueues
 from plimsoll.core.edge.subscription_table import Numbered, SubscriptionTable
 from plimsoll.core.permissions import NameGrants
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import owner_identity
 from plimsoll.core.transport.link import Link
 
 
@@ -76,7 +77,7 @@ class AttachmentTable:
         attachment = EdgeAttachment(
             asked.subscriber, asked.attachment, link, asked.epoch, asked.version, self.queues.void
         )  # fmt: skip
-        attachment.identity = link.identity
+        attachment.identity = owner_identity(asked.subscriber, link.identity)
         attachment.apply(asked.policy, self.host.config.limits, self.host.config.time_factor)
         self.by_subscriber[asked.subscriber] = self.by_link[link].by_id[attachment.id] = attachment
         return attachment

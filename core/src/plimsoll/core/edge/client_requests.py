@@ -11,6 +11,7 @@ from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.list_change import ListChange
 from plimsoll.core.permissions import NOT_PERMITTED, incarnation_fault
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import owner_identity
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
 
@@ -50,6 +51,8 @@ class ClientRequests:
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case msg.OpenStandby() | msg.OpenReturning() | msg.PublisherGo():
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
+            case msg.GroupJoin() | msg.GroupBeat() | msg.SliceReleased() | msg.GroupLeave():
+                raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case _:
                 assert_never(message)
 
@@ -76,7 +79,9 @@ class ClientRequests:
             attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
 
         def announce(cover: msg.Cover) -> None:
-            self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, link.identity))
+            whose = owner_identity(x, link.identity)
+            member = "" if whose == link.identity else link.identity
+            self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, whose, member))
 
         yield from self.list_change.apply(
             attachment, resume.subscriptions, (), resume.version, announce, uncovered=removes
@@ -87,15 +92,17 @@ class ClientRequests:
             return NOT_PERMITTED
         if self.host.is_leaving:
             return "leaving"
-        if old is not None and old.identity == link.identity and old.epoch >= resume.epoch:
+        whose = owner_identity(resume.subscriber, link.identity)
+        if old is not None and old.identity == whose and old.epoch >= resume.epoch:
             return "epoch"
         return out_of_bounds(resume) if self.handover_target.has_room(resume.subscriber) else "full"
 
     def _foreign(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> tuple[str, str] | None:
         """Why this identity may not have the subscriber, or not with this incarnation: a code and a text."""
-        if (refusal := self.handover_target.claims.refusal(resume.subscriber, link.identity)) is not None:
+        whose = owner_identity(resume.subscriber, link.identity)
+        if (refusal := self.handover_target.claims.refusal(resume.subscriber, whose)) is not None:
             return refusal
-        last = old.epoch[0] if old is not None and old.identity == link.identity else 0
+        last = old.epoch[0] if old is not None and old.identity == whose else 0
         fault = incarnation_fault(resume.epoch[0], last)
         return ("range", fault) if fault else None
 

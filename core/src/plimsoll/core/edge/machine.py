@@ -33,6 +33,7 @@ from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.slice_names import owner_identity
 from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.client_intake import ClientIntake
@@ -152,7 +153,8 @@ class Edge(OverlayNode):
             return
         for attachment in list(link_attachments.by_id.values()):
             x, why = attachment.subscriber, link.grant.subscribe_refusal
-            if not why and not self.name_grants.permits(link.identity, x, link.identity):
+            whose = owner_identity(x, link.identity)
+            if not why and not self.name_grants.permits(whose, x, whose):
                 why = foreign_name("subscriber", x)  # a prefix of it is granted to others now
             if why:
                 self.counters["roles_refused"] += 1

@@ -21,6 +21,7 @@ from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.cover_turns import COVERING, CoverTurns
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
@@ -100,6 +101,7 @@ class Head(OverlayNode):
         self.cover_turns = CoverTurns(self)
         self.distributor = Distributor(self)
         self.startup = StartupBarrier((*config.edges, *neighbors), self.covers, self.distributor, self._on_ready)
+        self.groups = GroupRequests(self, factor)
         self.publish_requests = PublishRequests(self)
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.client_intake = ClientIntake(self, self._on_request, RECORD_UNITS)
@@ -158,6 +160,7 @@ class Head(OverlayNode):
             self.client_intake.drop(link)
             self.publisher_moves.link_lost(self.publishers.lost(link))
             self.publisher_arrivals.lost(link)
+            self.groups.lost(link)
             self.startup.forget(link)
             return
         for relayed in self.cover_turns.drop(link):
@@ -289,6 +292,14 @@ class Head(OverlayNode):
                 self.publish_requests.close(link, message)
             case msg.Join():
                 self.join_requests.on_join(link, message)
+            case msg.GroupJoin():
+                self.groups.on_join(link, message)
+            case msg.GroupBeat():
+                self.groups.on_beat(link, message)
+            case msg.SliceReleased():
+                self.groups.on_released(link, message)
+            case msg.GroupLeave():
+                self.groups.on_leave(link, message)
             case msg.Resume() | msg.Subs() | msg.Detach() | msg.Pause() | msg.Continue():
                 raise WireError("misplaced", f"{type(message).__name__} is for an edge")
             case msg.Attach() | msg.Go() | msg.AuditReply():
@@ -375,6 +386,7 @@ class Head(OverlayNode):
         for link, answer in self.publishers.answers(self.now):
             self.say(link, answer)
         self.publisher_moves.tick()
+        self.groups.tick()
         if self.now >= self._next_progress:
             self._next_progress = self.now + limits.progress_seconds * factor
             self._every_progress()
@@ -479,6 +491,7 @@ class Head(OverlayNode):
             "log_bytes": self.log.bytes,
             "publishers": len(self.publishers),
             "subscribers": len(self.owners.entries),
+            "groups": self.groups.status(),
             "edges": sorted(o.name for o in self.outboxes.by_key.values() if not o.is_head),
             "mediator": self.mediator_fence.epoch,
             "sessions": len(self.coordinator.sessions),

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 from plimsoll.core.head.log import Log
@@ -40,6 +41,7 @@ class MembershipContext(Protocol):
     owners: OwnershipTable
     placement: Placement
     bundles: Bundles
+    groups: GroupRequests
     startup: StartupBarrier
     mediator_fence: MediatorFence
     coordinator: Coordinator
@@ -126,6 +128,7 @@ class Membership:
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.
         at = replay_start(resume.token, owner.since, host.name, host.epoch, host.log)
+        host.groups.resumed(x, (host.name, host.epoch, at.start))
         lapsed = at.lapsed or owner.has_lapsed(host.name, resume.token)
         host.outboxes.send(
             outbox, msg.ResumedDown(x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed)
@@ -142,6 +145,8 @@ class Membership:
         entry = host.owners.entries.get(x)
         if not host.name_grants.permits(resume.identity, x, entry.identity if entry is not None else ""):
             return NOT_PERMITTED, foreign_name("subscriber", x)
+        if (refusal := host.groups.refusal(resume)) is not None:
+            return refusal
         fault = incarnation_fault(resume.epoch[0], newest[0])
         return ("range", fault) if fault else None
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_moves import PublisherMoves
@@ -31,6 +32,7 @@ class PublishContext(Protocol):
     publisher_arrivals: PublisherArrivals
     startup: StartupBarrier
     distributor: Distributor
+    groups: GroupRequests
     counters: Counter[str]
     name_grants: NameGrants
     meter: LoadMeter
@@ -120,8 +122,8 @@ class PublishRequests:
         try:
             if size > most:
                 raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
-            attributes = msg.decode(msg.body, request.body).attributes
-            if size > SMALL_BODY_BYTES and (fault := attributes_fault(attributes)):
+            body = msg.decode(msg.body, request.body)
+            if size > SMALL_BODY_BYTES and (fault := attributes_fault(body.attributes)):
                 raise WireError("oversized", fault)
         except WireError as error:
             host.counters["publications_refused"] += 1
@@ -129,4 +131,5 @@ class PublishRequests:
             host.publishers.single_out(publisher, refused)
             host.say(link, refused)
             return
-        host.distributor.publish(publisher, request, attributes)
+        request, body = host.groups.stamped(publisher.name, request, body)
+        host.distributor.publish(publisher, request, body.attributes)

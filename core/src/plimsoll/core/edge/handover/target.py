@@ -24,6 +24,7 @@ from plimsoll.core.edge.handover.standby_list import StandbyList
 from plimsoll.core.edge.name_claims import NameClaims
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import owner_identity
 from plimsoll.core.transport.link import Link
 
 ARRIVING = (AttachmentState.STANDBY, AttachmentState.CUTTING, AttachmentState.BUFFERING)
@@ -114,7 +115,8 @@ class HandoverTarget:
             self.host.say(link, msg.AttachmentClosed(item.attachment, code, REFUSALS[code]))
             self._reject(item.subscriber, session, REFUSALS[code])
             return None
-        if (foreign := self.claims.refusal(item.subscriber, link.identity)) is not None:
+        whose = owner_identity(item.subscriber, link.identity)
+        if (foreign := self.claims.refusal(item.subscriber, whose)) is not None:
             # The place is kept: it is for the subscriber of another identity.
             self.host.say(link, msg.AttachmentClosed(item.attachment, *foreign))
             return None

@@ -50,6 +50,22 @@ from plimsoll.core.protocol.messages.control import (
     StatusReply,
     SubscriberPage,
 )
+from plimsoll.core.protocol.messages.groups import (
+    GroupBeat,
+    GroupBeatAnswer,
+    GroupDefinition,
+    GroupJoin,
+    GroupJoined,
+    GroupLeave,
+    GroupLeft,
+    GroupRefused,
+    MemberLoad,
+    SliceAssigned,
+    SlicePlace,
+    SliceReleased,
+    SliceReport,
+    SliceRevoked,
+)
 from plimsoll.core.protocol.messages.handover import (
     COUNTED_MARKS_AT_MOST,
     Abort,
@@ -231,6 +247,14 @@ __all__ = [
     "Gap",
     "Go",
     "GoItem",
+    "GroupBeat",
+    "GroupBeatAnswer",
+    "GroupDefinition",
+    "GroupJoin",
+    "GroupJoined",
+    "GroupLeave",
+    "GroupLeft",
+    "GroupRefused",
     "HandoverPlan",
     "HandoverRejected",
     "Held",
@@ -252,6 +276,7 @@ __all__ = [
     "Marker",
     "MediatorEpoch",
     "MemberItem",
+    "MemberLoad",
     "Metric",
     "MoveTo",
     "MoveToItem",
@@ -306,6 +331,11 @@ __all__ = [
     "Route",
     "Routed",
     "RowItem",
+    "SliceAssigned",
+    "SlicePlace",
+    "SliceReleased",
+    "SliceReport",
+    "SliceRevoked",
     "Slot",
     "StartMove",
     "StatusQuery",
@@ -341,12 +371,13 @@ __all__ = [
 
 FromClient = (
     Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply |
-    PublisherGo | OpenStandby | OpenReturning
+    PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
-    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft
+    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft |
+    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | Slot | TargetAttached | CutRequest | Done |

@@ -31,7 +31,10 @@ class CoverAck(Struct, array_like=True, frozen=True, tag=51):
 
 
 class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
-    """`identity`: whose key the client has; the name of a subscriber belongs to the identity that made it."""
+    """`identity`: whose key the client has; the name of a subscriber belongs to the identity that made it.
+
+    Of a slice it is the group's, and `member` is whose key the client has.
+    """
 
     subscriber: Name
     epoch: OwnerEpoch
@@ -39,6 +42,7 @@ class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
     token: Token | None
     session: Name | None = None
     identity: Text = ""
+    member: Text = ""
 
 
 class ResumedDown(Struct, array_like=True, frozen=True, tag=53):

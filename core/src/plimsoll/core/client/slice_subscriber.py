@@ -1,0 +1,140 @@
+"""A slice as its member has it: a subscriber that brokers know by the slice's name, and what its application has of it.
+
+Deliveries wait in the slice's own list until the application takes them, so a slice that is given up takes with it what
+was not given. Its owner epoch counts within the epoch of its assignment: an earlier member yields everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Protocol
+
+from plimsoll.core.client.events import Delivery, Failed, GapNotice, Item, SubscriberEvent
+from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, SubscriberHost
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import slice_name
+from plimsoll.core.protocol.wire import OwnerEpoch
+
+
+class SliceOwner(Protocol):
+    """The member that has a slice."""
+
+    group: str
+
+    def items_ready(self) -> None: ...
+    def slice_failed(self, owned: SliceSubscriber, failed: Failed) -> None: ...
+
+
+class HandedItem:
+    """An item that the application has; `is_done` once it is acknowledged. `taken_at`: seconds."""
+
+    __slots__ = ("is_done", "is_redelivered", "item", "owned", "taken_at")
+
+    def __init__(self, owned: SliceSubscriber, item: Item, taken_at: float, *, is_redelivered: bool) -> None:
+        self.owned, self.item, self.taken_at, self.is_redelivered = owned, item, taken_at, is_redelivered
+        self.is_done = False
+
+
+class SliceSubscriber(ClientSubscriber):
+    """`assignment`: its epoch. `handed`: what the application has, in order. `acked`, `acked_marks`: behind all of it
+    that is acknowledged without a break.
+    """
+
+    __slots__ = (
+        "_given_to", "_owner", "acked", "acked_marks", "assignment", "busy_seconds", "finished", "handed",
+        "is_stopping", "slice",
+    )  # fmt: skip
+
+    def __init__(self, client: SubscriberHost, owner: SliceOwner, assigned: msg.SliceAssigned) -> None:
+        super().__init__(client, slice_name(owner.group, assigned.number), msg.Policy(), assigned.token, "")
+        self._owner, self.slice, self.assignment = owner, assigned.number, assigned.epoch
+        self.stream.start_from(assigned.marks)
+        self.stream.holds = True
+        self.acked, self.acked_marks = assigned.token, list(assigned.marks)
+        self._given_to = assigned.given_to
+        self.handed: deque[HandedItem] = deque()
+        self.is_stopping = False
+        self.finished, self.busy_seconds = 0, 0.0
+
+    @property
+    def epoch(self) -> OwnerEpoch:
+        return self.assignment, self.number
+
+    def attach_item(self, attachment: Attachment) -> msg.AttachItem:
+        item = super().attach_item(attachment)
+        return msg.AttachItem(
+            item.attachment, item.subscriber, (self.assignment, self.number + 1), item.version, item.subscriptions,
+            item.policy,
+        )  # fmt: skip
+
+    def on_resumed(self, attachment: Attachment, resumed: msg.Resumed, now: float) -> None:
+        super().on_resumed(attachment, resumed, now)
+        if self.acked is None:
+            self.acked = self.stream.token
+
+    # -- for the application
+
+    @property
+    def backlog(self) -> int:
+        """Items that wait here, and those that the application has."""
+        return len(self.events) + len(self.handed)
+
+    def hand(self, most: int, now: float) -> list[HandedItem]:
+        """Give the application the next items."""
+        taken = [event for event in self.events[:most] if isinstance(event, Delivery | GapNotice)]
+        del self.events[:most]
+        found = [HandedItem(self, item, now, is_redelivered=self._may_have_been_given(item)) for item in taken]
+        self.handed.extend(found)
+        return found
+
+    def _may_have_been_given(self, item: Item) -> bool:
+        until = self._given_to
+        return until is not None and isinstance(item, Delivery) and item.token[:2] == until[:2] and item.token <= until
+
+    def finish(self, handed: HandedItem, now: float) -> None:
+        """The application has finished an item. What counts is all up to the first that it has not finished."""
+        handed.is_done = True
+        self.finished += 1
+        self.busy_seconds += max(0.0, now - handed.taken_at)
+        count = 0
+        while self.handed and self.handed[0].is_done:
+            self._pass(self.handed.popleft().item)
+            count += 1
+        if count:
+            self.consumed(count)
+
+    def _pass(self, item: Item) -> None:
+        self.acked = item.token
+        marks = {(head, epoch): offset for head, epoch, offset in self.acked_marks}
+        for head, epoch, offset in [item.origin] if isinstance(item, Delivery) else item.last:
+            marks[head, epoch] = max(offset, marks.get((head, epoch), 0))
+        self.acked_marks = [(head, epoch, offset) for (head, epoch), offset in marks.items()]
+
+    def place(self, *, is_released: bool = False) -> msg.SlicePlace:
+        """How far it has got: the stream itself, if the application has finished all that came."""
+        if self.handed or self.events or self.stream.token is None:
+            return msg.SlicePlace(self.slice, self.assignment, self.acked, self.acked_marks, is_released)
+        return msg.SlicePlace(self.slice, self.assignment, self.stream.token, self.stream.marks(), is_released)
+
+    def drop(self) -> None:
+        """Give the application nothing more: what waits here goes on from the place that is acknowledged."""
+        self.events.clear()
+        self.consumed(self.stream.queue.depth)
+
+    # -- events
+
+    def tell(self, event: SubscriberEvent) -> None:
+        if isinstance(event, GapNotice):
+            self.events.append(event)
+            self._owner.items_ready()
+        elif isinstance(event, Failed):
+            self._owner.slice_failed(self, event)
+
+    def mark_ready(self) -> None:
+        self._owner.items_ready()
+
+
+def places(owned: Iterable[SliceSubscriber]) -> list[msg.SlicePlace]:
+    """How far these slices have got."""
+    return [each.place() for each in owned]

@@ -1,0 +1,284 @@
+"""One consumer group at its head: members, slices, and the moves of slices between members.
+
+Rules, each of which tests/exploration/slice_move.py shows to be needed:
+- A slice is assigned only when its holder has released it, or has gone; each assignment has a new, higher epoch.
+- It goes on behind the last acknowledgement of its holder. If that has gone, what lies behind may have been given; it
+  is marked when it comes again.
+- A member that has not been heard for longer than its lease has stopped by itself. Only then is it taken to be gone.
+- A head that restarts lets members say what they have before it assigns anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from plimsoll.core.head.groups.definition import BALANCING
+from plimsoll.core.head.groups.member import GroupMember
+from plimsoll.core.head.groups.slices import GroupSlice
+from plimsoll.core.head.log import Log
+from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.policies.consumer_groups.membership import settle
+from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceMove, SlicePlan
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import slice_name
+from plimsoll.core.protocol.wire import Token
+from plimsoll.core.transport.link import Link
+
+BEAT_SECONDS: Final = 1.0
+LEASE_SECONDS: Final = 4.0
+"""How long a member goes on without an answer to a beat."""
+
+GONE_SECONDS: Final = 6.0
+"""How long a head waits for a member: longer than its lease by more than clocks drift and processes are late."""
+
+SESSION_SECONDS: Final = 5.0
+"""How long a session of two members holds up the next: the application of a giver may be slow."""
+
+BALANCE_SECONDS: Final = 10.0
+
+EPOCH_BITS: Final = 10
+"""The random bits of a head's epoch, which is microseconds above them. An epoch of a slice is below 2^53."""
+
+
+class GroupHost(Protocol):
+    """What a group needs of its head."""
+
+    now: float
+    name: str
+    epoch: int
+    log: Log
+    owners: OwnershipTable
+    counters: Counter[str]
+
+    def say(self, link: Link, record: msg.ToClient) -> None: ...
+
+
+class ConsumerGroup:
+    """`factor`: of times. `hold_until`: until then members may still say which slices they have."""
+
+    def __init__(
+        self, host: GroupHost, name: str, definition: msg.GroupDefinition, factor: float, hold_until: float
+    ) -> None:
+        self.host, self.name, self.definition, self.factor, self.hold_until = host, name, definition, factor, hold_until
+        self.policy = BALANCING[definition.balancing]
+        self.members: dict[str, GroupMember] = {}
+        self.slices = [GroupSlice(number) for number in range(definition.count)]
+        self.counts: Counter[str] = Counter()
+        self.plan = SlicePlan()
+        self._sessions: list[tuple[SliceMove, ...]] = []
+        self._session_until = 0.0
+        self._is_settled = False
+        self._next_balance = host.now + BALANCE_SECONDS * factor
+
+    # -- members
+
+    def join(self, link: Link, join: msg.GroupJoin) -> None:
+        """A new member, or one that goes on over a new link and says which slices it has."""
+        host, known = self.host, self.members.get(join.member)
+        if known is not None and not known.is_of(link, join.incarnation):
+            text = (
+                f"{self.name!r} has a member {join.member!r}: give each its own name, or wait until that one has gone"
+            )
+            retry = BEAT_SECONDS * self.factor if known.identity == link.identity else 0.0
+            host.say(link, msg.GroupRefused(self.name, "name", text, retry))
+            return
+        if known is None:
+            known = self.members[join.member] = GroupMember(
+                join.member, link.identity, join.incarnation, link, host.now, host.now
+            )
+            self.counts["joined"] += 1
+        known.link, known.heard_at = link, host.now
+        self._change()
+        host.say(
+            link,
+            msg.GroupJoined(self.name, self.definition, BEAT_SECONDS * self.factor, LEASE_SECONDS * self.factor),
+        )
+        self._take_places(known, join.places)
+
+    def _take_places(self, member: GroupMember, places: Sequence[msg.SlicePlace]) -> None:
+        said = {place.number: place for place in places if place.number < len(self.slices)}
+        for each in self.slices:
+            place = said.get(each.number)
+            if place is not None and not each.holder and self.host.now < self.hold_until and place.epoch > each.epoch:
+                each.begin(member.name, place.epoch)  # known from before this head has restarted
+            if place is None or not each.is_held(member.name, place.epoch):
+                if place is not None and not place.is_released:
+                    self._say(member, msg.SliceRevoked(self.name, each.number, place.epoch))
+                if each.holder == member.name:
+                    self._give_up(each, is_certain=False)  # it never heard, or has stopped by itself
+                continue
+            each.progress(place)
+            if place.is_released:
+                self._give_up(each, is_certain=True)
+            elif each.is_revoked:
+                self._say(member, msg.SliceRevoked(self.name, each.number, each.epoch))
+
+    def beat(self, member: GroupMember, beat: msg.GroupBeat) -> None:
+        """It lives; take over how far it has got, and its load."""
+        member.heard_at = self.host.now
+        for place in beat.places:
+            if place.number < len(self.slices) and self.slices[place.number].is_held(member.name, place.epoch):
+                self.slices[place.number].progress(place)
+        if beat.load.seconds > 0.0:
+            member.load, member.measured_at = beat.load, self.host.now
+        self._say(member, msg.GroupBeatAnswer(self.name, beat.number))
+
+    def released(self, member: GroupMember, place: msg.SlicePlace) -> None:
+        """It has given up a slice, which goes on elsewhere behind its place."""
+        if place.number >= len(self.slices):
+            return
+        each = self.slices[place.number]
+        if each.is_held(member.name, place.epoch):
+            each.progress(place)
+            each.given_to = None
+            self._give_up(each, is_certain=True)
+
+    def leave(self, member: GroupMember) -> None:
+        """It wants to go: it is asked for all its slices, and told once it has none."""
+        member.is_leaving = True
+        self._change()
+
+    def lost(self, link: Link) -> None:
+        """The link of members is over; they may go on over another one within their lease."""
+        for member in self.members.values():
+            if member.link is link:
+                member.link = None
+
+    def _drop(self, member: GroupMember, kind: str) -> None:
+        del self.members[member.name]
+        self.counts[kind] += 1
+        for each in self.slices:
+            if each.holder == member.name:
+                self._give_up(each, is_certain=False)
+            elif each.taker == member.name:
+                each.taker = ""
+        self._change()
+
+    # -- slices
+
+    def _give_up(self, each: GroupSlice, *, is_certain: bool) -> None:
+        """Its holder has it no more: the taker gets it, if there is one."""
+        given_to: Token | None = None if is_certain else (self.host.name, self.host.epoch, self.host.log.last)
+        giver, taker = each.holder, self.members.get(each.end(given_to))
+        self._changed(giver)
+        if taker is not None and not taker.is_leaving:
+            self.counts["moved"] += 1
+            self._assign(each, taker)
+        else:
+            self._is_settled = False
+
+    def _changed(self, name: str) -> None:
+        if (member := self.members.get(name)) is not None:
+            member.changed_at = self.host.now
+
+    def _assign(self, each: GroupSlice, member: GroupMember) -> None:
+        """A new epoch: above all that an edge may know of this slice, and of an earlier life of this head."""
+        newest = self.host.owners.newest(slice_name(self.name, each.number))[0]
+        each.begin(member.name, max(each.epoch, newest, self.host.epoch >> EPOCH_BITS) + 1)
+        self._changed(member.name)
+        self._say(
+            member,
+            msg.SliceAssigned(self.name, each.number, each.epoch, each.token, each.marks, each.given_to),
+        )
+
+    def _say(self, member: GroupMember, record: msg.ToClient) -> None:
+        if member.link is not None:  # without a link it says what it has when it comes back
+            self.host.say(member.link, record)
+
+    # -- what an edge asks
+
+    def refusal(self, number: int, resume: msg.ResumeUp) -> str:
+        """Why a client may not attach a slice; empty if it may: it is a member, which has it under this epoch."""
+        if number >= len(self.slices):
+            return f"group {self.name!r} has {len(self.slices)} slices"
+        each = self.slices[number]
+        if not each.holder and self.host.now < self.hold_until:
+            return ""
+        member = self.members.get(each.holder)
+        if member is None or member.identity != resume.member or each.epoch != resume.epoch[0]:
+            return f"slice {number} of group {self.name!r} is not assigned to this member"
+        return ""
+
+    def resumed(self, number: int, token: Token) -> None:
+        """A slice that has never been acknowledged begins here: whoever has it later goes on from there."""
+        if self.slices[number].token is None:
+            self.slices[number].token = token
+
+    # -- time
+
+    def tick(self) -> None:
+        now = self.host.now
+        for member in [m for m in self.members.values() if now - m.heard_at > GONE_SECONDS * self.factor]:
+            self._drop(member, "gone")
+        for member in [m for m in self.members.values() if m.is_leaving]:
+            if not any(each.holder == member.name for each in self.slices):
+                self._say(member, msg.GroupLeft(self.name))
+                self._drop(member, "left")
+        if now >= self.hold_until:
+            self._go_on()
+
+    def _change(self) -> None:
+        """Members have changed: sessions that have not begun are planned again."""
+        self._is_settled = False
+        self._sessions = []
+
+    def _go_on(self) -> None:
+        if any(each.is_revoked for each in self.slices) and self.host.now < self._session_until:
+            return
+        if not self._sessions and not self._is_settled:
+            self._settle()
+        elif not self._sessions and self.host.now >= self._next_balance:
+            self._balance()
+        while self._sessions and not self._begin(self._sessions.pop(0)):
+            pass
+
+    def consumers(self) -> list[ConsumerLoad]:
+        """The members with the slices that they have, or are about to get."""
+        slices: dict[str, list[int]] = {name: [] for name in self.members}
+        for each in self.slices:
+            holder = each.taker if each.is_revoked and each.taker else each.holder
+            if holder in slices:
+                slices[holder].append(each.number)
+        return [member.consumer(slices[name]) for name, member in sorted(self.members.items())]
+
+    def _settle(self) -> None:
+        free = [each.number for each in self.slices if not each.holder]
+        self._is_settled = True
+        if any(not member.is_leaving for member in self.members.values()):
+            self._take_plan(settle(self.consumers(), free))
+            return
+        for each in self.slices:  # the last ones leave: their slices wait for the next member
+            if each.holder and not each.is_revoked:
+                self._revoke(each, "")
+
+    def _balance(self) -> None:
+        self._next_balance = self.host.now + BALANCE_SECONDS * self.factor
+        if self.policy is not None and len(self.members) > 1:
+            self._take_plan(self.policy.balance(self.consumers()))
+
+    def _take_plan(self, plan: SlicePlan) -> None:
+        self.plan, self._sessions = plan, list(plan.sessions)
+
+    def _begin(self, session: tuple[SliceMove, ...]) -> bool:
+        """Begin a session of two members; returns whether it takes time, for the next begins when it has ended."""
+        is_waiting = False
+        for move in session:
+            each, taker = self.slices[move.number], self.members.get(move.taker)
+            if taker is None or each.is_revoked or each.holder != move.giver:
+                continue
+            if each.holder:
+                self._revoke(each, move.taker)
+                is_waiting = True
+            else:
+                self._assign(each, taker)
+        if is_waiting:
+            self.counts["sessions"] += 1
+            self._session_until = self.host.now + SESSION_SECONDS * self.factor
+        return is_waiting
+
+    def _revoke(self, each: GroupSlice, taker: str) -> None:
+        each.is_revoked, each.taker = True, taker
+        if (holder := self.members.get(each.holder)) is not None:
+            self._say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))

@@ -1,0 +1,55 @@
+"""Definitions of groups: what is wrong with one, and the values that are made from it."""
+
+from __future__ import annotations
+
+from typing import Final, get_args
+
+from plimsoll.core.policies.consumer_groups.assignment_functions import (
+    BY_ATTRIBUTE,
+    AssignmentFunction,
+    FunctionType,
+    SliceStamper,
+    Unassigned,
+)
+from plimsoll.core.policies.consumer_groups.model import SlicePolicy
+from plimsoll.core.policies.consumer_groups.pairing import Pairing
+from plimsoll.core.policies.consumer_groups.rates import Rates
+from plimsoll.core.predicates import ParseError, parse
+from plimsoll.core.protocol.messages import GroupDefinition
+from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
+
+BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": Rates(), "Pairing": Pairing(), "None": None}
+"""Policies by the name that a definition gives."""
+
+
+def definition_fault(group: str, definition: GroupDefinition) -> str:
+    """What is wrong with a definition, and what to write instead; empty if it can be served."""
+    functions = get_args(FunctionType)
+    if not is_group_name(group):
+        return f"{group!r} is no name of a group: use lower case letters, digits, - and ., at most 63"
+    if not 1 <= definition.count <= SLICES_AT_MOST:
+        return f"{definition.count} slices; a group has 1 to {SLICES_AT_MOST}"
+    if definition.function not in functions:
+        return f"no assignment function {definition.function!r}; there are {', '.join(functions)}"
+    if definition.function in BY_ATTRIBUTE and not definition.by:
+        return f"{definition.function} reads an attribute: name it in `by`"
+    if definition.function == "Range" and not definition.low < definition.high:
+        return f"a Range from {definition.low:g} to {definition.high:g} is empty; `low` is below `high`"
+    if definition.unassigned not in get_args(Unassigned):
+        return f"`unassigned` is Drop or Hash, not {definition.unassigned!r}"
+    if definition.balancing not in BALANCING:
+        return f"`balancing` is {', '.join(BALANCING)}, not {definition.balancing!r}"
+    try:
+        if definition.filter:
+            parse(definition.filter)
+    except (ParseError, ValueError) as error:
+        return f"the filter cannot be read: {error}"
+    return ""
+
+
+def stamper(group: str, definition: GroupDefinition) -> SliceStamper:
+    """What gives publications their slice; of a definition without a fault."""
+    kind: FunctionType = definition.function  # type: ignore[assignment]  # checked
+    unassigned: Unassigned = definition.unassigned  # type: ignore[assignment]  # checked
+    function = AssignmentFunction(kind, definition.count, definition.by, definition.low, definition.high)
+    return SliceStamper(group, parse(definition.filter) if definition.filter else None, function, unassigned)

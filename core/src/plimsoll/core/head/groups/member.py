@@ -1,0 +1,45 @@
+"""A member of a group at its head: its link, when it was last heard, and its last load report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceLoad
+from plimsoll.core.protocol.messages import MemberLoad
+from plimsoll.core.transport.link import Link
+
+
+@dataclass(slots=True)
+class GroupMember:
+    """`link`: None between two. `heard_at`, `changed_at`: seconds; the latter of its slices."""
+
+    name: str
+    identity: str
+    incarnation: int
+    link: Link | None
+    heard_at: float
+    joined_at: float
+    changed_at: float = 0.0
+    is_leaving: bool = False
+    load: MemberLoad = field(default_factory=MemberLoad)
+    measured_at: float = -1.0
+
+    def is_of(self, link: Link, incarnation: int) -> bool:
+        """Whether it is the same life of the same identity, perhaps over a new link."""
+        return self.identity == link.identity and self.incarnation == incarnation
+
+    def consumer(self, slices: list[int]) -> ConsumerLoad:
+        """It, with these slices, as policies see it."""
+        reported = {each.number: each for each in self.load.slices}
+        loads = []
+        for number in slices:
+            found = reported.get(number)
+            loads.append(
+                SliceLoad(number)
+                if found is None
+                else SliceLoad(number, found.items_per_second, found.seconds_per_item, found.backlog)
+            )
+        has_measured = self.measured_at - self.load.seconds >= self.changed_at
+        return ConsumerLoad(
+            self.name, tuple(loads), self.load.cpu, self.load.memory, has_measured, self.is_leaving
+        )  # fmt: skip

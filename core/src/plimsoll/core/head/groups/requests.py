@@ -1,0 +1,185 @@
+"""Requests of members of consumer groups at a head, and what groups ask of the rest of the head."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from plimsoll.core.head.groups.consumer_group import GONE_SECONDS, ConsumerGroup, GroupHost
+from plimsoll.core.head.groups.definition import definition_fault, stamper
+from plimsoll.core.head.groups.member import GroupMember
+from plimsoll.core.head.groups.stamps import GroupStamps
+from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import slice_of_name
+from plimsoll.core.protocol.wire import Token
+from plimsoll.core.transport.link import Link
+
+GROUPS_AT_MOST = 1000
+MEMBERS_AT_MOST = 10_000
+"""Of all groups of a head together."""
+
+REFUSED = "epoch"
+"""The code for a slice that is not the client's: it may be soon."""
+
+
+class GroupsHost(GroupHost, Protocol):
+    """What the groups need of their head, beside what each needs."""
+
+    @property
+    def is_starting(self) -> bool: ...
+
+
+class GroupRequests:
+    """`by_name`: the groups of this head. `started_at`: of this head, None before its first round."""
+
+    def __init__(self, host: GroupsHost, factor: float) -> None:
+        self.host, self.factor = host, factor
+        self.by_name: dict[str, ConsumerGroup] = {}
+        self.stamps = GroupStamps()
+        self.started_at: float | None = None
+
+    # -- members
+
+    def on_join(self, link: Link, join: msg.GroupJoin) -> None:
+        """Answer GROUP_JOIN: with GROUP_JOINED and slices, or with a refusal that says what to do."""
+        host = self.host
+        if host.is_starting:
+            self._refuse(link, join.group, "starting", f"{host.name} is starting", 0.5 * self.factor)
+            return
+        if not link.grant.subscribes:
+            self._refuse(link, join.group, NOT_PERMITTED, link.grant.subscribe_refusal)
+            return
+        members = sum(len(group.members) for group in self.by_name.values())
+        if members >= MEMBERS_AT_MOST:
+            self._refuse(link, join.group, "full", f"this head has its {MEMBERS_AT_MOST} members", 5.0 * self.factor)
+            return
+        group = self.by_name.get(join.group) or self._make(link, join)
+        if group is not None and join.definition not in (None, group.definition):
+            text = f"group {join.group!r} is defined otherwise here, as {describe(group.definition)}"
+            self._refuse(link, join.group, "defined", text)
+        elif group is not None:
+            group.join(link, join)
+
+    def _make(self, link: Link, join: msg.GroupJoin) -> ConsumerGroup | None:
+        """The group of a first member, which says what it is."""
+        if join.definition is None:
+            text = f"there is no group {join.group!r} at {self.host.name}; its first member defines it: `slices=...`"
+            self._refuse(link, join.group, "unknown", text, 1.0 * self.factor)
+            return None
+        if why := link.grant.group_refusal:
+            self._refuse(link, join.group, NOT_PERMITTED, why)
+            return None
+        if fault := definition_fault(join.group, join.definition):
+            self._refuse(link, join.group, "definition", fault)
+            return None
+        if len(self.by_name) >= GROUPS_AT_MOST:
+            self._refuse(link, join.group, "full", f"this head has its {GROUPS_AT_MOST} groups")
+            return None
+        return self.define(join.group, join.definition)
+
+    def define(self, name: str, definition: msg.GroupDefinition) -> ConsumerGroup:
+        """A group from here on; if the head has just started, members may still say which slices they have."""
+        hold_until = 0.0 if self.started_at is None else self.started_at + GONE_SECONDS * self.factor
+        has_owners = any((found := slice_of_name(x)) and found[0] == name for x in self.host.owners.entries)
+        group = ConsumerGroup(self.host, name, definition, self.factor, hold_until if has_owners else 0.0)
+        self.by_name[name] = group
+        self.stamps.by_group[name] = stamper(name, definition)
+        return group
+
+    def _refuse(self, link: Link, group: str, code: str, text: str, retry: float = 0.0) -> None:
+        self.host.counters["group_joins_refused"] += 1
+        self.host.say(link, msg.GroupRefused(group, code, text, retry))
+
+    def on_beat(self, link: Link, beat: msg.GroupBeat) -> None:
+        for group, member in self._members(link, beat.group):
+            group.beat(member, beat)
+
+    def on_released(self, link: Link, released: msg.SliceReleased) -> None:
+        for group, member in self._members(link, released.group):
+            group.released(member, released.place)
+
+    def on_leave(self, link: Link, leave: msg.GroupLeave) -> None:
+        for group, member in self._members(link, leave.group):
+            group.leave(member)
+
+    def _members(self, link: Link, name: str) -> list[tuple[ConsumerGroup, GroupMember]]:
+        """The member of a group that this link is for; one that is none is told so, and joins again."""
+        group = self.by_name.get(name)
+        found = [member for member in group.members.values() if member.link is link] if group is not None else []
+        if group is None or not found:
+            self._refuse(link, name, "unknown", f"this client is no member of group {name!r} here", 0.1 * self.factor)
+            return []
+        return [(group, member) for member in found]
+
+    def lost(self, link: Link) -> None:
+        for group in self.by_name.values():
+            group.lost(link)
+
+    # -- the rest of the head
+
+    def refusal(self, resume: msg.ResumeUp) -> tuple[str, str] | None:
+        """Why a client may not attach a slice: a code and a text; None for one that may, and for any other name."""
+        found = slice_of_name(resume.subscriber)
+        if found is None:
+            return None
+        group = self.by_name.get(found[0])
+        if group is not None:
+            return (REFUSED, why) if (why := group.refusal(found[1], resume)) else None
+        started = self.started_at if self.started_at is not None else self.host.now
+        if self.host.now < started + GONE_SECONDS * self.factor:
+            return None  # its members have not come back yet
+        return REFUSED, f"there is no group {found[0]!r} at {self.host.name}; names with @@ are those of slices"
+
+    def resumed(self, subscriber: str, token: Token) -> None:
+        """A slice is attached, from this place in the log."""
+        found = slice_of_name(subscriber)
+        if found is not None and (group := self.by_name.get(found[0])) is not None:
+            group.resumed(found[1], token)
+
+    def stamped(self, publisher: str, request: msg.Publish, body: msg.Body) -> tuple[msg.Publish, msg.Body]:
+        """A publication with the slices that it has in the groups here."""
+        return self.stamps.stamped(publisher, request, body) if self.stamps.by_group else (request, body)
+
+    def tick(self) -> None:
+        if self.started_at is None:
+            self.started_at = self.host.now
+        for group in self.by_name.values():
+            group.tick()
+
+    def status(self) -> dict[str, Any]:
+        """Of each group: its members with their slices and backlog, what has moved, and why the last plan ended."""
+        return {name: group_status(group, self.stamps) for name, group in sorted(self.by_name.items())}
+
+
+def group_status(group: ConsumerGroup, stamps: GroupStamps) -> dict[str, Any]:
+    """What is shown of a group."""
+    return {
+        "slices": len(group.slices),
+        "without_consumer": sum(not each.holder for each in group.slices),
+        "in_session": sum(each.is_revoked for each in group.slices),
+        "unassigned_publications": stamps.unassigned[group.name],
+        "corrected_stamps": stamps.corrected[group.name],
+        "counts": dict(sorted(group.counts.items())),
+        "plan": group.plan.reason,
+        "idle": dict(group.plan.idle),
+        "consumers": {c.name: consumer_status(c) for c in group.consumers()},
+    }
+
+
+def consumer_status(consumer: Any) -> dict[str, Any]:
+    """What is shown of a consumer; rates are per second."""
+    return {
+        "slices": len(consumer.slices),
+        "cpu": round(consumer.cpu, 3),
+        "memory": round(consumer.memory, 3),
+        "items_per_second": round(sum(each.items_per_second for each in consumer.slices), 3),
+        "backlog": sum(each.backlog for each in consumer.slices),
+        "cost": round(consumer.cost, 4),
+        "leaving": consumer.is_leaving,
+    }
+
+
+def describe(definition: msg.GroupDefinition) -> str:
+    """A definition in words."""
+    by = f" by {definition.by!r}" if definition.by else ""
+    return f"{definition.count} slices, {definition.function}{by}, of {definition.filter or 'all publications'}"

@@ -1,0 +1,42 @@
+"""The stamps of publications: a head that accepts one gives it its slice in each group whose filter matches.
+
+The head is always right: a stamp that is missing or wrong is put right here, so a publisher need know nothing of groups.
+Only under a function of the application itself does the publisher say which slice it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from plimsoll.core.policies.consumer_groups.assignment_functions import SliceStamper
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+
+
+class GroupStamps:
+    """`by_group`: those whose publications are stamped here. `unassigned`: publications without a slice, by group."""
+
+    def __init__(self) -> None:
+        self.by_group: dict[str, SliceStamper] = {}
+        self.unassigned: Counter[str] = Counter()
+        self.corrected: Counter[str] = Counter()
+
+    def stamped(self, publisher: str, request: msg.Publish, body: msg.Body) -> tuple[msg.Publish, msg.Body]:
+        """A publication with its stamps: itself, if it has them all already."""
+        attributes = dict(body.attributes)
+        for group, stamper in self.by_group.items():
+            if not stamper.asks_for(body.attributes):
+                continue
+            number = stamper.stamp(body.attributes, publisher, request.seq)
+            if number is None:
+                self.unassigned[group] += 1
+                attributes.pop(stamper.attribute, None)
+            else:
+                self.corrected[group] += stamper.attribute in attributes and attributes[stamper.attribute] != number
+                attributes[stamper.attribute] = number
+        if attributes == body.attributes and len(attributes) == len(body.attributes):
+            return request, body
+        body = msg.Body(attributes, body.payload)
+        return msgspec.structs.replace(request, body=msgspec.Raw(wire.encode(body))), body
