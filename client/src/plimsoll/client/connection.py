@@ -106,8 +106,8 @@ class Connection:
     def group(self, name: str, slices: int | None = None, **definition: Any) -> Group:
         """A consumer group of the cluster whose head this connection uses; `subscribe` makes it a member.
 
-        `slices`, and with it `filter`, `function`, `by`, `low`, `high`, `unassigned` and `balancing`: what the group is,
-        for an identity with the role `Group`, which may make it. Others leave it out, and join what is there.
+        `slices`, and with it `filter`, `function`, `by`, `low`, `high`, `unassigned` and `balancing`: what the group
+        is, for an identity with the role `Group`, which may make it. Others leave it out, and join what is there.
 
         Raises:
             TypeError: there is no such part of a definition, or no `slices` with it.

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from plimsoll.client.errors import CallbackError, ClosedError, FailedError, WaitTimeoutError
-from plimsoll.client.process_usage import ProcessUsage
+from plimsoll.client.process_usage import OwnUsage
 from plimsoll.core import client as core
 from plimsoll.core.policies.consumer_groups.assignment_functions import FunctionType, Unassigned
 from plimsoll.core.protocol.messages import GroupDefinition
@@ -168,7 +168,7 @@ class GroupSubscriber:
         with connection.lock:
             machine = connection.machine
             own = name or connection.engine.own_name("m")
-            self._inner = machine.group_member(group.name, own, group.definition, ProcessUsage())
+            self._inner = machine.group_member(group.name, own, group.definition, OwnUsage())
             connection.own(self._inner, self)
             connection.wake()
 
@@ -188,7 +188,7 @@ class GroupSubscriber:
             return self._inner.statistics()
 
     def wait_member(self, timeout: float = 10.0) -> None:
-        """Wait until the head has answered.
+        """Wait until the head has answered, and the slices that it has given count.
 
         Raises:
             FailedError, WaitTimeoutError, ClosedError: it is no member, and why.
@@ -196,7 +196,7 @@ class GroupSubscriber:
         """
         with self._connection.lock:
             self._connection.wait_for(
-                lambda: self._inner.is_member or self._inner.failed or self._closed, timeout, "a member of its group"
+                lambda: self._inner.is_settled or self._inner.failed or self._closed, timeout, "a member of its group"
             )
             self._check()
 

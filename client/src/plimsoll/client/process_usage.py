@@ -10,7 +10,7 @@ LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/me
 STATM = Path("/proc/self/statm")
 
 
-class ProcessUsage:
+class OwnUsage:
     """Each call measures since the one before.
 
     The processor counts as a share of one, since one thread of an interpreter runs at a time; memory as a share of the

@@ -1,4 +1,4 @@
-"""A member of a consumer group: the slices that it has, what its application is given of them, and its word to the head.
+"""A member of a consumer group: the slices that it has, what its application is given of them, its word to the head.
 
 Rules of the place (tests/exploration/slice_move.py shows each to be needed):
 - A slice that is revoked gives the application nothing more; it is released once what the application has is finished.
@@ -92,6 +92,7 @@ class GroupMember:
         self._turns: list[int] = []
         self._beat_seconds = self._lease_seconds = 1.0
         self._next_beat = self._join_at = NEVER
+        self._answered = 0
         self._beat, self._sent = 0, dict[int, float]()
         self._heard_at = client.now
         self._measured_at = client.now
@@ -105,7 +106,7 @@ class GroupMember:
         self._client.now = now
 
     def take(self, most: int = 1) -> list[HandedItem]:
-        """The next items, in order per slice, of each slice in its turn; empty if there are none, or the lease is over."""
+        """The next items, in order per slice, of each slice in its turn; none if the lease is over."""
         now = self._client.now
         if self.slices and now > self._heard_at + self._lease_seconds:
             self._stop("lost")
@@ -156,6 +157,11 @@ class GroupMember:
         self._next_beat = self._join_at = NEVER
         self._client.drop_member(self)
         self._client.member_ready(self)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is a member, and what it has been given counts; with more members than slices it has none."""
+        return self.is_member and self._answered > 0 and all(each.is_acknowledged for each in self.slices.values())
 
     def statistics(self) -> dict[str, Any]:
         """Its slices, what waits, and whether the head knows it."""
@@ -253,6 +259,7 @@ class GroupMember:
         """The head had a beat: it counts from when that was sent."""
         if (sent := self._sent.pop(answer.number, None)) is not None:
             self._heard_at = max(self._heard_at, sent)
+        self._answered = answer.number
         self._released = {n: known for n, known in self._released.items() if known[1] >= answer.number}
 
     def on_left(self) -> None:

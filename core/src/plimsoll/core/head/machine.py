@@ -22,6 +22,7 @@ from plimsoll.core.head.cover_turns import COVERING, CoverTurns
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
@@ -101,7 +102,7 @@ class Head(OverlayNode):
         self.cover_turns = CoverTurns(self)
         self.distributor = Distributor(self)
         self.startup = StartupBarrier((*config.edges, *neighbors), self.covers, self.distributor, self._on_ready)
-        self.groups = GroupRequests(self, factor)
+        self.groups = GroupRequests(self, GroupTimes.of(limits.lease_seconds, factor))
         self.publish_requests = PublishRequests(self)
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.client_intake = ClientIntake(self, self._on_request, RECORD_UNITS)
@@ -131,6 +132,9 @@ class Head(OverlayNode):
     def is_starting(self) -> bool:
         """Whether some edge or neighbour has not reported yet what it holds."""
         return self.startup.is_starting
+
+    def end_place(self, subscriber: str) -> None:
+        self.membership.end_place(subscriber)
 
     # -- links
 

@@ -157,12 +157,21 @@ class Membership:
     def on_expire(self, outbox: Outbox, expire: msg.Expire) -> None:
         """The lease of a closed attachment has ended: compare-and-swap on its owner entry, then RELEASE."""
         host, key, x = self.host, outbox.key, expire.subscriber
+        if host.groups.keeps(x) and x in host.owners.entries:
+            return
         entry = host.owners.entries.get(x)
         if entry is not None and entry.key == key and entry.epoch == expire.epoch:
             self._lapse(x)
         if (entry := host.owners.entries.get(x)) is None or entry.key != key:
             host.outboxes.send(outbox, msg.Release(x, (expire.epoch[0], expire.epoch[1] + 1)))
         self.drop_ghosts()
+
+    def end_place(self, subscriber: str) -> None:
+        """Let go what is kept for a subscriber that has no client."""
+        if (entry := self.host.owners.entries.get(subscriber)) is not None:
+            self._lapse(subscriber)
+            self.release(entry.key, subscriber, (entry.epoch[0], entry.epoch[1] + 1))
+            self.drop_ghosts()
 
     def _lapse(self, subscriber: str) -> None:
         host = self.host

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from plimsoll.core.head.groups.definition import BALANCING
-from plimsoll.core.head.groups.member import GroupMember
+from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.slices import GroupSlice
+from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.policies.consumer_groups.membership import settle
@@ -25,18 +26,6 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import Link
-
-BEAT_SECONDS: Final = 1.0
-LEASE_SECONDS: Final = 4.0
-"""How long a member goes on without an answer to a beat."""
-
-GONE_SECONDS: Final = 6.0
-"""How long a head waits for a member: longer than its lease by more than clocks drift and processes are late."""
-
-SESSION_SECONDS: Final = 5.0
-"""How long a session of two members holds up the next: the application of a giver may be slow."""
-
-BALANCE_SECONDS: Final = 10.0
 
 EPOCH_BITS: Final = 10
 """The random bits of a head's epoch, which is microseconds above them. An epoch of a slice is below 2^53."""
@@ -56,21 +45,22 @@ class GroupHost(Protocol):
 
 
 class ConsumerGroup:
-    """`factor`: of times. `hold_until`: until then members may still say which slices they have."""
+    """`hold_until`: until then members may still say which slices they have."""
 
     def __init__(
-        self, host: GroupHost, name: str, definition: msg.GroupDefinition, factor: float, hold_until: float
+        self, host: GroupHost, name: str, definition: msg.GroupDefinition, times: GroupTimes, hold_until: float
     ) -> None:
-        self.host, self.name, self.definition, self.factor, self.hold_until = host, name, definition, factor, hold_until
+        self.host, self.name, self.definition, self.times, self.hold_until = host, name, definition, times, hold_until
         self.policy = BALANCING[definition.balancing]
-        self.members: dict[str, GroupMember] = {}
+        self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
         self.counts: Counter[str] = Counter()
         self.plan = SlicePlan()
         self._sessions: list[tuple[SliceMove, ...]] = []
         self._session_until = 0.0
         self._is_settled = False
-        self._next_balance = host.now + BALANCE_SECONDS * factor
+        self._without_members_since = host.now
+        self._next_balance = host.now + times.balance
 
     # -- members
 
@@ -81,11 +71,11 @@ class ConsumerGroup:
             text = (
                 f"{self.name!r} has a member {join.member!r}: give each its own name, or wait until that one has gone"
             )
-            retry = BEAT_SECONDS * self.factor if known.identity == link.identity else 0.0
+            retry = self.times.beat if known.identity == link.identity else 0.0
             host.say(link, msg.GroupRefused(self.name, "name", text, retry))
             return
         if known is None:
-            known = self.members[join.member] = GroupMember(
+            known = self.members[join.member] = MemberEntry(
                 join.member, link.identity, join.incarnation, link, host.now, host.now
             )
             self.counts["joined"] += 1
@@ -93,11 +83,11 @@ class ConsumerGroup:
         self._change()
         host.say(
             link,
-            msg.GroupJoined(self.name, self.definition, BEAT_SECONDS * self.factor, LEASE_SECONDS * self.factor),
+            msg.GroupJoined(self.name, self.definition, self.times.beat, self.times.lease),
         )
         self._take_places(known, join.places)
 
-    def _take_places(self, member: GroupMember, places: Sequence[msg.SlicePlace]) -> None:
+    def _take_places(self, member: MemberEntry, places: Sequence[msg.SlicePlace]) -> None:
         said = {place.number: place for place in places if place.number < len(self.slices)}
         for each in self.slices:
             place = said.get(each.number)
@@ -115,7 +105,7 @@ class ConsumerGroup:
             elif each.is_revoked:
                 self._say(member, msg.SliceRevoked(self.name, each.number, each.epoch))
 
-    def beat(self, member: GroupMember, beat: msg.GroupBeat) -> None:
+    def beat(self, member: MemberEntry, beat: msg.GroupBeat) -> None:
         """It lives; take over how far it has got, and its load."""
         member.heard_at = self.host.now
         for place in beat.places:
@@ -125,7 +115,7 @@ class ConsumerGroup:
             member.load, member.measured_at = beat.load, self.host.now
         self._say(member, msg.GroupBeatAnswer(self.name, beat.number))
 
-    def released(self, member: GroupMember, place: msg.SlicePlace) -> None:
+    def released(self, member: MemberEntry, place: msg.SlicePlace) -> None:
         """It has given up a slice, which goes on elsewhere behind its place."""
         if place.number >= len(self.slices):
             return
@@ -135,7 +125,7 @@ class ConsumerGroup:
             each.given_to = None
             self._give_up(each, is_certain=True)
 
-    def leave(self, member: GroupMember) -> None:
+    def leave(self, member: MemberEntry) -> None:
         """It wants to go: it is asked for all its slices, and told once it has none."""
         member.is_leaving = True
         self._change()
@@ -146,7 +136,7 @@ class ConsumerGroup:
             if member.link is link:
                 member.link = None
 
-    def _drop(self, member: GroupMember, kind: str) -> None:
+    def _drop(self, member: MemberEntry, kind: str) -> None:
         del self.members[member.name]
         self.counts[kind] += 1
         for each in self.slices:
@@ -173,7 +163,7 @@ class ConsumerGroup:
         if (member := self.members.get(name)) is not None:
             member.changed_at = self.host.now
 
-    def _assign(self, each: GroupSlice, member: GroupMember) -> None:
+    def _assign(self, each: GroupSlice, member: MemberEntry) -> None:
         """A new epoch: above all that an edge may know of this slice, and of an earlier life of this head."""
         newest = self.host.owners.newest(slice_name(self.name, each.number))[0]
         each.begin(member.name, max(each.epoch, newest, self.host.epoch >> EPOCH_BITS) + 1)
@@ -183,7 +173,7 @@ class ConsumerGroup:
             msg.SliceAssigned(self.name, each.number, each.epoch, each.token, each.marks, each.given_to),
         )
 
-    def _say(self, member: GroupMember, record: msg.ToClient) -> None:
+    def _say(self, member: MemberEntry, record: msg.ToClient) -> None:
         if member.link is not None:  # without a link it says what it has when it comes back
             self.host.say(member.link, record)
 
@@ -208,9 +198,16 @@ class ConsumerGroup:
 
     # -- time
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has had no member for so long that it is forgotten."""
+        return self.host.now > self._without_members_since + self.times.kept
+
     def tick(self) -> None:
         now = self.host.now
-        for member in [m for m in self.members.values() if now - m.heard_at > GONE_SECONDS * self.factor]:
+        if self.members:
+            self._without_members_since = now
+        for member in [m for m in self.members.values() if now - m.heard_at > self.times.gone]:
             self._drop(member, "gone")
         for member in [m for m in self.members.values() if m.is_leaving]:
             if not any(each.holder == member.name for each in self.slices):
@@ -254,7 +251,7 @@ class ConsumerGroup:
                 self._revoke(each, "")
 
     def _balance(self) -> None:
-        self._next_balance = self.host.now + BALANCE_SECONDS * self.factor
+        self._next_balance = self.host.now + self.times.balance
         if self.policy is not None and len(self.members) > 1:
             self._take_plan(self.policy.balance(self.consumers()))
 
@@ -275,7 +272,7 @@ class ConsumerGroup:
                 self._assign(each, taker)
         if is_waiting:
             self.counts["sessions"] += 1
-            self._session_until = self.host.now + SESSION_SECONDS * self.factor
+            self._session_until = self.host.now + self.times.session
         return is_waiting
 
     def _revoke(self, each: GroupSlice, taker: str) -> None:

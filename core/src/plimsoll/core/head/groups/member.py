@@ -10,7 +10,7 @@ from plimsoll.core.transport.link import Link
 
 
 @dataclass(slots=True)
-class GroupMember:
+class MemberEntry:
     """`link`: None between two. `heard_at`, `changed_at`: seconds; the latter of its slices."""
 
     name: str

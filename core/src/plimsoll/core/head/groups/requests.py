@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from plimsoll.core.head.groups.consumer_group import GONE_SECONDS, ConsumerGroup, GroupHost
+from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
 from plimsoll.core.head.groups.definition import definition_fault, stamper
-from plimsoll.core.head.groups.member import GroupMember
+from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.stamps import GroupStamps
+from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.slice_names import slice_of_name
+from plimsoll.core.protocol.slice_names import slice_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import Link
 
@@ -27,13 +28,15 @@ class GroupsHost(GroupHost, Protocol):
 
     @property
     def is_starting(self) -> bool: ...
+    def end_place(self, subscriber: str) -> None:
+        """Let what an edge keeps for a subscriber go."""
 
 
 class GroupRequests:
     """`by_name`: the groups of this head. `started_at`: of this head, None before its first round."""
 
-    def __init__(self, host: GroupsHost, factor: float) -> None:
-        self.host, self.factor = host, factor
+    def __init__(self, host: GroupsHost, times: GroupTimes) -> None:
+        self.host, self.times = host, times
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
         self.started_at: float | None = None
@@ -44,14 +47,14 @@ class GroupRequests:
         """Answer GROUP_JOIN: with GROUP_JOINED and slices, or with a refusal that says what to do."""
         host = self.host
         if host.is_starting:
-            self._refuse(link, join.group, "starting", f"{host.name} is starting", 0.5 * self.factor)
+            self._refuse(link, join.group, "starting", f"{host.name} is starting", self.times.beat)
             return
         if not link.grant.subscribes:
             self._refuse(link, join.group, NOT_PERMITTED, link.grant.subscribe_refusal)
             return
         members = sum(len(group.members) for group in self.by_name.values())
         if members >= MEMBERS_AT_MOST:
-            self._refuse(link, join.group, "full", f"this head has its {MEMBERS_AT_MOST} members", 5.0 * self.factor)
+            self._refuse(link, join.group, "full", f"this head has its {MEMBERS_AT_MOST} members", self.times.gone)
             return
         group = self.by_name.get(join.group) or self._make(link, join)
         if group is not None and join.definition not in (None, group.definition):
@@ -64,7 +67,7 @@ class GroupRequests:
         """The group of a first member, which says what it is."""
         if join.definition is None:
             text = f"there is no group {join.group!r} at {self.host.name}; its first member defines it: `slices=...`"
-            self._refuse(link, join.group, "unknown", text, 1.0 * self.factor)
+            self._refuse(link, join.group, "unknown", text, self.times.beat)
             return None
         if why := link.grant.group_refusal:
             self._refuse(link, join.group, NOT_PERMITTED, why)
@@ -79,9 +82,9 @@ class GroupRequests:
 
     def define(self, name: str, definition: msg.GroupDefinition) -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
-        hold_until = 0.0 if self.started_at is None else self.started_at + GONE_SECONDS * self.factor
+        hold_until = 0.0 if self.started_at is None else self.started_at + self.times.gone
         has_owners = any((found := slice_of_name(x)) and found[0] == name for x in self.host.owners.entries)
-        group = ConsumerGroup(self.host, name, definition, self.factor, hold_until if has_owners else 0.0)
+        group = ConsumerGroup(self.host, name, definition, self.times, hold_until if has_owners else 0.0)
         self.by_name[name] = group
         self.stamps.by_group[name] = stamper(name, definition)
         return group
@@ -102,12 +105,14 @@ class GroupRequests:
         for group, member in self._members(link, leave.group):
             group.leave(member)
 
-    def _members(self, link: Link, name: str) -> list[tuple[ConsumerGroup, GroupMember]]:
+    def _members(self, link: Link, name: str) -> list[tuple[ConsumerGroup, MemberEntry]]:
         """The member of a group that this link is for; one that is none is told so, and joins again."""
         group = self.by_name.get(name)
         found = [member for member in group.members.values() if member.link is link] if group is not None else []
         if group is None or not found:
-            self._refuse(link, name, "unknown", f"this client is no member of group {name!r} here", 0.1 * self.factor)
+            self._refuse(
+                link, name, "unknown", f"this client is no member of group {name!r} here", self.times.beat / 10
+            )
             return []
         return [(group, member) for member in found]
 
@@ -126,7 +131,7 @@ class GroupRequests:
         if group is not None:
             return (REFUSED, why) if (why := group.refusal(found[1], resume)) else None
         started = self.started_at if self.started_at is not None else self.host.now
-        if self.host.now < started + GONE_SECONDS * self.factor:
+        if self.host.now < started + self.times.gone:
             return None  # its members have not come back yet
         return REFUSED, f"there is no group {found[0]!r} at {self.host.name}; names with @@ are those of slices"
 
@@ -135,6 +140,11 @@ class GroupRequests:
         found = slice_of_name(subscriber)
         if found is not None and (group := self.by_name.get(found[0])) is not None:
             group.resumed(found[1], token)
+
+    def keeps(self, subscriber: str) -> bool:
+        """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
+        found = slice_of_name(subscriber)
+        return found is not None and found[0] in self.by_name
 
     def stamped(self, publisher: str, request: msg.Publish, body: msg.Body) -> tuple[msg.Publish, msg.Body]:
         """A publication with the slices that it has in the groups here."""
@@ -145,6 +155,14 @@ class GroupRequests:
             self.started_at = self.host.now
         for group in self.by_name.values():
             group.tick()
+        for group in [each for each in self.by_name.values() if each.is_over]:
+            self._end(group)
+
+    def _end(self, group: ConsumerGroup) -> None:
+        """A group that has had no member for long is forgotten, with the places of its slices."""
+        del self.by_name[group.name], self.stamps.by_group[group.name]
+        for each in group.slices:
+            self.host.end_place(slice_name(group.name, each.number))
 
     def status(self) -> dict[str, Any]:
         """Of each group: its members with their slices and backlog, what has moved, and why the last plan ended."""
