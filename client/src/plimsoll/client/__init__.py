@@ -6,6 +6,7 @@ redirects without the application noticing. It hides nothing: a gap, a refusal o
 
 from plimsoll.client import errors
 from plimsoll.client.connection import Connection
+from plimsoll.client.group import Group, GroupItem, GroupSubscriber
 from plimsoll.client.publisher import Publisher
 from plimsoll.client.receipts import Receipt, Summary
 from plimsoll.client.security import Curve
@@ -23,6 +24,7 @@ from plimsoll.core.client import (
     Forgotten,
     GapNotice,
     Lapsed,
+    SlicesChanged,
     SubscriptionRefused,
 )
 from plimsoll.core.protocol.messages import Policy
@@ -40,10 +42,14 @@ __all__ = [
     "Failed",
     "Forgotten",
     "GapNotice",
+    "Group",
+    "GroupItem",
+    "GroupSubscriber",
     "Lapsed",
     "Policy",
     "Publisher",
     "Receipt",
+    "SlicesChanged",
     "Subscriber",
     "Subscription",
     "SubscriptionRefused",

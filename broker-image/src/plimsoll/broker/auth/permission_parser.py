@@ -1,8 +1,9 @@
 """The part of an authorised-keys line after the name: a client's permissions and quotas.
 
-First the permissions: `publish`, `subscribe` and `group`, separated by commas, or `none`; then quotas: `publications/s=N`,
-`bytes/s=N` and `subscriptions=N`; and `names=PREFIX,PREFIX`, prefixes of the names of subscribers and publishers that
-belong to this identity. Clients without restrictions need none of it; other roles may have none.
+First the permissions: `publish`, `subscribe` and `group` (make consumer groups), separated by commas, or `none`; then
+quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`; and `names=PREFIX,PREFIX`, prefixes of the names of
+subscribers and publishers that belong to this identity. Clients without restrictions need none of it; other roles may
+have none.
 """
 
 from __future__ import annotations

@@ -148,6 +148,8 @@ class GroupMember:
 
     def close(self) -> None:
         """End at once: what is not acknowledged goes on elsewhere when the head has noticed."""
+        if self.is_member:
+            self._say_beat()  # what is acknowledged does not come again
         for owned in list(self.slices.values()):
             self._let_go(owned)
         self._end()

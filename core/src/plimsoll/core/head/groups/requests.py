@@ -110,9 +110,8 @@ class GroupRequests:
         group = self.by_name.get(name)
         found = [member for member in group.members.values() if member.link is link] if group is not None else []
         if group is None or not found:
-            self._refuse(
-                link, name, "unknown", f"this client is no member of group {name!r} here", self.times.beat / 10
-            )
+            text = f"this client is no member of group {name!r} here"
+            self._refuse(link, name, "unknown", text, self.times.beat / 10)
             return []
         return [(group, member) for member in found]
 

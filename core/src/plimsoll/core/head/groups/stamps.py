@@ -1,6 +1,6 @@
 """The stamps of publications: a head that accepts one gives it its slice in each group whose filter matches.
 
-The head is always right: a stamp that is missing or wrong is put right here, so a publisher need know nothing of groups.
+The head is always right: it adds a stamp that is missing and corrects a wrong one; publishers need not know of groups.
 Only under a function of the application itself does the publisher say which slice it is.
 """
 
