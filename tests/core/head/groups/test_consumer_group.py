@@ -328,3 +328,37 @@ def test_messages_of_a_client_that_is_no_member_are_refused() -> None:
     play.run(0.5)
     assert len(client.of("h", msg.GroupRefused)) == 3
     assert play.has("a") == [0, 1, 2, 3]
+
+
+def test_what_may_have_been_given_stays_marked_whoever_has_the_slice_since() -> None:
+    play = GroupPlay(count=1, balancing="None")
+    play.join("a")
+    play.run(1.0)
+    for _ in range(10):
+        play.publish(0)
+    play.run(0.05)
+    assert len(play.given) == 10
+    play.crash("a")
+    play.join("b", work=10.0)
+    play.run(5.0)
+    assert play.has("b") == [0]
+    play.leave("b")
+    play.join("c")
+    play.run(12.0)
+    assert [each.item for each in play.given if each.is_redelivered and each.consumer.startswith("c")] != []
+    play.check(is_exact=False)
+
+
+def test_a_slice_without_a_member_loses_nothing_when_its_edge_dies() -> None:
+    play = GroupPlay(count=2)
+    play.join("a")
+    play.run(1.0)
+    play.run(1.0, rate=40)
+    play.leave("a")
+    play.run(1.0, rate=40)
+    play.fleet.crash("e1")
+    play.run(12.0, rate=40)
+    play.fleet.start("e1")
+    play.run(1.0, rate=40)
+    play.join("b")
+    play.check()

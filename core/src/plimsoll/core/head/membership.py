@@ -191,7 +191,8 @@ class Membership:
         """docs/handover.md, Time: a dead edge's entries expire at the head."""
         for key in [key for key, at in self.ghosts.items() if at <= self.host.now]:
             for subscriber in self.host.owners.of(key):
-                self._lapse(subscriber)
+                if not self.host.groups.keeps(subscriber):
+                    self._lapse(subscriber)
         self.host.owners.forget_past(self.host.now - self.lease_seconds)
         self.drop_ghosts()
 

@@ -122,7 +122,6 @@ class ConsumerGroup:
         each = self.slices[place.number]
         if each.is_held(member.name, place.epoch):
             each.progress(place)
-            each.given_to = None
             self._give_up(each, is_certain=True)
 
     def leave(self, member: MemberEntry) -> None:

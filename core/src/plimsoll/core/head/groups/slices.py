@@ -12,8 +12,8 @@ from plimsoll.core.protocol.wire import Token
 class GroupSlice:
     """`holder`: the member that has it, empty if none has. `taker`: who gets it once the holder has let go.
 
-    `token`, `marks`: behind the last acknowledgement that is known. `given_to`: what lies up to there may have been
-    given behind it.
+    `token`, `marks`: behind the last acknowledgement that is known. `given_to`: what lies between the two may have been
+    given by a holder that has gone, however many have had it since.
     """
 
     number: int
