@@ -172,12 +172,13 @@ def test_a_restarted_head_asks_who_has_what_and_moves_nothing() -> None:
     play.join("b")
     play.run(3.0)
     before = play.has("a"), play.has("b")
-    epochs = {n: each.assignment for c in play.consumers.values() for n, each in c.member.slices.items()}
+    epochs = assignments(play)
     play.fleet.crash("h")
     play.run(0.3)
     play.fleet.start("h")
     play.run(8.0)
     assert (play.has("a"), play.has("b")) == before
+    assert assignments(play) == epochs
     play.gaps.clear()  # a restarted head tells each subscriber one gap
     first = play.said + 1
     play.run(2.0, rate=50)
@@ -186,6 +187,11 @@ def test_a_restarted_head_asks_who_has_what_and_moves_nothing() -> None:
     assert play.has("b") == [0, 1, 2, 3]
     assert all(play.consumers["b"].member.slices[n].assignment >= epochs[n] for n in range(4))
     assert {each.item for each in play.given if each.until} >= set(range(first, play.said + 1))
+
+
+def assignments(play: GroupPlay) -> dict[int, int]:
+    """The epoch of each slice, as its member knows it."""
+    return {n: each.assignment for c in play.consumers.values() for n, each in c.member.slices.items()}
 
 
 def test_a_client_that_was_not_assigned_a_slice_may_not_attach_it() -> None:
