@@ -31,9 +31,16 @@ FRAMES = ("DATA", "ACK", "HELLO", "HELLO_OK", "WHO", "PING", "PONG", "BYE", "CON
 FROM_HEAD = {struct for struct in msg.ToClient.__args__ if struct.__struct_fields__[0] == "handle"} | {
     msg.Placed,
     msg.Unplaced,
+    msg.GroupJoined,
+    msg.GroupRefused,
+    msg.GroupBeatAnswer,
+    msg.GroupLeft,
+    msg.SliceAssigned,
+    msg.SliceRevoked,
 }
 TO_HEAD = {
-    msg.Publish, msg.Open, msg.Close, msg.Join, msg.OpenStandby, msg.OpenReturning, msg.PublisherGo,
+    msg.Publish, msg.Open, msg.Close, msg.Join, msg.OpenStandby, msg.OpenReturning, msg.PublisherGo, msg.GroupJoin,
+    msg.GroupBeat, msg.SliceReleased, msg.GroupLeave,
 }  # fmt: skip
 SPEAKERS: dict[str, Any] = {
     "client to head": TO_HEAD,
@@ -48,6 +55,10 @@ SPEAKERS: dict[str, Any] = {
 }
 TYPES = {
     "PublisherItem": "listed_publisher",
+    "GroupDefinition": "group",
+    "SlicePlace": "place",
+    "SliceReport": "slice_load",
+    "MemberLoad": "member_load",
     "PublisherPlan": "publisher_plan",
     "Annotated": "",
     "OwnerEpoch": "owner_epoch",

@@ -342,10 +342,10 @@ class GroupMember:
         self._said.update((place.number, place) for place in changed)
         self._client.say(link, msg.GroupBeat(self.group, self._beat, changed, self._load()))
 
-    def _load(self) -> msg.MemberLoad:
+    def _load(self) -> msg.MemberLoad | None:
         seconds = self._client.now - self._measured_at
         if seconds < LOAD_SECONDS * self._beat_seconds:
-            return msg.MemberLoad()
+            return None
         self._measured_at = self._client.now
         cpu, memory = self._usage()
         return msg.MemberLoad(seconds, cpu, memory, [_report(each, seconds) for each in self.slices.values()])

@@ -111,7 +111,7 @@ class ConsumerGroup:
         for place in beat.places:
             if place.number < len(self.slices) and self.slices[place.number].is_held(member.name, place.epoch):
                 self.slices[place.number].progress(place)
-        if beat.load.seconds > 0.0:
+        if beat.load is not None:
             member.load, member.measured_at = beat.load, self.host.now
         self._say(member, msg.GroupBeatAnswer(self.name, beat.number))
 

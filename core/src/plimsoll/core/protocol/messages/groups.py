@@ -56,7 +56,7 @@ class MemberLoad(Struct, array_like=True, frozen=True):
     slices: Listed[SliceReport] = []
 
 
-class GroupJoin(Struct, array_like=True, frozen=True, tag=140):
+class GroupJoin(Struct, array_like=True, frozen=True, tag=41):
     """To the head of the group: be a member, or go on as one over a new link. `definition`: of the group, if known."""
 
     group: Name
@@ -66,7 +66,7 @@ class GroupJoin(Struct, array_like=True, frozen=True, tag=140):
     places: Listed[SlicePlace] = []
 
 
-class GroupJoined(Struct, array_like=True, frozen=True, tag=141):
+class GroupJoined(Struct, array_like=True, frozen=True, tag=42):
     """The answer: a member that has had no answer to GROUP_BEAT for `lease_seconds` stops by itself."""
 
     group: Name
@@ -75,7 +75,7 @@ class GroupJoined(Struct, array_like=True, frozen=True, tag=141):
     lease_seconds: float
 
 
-class GroupRefused(Struct, array_like=True, frozen=True, tag=142):
+class GroupRefused(Struct, array_like=True, frozen=True, tag=43):
     """The answer that it is no member. With `retry_seconds` it may ask again then; without, the refusal is final."""
 
     group: Name
@@ -84,21 +84,21 @@ class GroupRefused(Struct, array_like=True, frozen=True, tag=142):
     retry_seconds: float = 0.0
 
 
-class GroupBeat(Struct, array_like=True, frozen=True, tag=143):
-    """From a member, at an interval: it lives, it has got so far, and this is its load."""
+class GroupBeat(Struct, array_like=True, frozen=True, tag=44):
+    """From a member, at an interval: it lives, it has got so far, and this is its load, if it was measured since."""
 
     group: Name
     number: U63
     places: Listed[SlicePlace] = []
-    load: MemberLoad = MemberLoad()
+    load: MemberLoad | None = None
 
 
-class GroupBeatAnswer(Struct, array_like=True, frozen=True, tag=144):
+class GroupBeatAnswer(Struct, array_like=True, frozen=True, tag=45):
     group: Name
     number: U63
 
 
-class SliceAssigned(Struct, array_like=True, frozen=True, tag=145):
+class SliceAssigned(Struct, array_like=True, frozen=True, tag=46):
     """The member has this slice from here on, behind `token`, under this epoch.
 
     `given_to`: what lies up to there may have been given to another member that has gone.
@@ -112,7 +112,7 @@ class SliceAssigned(Struct, array_like=True, frozen=True, tag=145):
     given_to: Token | None = None
 
 
-class SliceRevoked(Struct, array_like=True, frozen=True, tag=146):
+class SliceRevoked(Struct, array_like=True, frozen=True, tag=47):
     """Give up this slice: finish what the application has in hand, give it no more, and answer SLICE_RELEASED."""
 
     group: Name
@@ -120,18 +120,18 @@ class SliceRevoked(Struct, array_like=True, frozen=True, tag=146):
     epoch: U63
 
 
-class SliceReleased(Struct, array_like=True, frozen=True, tag=147):
+class SliceReleased(Struct, array_like=True, frozen=True, tag=48):
     """From a member: it has given up this slice, and another one goes on behind `place`."""
 
     group: Name
     place: SlicePlace
 
 
-class GroupLeave(Struct, array_like=True, frozen=True, tag=148):
+class GroupLeave(Struct, array_like=True, frozen=True, tag=49):
     """From a member: take all slices from me. GROUP_LEFT answers once it has none."""
 
     group: Name
 
 
-class GroupLeft(Struct, array_like=True, frozen=True, tag=149):
+class GroupLeft(Struct, array_like=True, frozen=True, tag=66):
     group: Name
