@@ -1,13 +1,14 @@
-"""A slice of a consumer group that moves from consumer A to consumer B, as an abstract model of which all states are visited.
+"""A slice of a consumer group that moves from consumer A to consumer B: a model of which every state is visited.
 
-The head H logs items, keeps who has the slice (its assignment, with an epoch), and sends its stream to the edges; an edge
-serves the consumers that have attached the slice there. Channels are FIFO and arbitrarily slow. A state is a value; a
-step copies what it changes. Rules are switched off by name (`without`), to show that the search finds the violation.
+The head H logs items, keeps who has the slice (its assignment, with an epoch), and sends its stream to the edges; an
+edge serves the consumers that have attached the slice there. Channels are FIFO and arbitrarily slow. A state is a
+value; a step copies what it changes. Rules are switched off by name (`without`), to show that the search finds the
+violation.
 
-Deliver: H tells A to let go (REVOKE). A finishes what its application has in hand and answers with the place of its last
-acknowledgement (RELEASED). Only then has B the slice (ASSIGN), and resumes it from there: what A had queued comes again
-from H's log. Cache, as the thesis has it: A stops and caches (CACHE, CACHING), B attaches as well and caches (ADD, ADDED),
-A leaves once it has all up to B's beginning and sends its cache (REMOVE, SENT), and B merges both (MERGE).
+Deliver: H tells A to let go (REVOKE). A finishes what its application has in hand and answers with the place of its
+last acknowledgement (RELEASED). Only then has B the slice (ASSIGN), and resumes it from there: what A had queued comes
+again from H's log. Cache, as the thesis has it: A stops and caches (CACHE, CACHING), B attaches as well and caches
+(ADD, ADDED), A leaves once it has all up to the beginning of B and sends its cache (REMOVE, SENT), B merges (MERGE).
 """
 
 from __future__ import annotations
@@ -383,7 +384,7 @@ class World:
         h = self.h
         is_added = h.phase in ("adding", "removing") and name == "B" and epoch == h.epoch + 1
         is_holder = name == h.holder and epoch == h.epoch
-        if not (is_holder or is_added) and h.phase != "unknown" and not self.is_off("a-resume-names-its-epoch"):
+        if not (is_holder or is_added) and h.phase != "unknown":
             return self.send("H", src, "RELEASE", name, number)
         logged = h.log[-1] if h.log else self.log_before
         start = logged if token < 0 else token

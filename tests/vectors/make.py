@@ -243,6 +243,11 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("leave", "send your subscribers elsewhere, then exit", msg.Leave()),
     ("policy", "the balancing policy of the cluster, for its head and its edges", msg.ClusterPolicy('{"type": "Bad"}')),
     ("no-policy", "the cluster has none", msg.ClusterPolicy()),
+    (
+        "groups",
+        "cluster east has a consumer group",
+        msg.ClusterGroups([msg.DeclaredGroupItem("east", "readings", READINGS)]),
+    ),
     ("bundles", "two bundles of equal ranges", msg.BundleTable(3, 1, [0, 0x80000000, 0xFFFFFFFF])),
     (
         "bundles-changed",

@@ -56,6 +56,7 @@ SPEAKERS: dict[str, Any] = {
 TYPES = {
     "PublisherItem": "listed_publisher",
     "GroupDefinition": "group",
+    "DeclaredGroupItem": "declared_group",
     "SlicePlace": "place",
     "SliceReport": "slice_load",
     "MemberLoad": "member_load",

@@ -102,6 +102,21 @@ class LinkSecurity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     authorized_keys_file: str = ""
 
 
+class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A consumer group of the custom resources: the cluster whose head serves it, and what it is."""
+
+    cluster: str
+    name: str
+    filter: str
+    count: int
+    function: str
+    by: str = ""
+    low: float = 0.0
+    high: float = 0.0
+    unassigned: str = "Drop"
+    balancing: str = "Rates"
+
+
 class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole configuration of one broker process. Heads name their edges and neighbours; an edge names its head.
 
@@ -128,6 +143,9 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The balancing policy of its cluster, as in the custom resources; None: nothing is balanced."""
     location: tuple[float, float] | None = None
     """Where an edge is, as coordinates on a plane, for placement by distance; None: not known."""
+
+    groups: tuple[DeclaredGroup, ...] = ()
+    """The consumer groups of the fleet; for heads, which stamp publications with their slices."""
 
     @property
     def may_compile(self) -> bool:

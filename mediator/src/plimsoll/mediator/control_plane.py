@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import zmq
 
-from plimsoll.core.config import PeerBroker, Role
+from plimsoll.core.config import DeclaredGroup, PeerBroker, Role
 from plimsoll.core.protocol import messages, wire
 from plimsoll.mediator import reply_checks
 from plimsoll.network import Connector
@@ -118,11 +118,28 @@ class ClusterEdges:
     """The edges of a cluster, and those of them that take no new subscribers.
 
     `policy`: its balancing policy as JSON, empty if it has none; None: its head keeps the one that it has.
+    `groups`: the consumer groups of the whole fleet; None: its head keeps those that it has.
     """
 
     edges: tuple[str, ...]
     cordoned: tuple[str, ...] = ()
     policy: str | None = None
+    groups: tuple[DeclaredGroup, ...] | None = None
+
+
+def _groups_record(groups: Iterable[DeclaredGroup]) -> messages.ClusterGroups:
+    return messages.ClusterGroups(
+        [
+            messages.DeclaredGroupItem(
+                each.cluster, each.name,
+                messages.GroupDefinition(
+                    each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned,
+                    each.balancing,
+                ),
+            )
+            for each in groups
+        ]
+    )  # fmt: skip
 
 
 @dataclass
@@ -202,6 +219,8 @@ class ControlPlane:
                 records.insert(0, messages.ClusterMembers(list(members.edges), list(members.cordoned)))
                 if members.policy is not None:
                     records.insert(1, messages.ClusterPolicy(members.policy))
+                if members.groups is not None:
+                    records.insert(1, _groups_record(members.groups))
             records.insert(0, messages.Identify(self._name, "mediator", self._epoch))
         self._send(line, *records)
 

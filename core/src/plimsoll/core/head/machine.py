@@ -21,6 +21,7 @@ from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.cover_turns import COVERING, CoverTurns
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.groups.definition import declared_in
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.handover.commands import MediatorCommands
@@ -102,7 +103,8 @@ class Head(OverlayNode):
         self.cover_turns = CoverTurns(self)
         self.distributor = Distributor(self)
         self.startup = StartupBarrier((*config.edges, *neighbors), self.covers, self.distributor, self._on_ready)
-        self.groups = GroupRequests(self, GroupTimes.of(limits.lease_seconds, factor))
+        self.groups = GroupRequests(self, config.cluster, GroupTimes.of(limits.lease_seconds, factor))
+        self.groups.declare(declared_in(config))
         self.publish_requests = PublishRequests(self)
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.client_intake = ClientIntake(self, self._on_request, RECORD_UNITS)
@@ -449,6 +451,8 @@ class Head(OverlayNode):
         match message:
             case msg.ClusterMembers() if is_mediator:
                 self.members, self.placement.cordoned = frozenset(message.edges), frozenset(message.cordoned)
+            case msg.ClusterGroups() if is_mediator:
+                self.groups.declare([(each.cluster, each.name, each.definition) for each in message.groups])
             case msg.ClusterPolicy() if is_mediator:
                 self.policies.receive(self, self, message)
             case msg.BundleTable() if is_mediator and message.mediator >= self.mediator_fence.epoch:

@@ -14,6 +14,7 @@ from plimsoll.core.config import (
     BrokerConfig,
     BrokerHardware,
     BrokerLimits,
+    DeclaredGroup,
     HardwareEmulation,
     LinkSecurity,
     PeerBroker,
@@ -110,6 +111,7 @@ def _config(resources: Resources, place: DeclaredBroker, addresses: Mapping[str,
         time_factor=fleet.time_scale_percent / 100,
         policy=_policy(resources, place),
         location=_location(place),
+        groups=declared_groups(resources) if place.role == "head" else (),
     )
 
 
@@ -127,6 +129,22 @@ def policy_text(resources: Resources, cluster: str) -> str:
     """The policy of a cluster as it is sent to brokers that run: as JSON, empty if it has none."""
     policy = policy_of(resources, cluster) if cluster in resources.clusters else None
     return "" if policy is None else json.dumps(to_mapping(policy), sort_keys=True)
+
+
+def declared_groups(resources: Resources) -> tuple[DeclaredGroup, ...]:
+    """The consumer groups of all clusters: each head stamps what is published there for all of them."""
+    found = []
+    for cluster, resource in sorted(resources.clusters.items()):
+        for group in resource.spec.consumer_groups:
+            low, high = (0.0 if each is None else float(each.value) for each in (group.slices.low, group.slices.high))
+            found.append(
+                DeclaredGroup(
+                    cluster=cluster, name=group.name, filter=group.filter, count=group.slices.count,
+                    function=group.slices.function, by=group.slices.by, low=low, high=high,
+                    unassigned=group.slices.unassigned, balancing=group.balancing,
+                )
+            )  # fmt: skip
+    return tuple(found)
 
 
 def _location(place: DeclaredBroker) -> tuple[float, float] | None:

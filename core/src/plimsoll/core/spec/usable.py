@@ -137,6 +137,7 @@ class _Assembly:
         if resources is None:
             return []
         own = [*consistency.check_timing(resources), *consistency.check_policies(resources)]
+        own += consistency.check_consumer_groups(resources)
         own += [each for cluster in resources.clusters.values() for each in consistency.check_scale(cluster)]
         found = [*map(_own, own), *(_own(each, missing=True) for each in consistency.check_references(resources))]
         if found:

@@ -19,7 +19,7 @@ from plimsoll.core.spec import (
     edge_brokers,
     wanted_ports,
 )
-from plimsoll.core.spec.broker_config import policy_text
+from plimsoll.core.spec.broker_config import declared_groups, policy_text
 from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
@@ -134,7 +134,12 @@ class BrokerReconciler:
         leaving = {broker.name for broker in here if broker.stopping or broker.name in self._evacuations}
         edges = {*head.config.edges, *leaving} - {head.name}
         policy = policy_text(self.resources, head.config.cluster)
-        return ClusterEdges(tuple(sorted(edges)), tuple(sorted(edges & (self._cordoned | leaving))), policy)
+        return ClusterEdges(
+            tuple(sorted(edges)),
+            tuple(sorted(edges & (self._cordoned | leaving))),
+            policy,
+            declared_groups(self.resources),
+        )
 
     # -- configurations and keys
 

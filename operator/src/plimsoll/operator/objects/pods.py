@@ -98,7 +98,7 @@ def changed_fields(old: str, new: str) -> tuple[str, ...]:
 
 def _start_parameters(wanted: BrokerPodSpec) -> tuple[Object, str, Object]:
     """The configuration, the key and the pod as far as a running broker cannot take them."""
-    said_again = {"edges", "policy"}  # sent as MEMBERS and POLICY while they run
+    said_again = {"edges", "policy", "groups"}  # sent as MEMBERS, POLICY and GROUPS while they run
     config = wanted.config
     head = None if config.head is None else _unkeyed(config.head)
     config = msgspec.structs.replace(config, head=head, neighbors=tuple(map(_unkeyed, config.neighbors)))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from plimsoll.core.config import PeerBroker, Role
 from plimsoll.core.spec import head_name
-from plimsoll.core.spec.broker_config import policy_text
+from plimsoll.core.spec.broker_config import declared_groups, policy_text
 from plimsoll.mediator.control_plane import ClusterEdges
 from plimsoll.operator import names
 from plimsoll.operator.objects.manifest import annotation
@@ -54,5 +54,6 @@ def cluster_edges(
     for cluster in desired.resources.clusters:
         edges = sorted(name for name, of in {**running, **wanted}.items() if of == cluster)
         closed = tuple(name for name in edges if name in cordoned or name not in wanted)
-        found[head_name(cluster)] = ClusterEdges(tuple(edges), closed, policy_text(desired.resources, cluster))
+        policy, groups = policy_text(desired.resources, cluster), declared_groups(desired.resources)
+        found[head_name(cluster)] = ClusterEdges(tuple(edges), closed, policy, groups)
     return found

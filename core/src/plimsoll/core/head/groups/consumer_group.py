@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+import msgspec
+
 from plimsoll.core.head.groups.definition import BALANCING
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.slices import GroupSlice
@@ -52,6 +54,7 @@ class ConsumerGroup:
     ) -> None:
         self.host, self.name, self.definition, self.times, self.hold_until = host, name, definition, times, hold_until
         self.policy = BALANCING[definition.balancing]
+        self.is_declared = False
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
         self.counts: Counter[str] = Counter()
@@ -61,6 +64,17 @@ class ConsumerGroup:
         self._is_settled = False
         self._without_members_since = host.now
         self._next_balance = host.now + times.balance
+
+    def has_other_slices(self, definition: msg.GroupDefinition) -> bool:
+        """Whether this definition differs in more than the balancing."""
+        return msgspec.structs.replace(definition, balancing=self.definition.balancing) != self.definition
+
+    def redefine(self, definition: msg.GroupDefinition) -> None:
+        """Go on under another definition: with other slices if there are no members, else with other balancing."""
+        if definition.count != len(self.slices):
+            self.slices = [GroupSlice(number) for number in range(definition.count)]
+        self.definition, self.policy = definition, BALANCING[definition.balancing]
+        self._change()
 
     # -- members
 
@@ -200,7 +214,7 @@ class ConsumerGroup:
     @property
     def is_over(self) -> bool:
         """Whether it has had no member for so long that it is forgotten."""
-        return self.host.now > self._without_members_since + self.times.kept
+        return not self.is_declared and self.host.now > self._without_members_since + self.times.kept
 
     def tick(self) -> None:
         now = self.host.now

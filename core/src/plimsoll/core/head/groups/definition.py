@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, get_args
 
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.policies.consumer_groups.assignment_functions import (
     BY_ATTRIBUTE,
     AssignmentFunction,
@@ -17,6 +18,9 @@ from plimsoll.core.policies.consumer_groups.rates import Rates
 from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
+
+Declared = tuple[str, str, GroupDefinition]
+"""(cluster, name, definition) of a group of the custom resources."""
 
 BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": Rates(), "Pairing": Pairing(), "None": None}
 """Policies by the name that a definition gives."""
@@ -45,6 +49,19 @@ def definition_fault(group: str, definition: GroupDefinition) -> str:
     except (ParseError, ValueError) as error:
         return f"the filter cannot be read: {error}"
     return ""
+
+
+def declared_in(config: BrokerConfig) -> list[Declared]:
+    """The groups that a head is started with."""
+    return [
+        (
+            each.cluster, each.name,
+            GroupDefinition(
+                each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned, each.balancing
+            ),
+        )
+        for each in config.groups
+    ]  # fmt: skip
 
 
 def stamper(group: str, definition: GroupDefinition) -> SliceStamper:

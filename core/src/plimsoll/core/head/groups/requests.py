@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
-from plimsoll.core.head.groups.definition import definition_fault, stamper
+from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import slice_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
-from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.link import NEVER, Link
 
 GROUPS_AT_MOST = 1000
 MEMBERS_AT_MOST = 10_000
@@ -35,8 +37,9 @@ class GroupsHost(GroupHost, Protocol):
 class GroupRequests:
     """`by_name`: the groups of this head. `started_at`: of this head, None before its first round."""
 
-    def __init__(self, host: GroupsHost, times: GroupTimes) -> None:
-        self.host, self.times = host, times
+    def __init__(self, host: GroupsHost, cluster: str, times: GroupTimes) -> None:
+        self.host, self.cluster, self.times = host, cluster, times
+        self._elsewhere: dict[str, GroupDefinition] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
         self.started_at: float | None = None
@@ -82,12 +85,50 @@ class GroupRequests:
 
     def define(self, name: str, definition: msg.GroupDefinition) -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
-        hold_until = 0.0 if self.started_at is None else self.started_at + self.times.gone
-        has_owners = any((found := slice_of_name(x)) and found[0] == name for x in self.host.owners.entries)
-        group = ConsumerGroup(self.host, name, definition, self.times, hold_until if has_owners else 0.0)
+        group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
         self.by_name[name] = group
         self.stamps.by_group[name] = stamper(name, definition)
         return group
+
+    def _hold_until(self, group: str) -> float:
+        """Until when members may say which slices they have; a head that has just started may not know its edges."""
+        if self.started_at is None:
+            return NEVER
+        is_known = any((found := slice_of_name(x)) and found[0] == group for x in self.host.owners.entries)
+        return self.started_at + self.times.gone if is_known else 0.0
+
+    def declare(self, declared: Iterable[Declared]) -> None:
+        """The groups of the custom resources, all of them: stamp for each, and serve those of this cluster.
+
+        A group that is declared no longer goes on until its last member has left; one that members have made stays.
+        """
+        all_of_them = {name: (cluster, definition) for cluster, name, definition in declared}
+        for name, group in self.by_name.items():
+            group.is_declared = all_of_them.get(name, ("", None))[0] == self.cluster
+        for name in [
+            name for name in self._elsewhere if all_of_them.get(name, (self.cluster, None))[0] == self.cluster
+        ]:
+            del self._elsewhere[name], self.stamps.by_group[name]
+        for name, (cluster, definition) in all_of_them.items():
+            if definition_fault(name, definition):
+                self.host.counters["groups_refused"] += 1
+            elif cluster != self.cluster and name not in self.by_name:
+                if self._elsewhere.get(name) != definition:
+                    self._elsewhere[name], self.stamps.by_group[name] = definition, stamper(name, definition)
+            elif cluster == self.cluster:
+                self._declare_own(name, definition)
+
+    def _declare_own(self, name: str, definition: GroupDefinition) -> None:
+        group = self.by_name.get(name)
+        if group is None:
+            group = self.define(name, definition)
+        elif group.definition != definition:
+            if group.members and group.has_other_slices(definition):
+                self.host.counters["groups_refused"] += 1  # its members know it as it is
+                return
+            group.redefine(definition)
+            self.stamps.by_group[name] = stamper(name, definition)
+        group.is_declared = True
 
     def _refuse(self, link: Link, group: str, code: str, text: str, retry: float = 0.0) -> None:
         self.host.counters["group_joins_refused"] += 1
@@ -152,6 +193,11 @@ class GroupRequests:
     def tick(self) -> None:
         if self.started_at is None:
             self.started_at = self.host.now
+        if self.host.is_starting:
+            return
+        for group in self.by_name.values():
+            if group.hold_until == NEVER:
+                group.hold_until = self._hold_until(group.name)
         for group in self.by_name.values():
             group.tick()
         for group in [each for each in self.by_name.values() if each.is_over]:

@@ -51,6 +51,8 @@ from plimsoll.core.protocol.messages.control import (
     SubscriberPage,
 )
 from plimsoll.core.protocol.messages.groups import (
+    ClusterGroups,
+    DeclaredGroupItem,
     GroupBeat,
     GroupBeatAnswer,
     GroupDefinition,
@@ -212,6 +214,7 @@ __all__ = [
     "BrokerState",
     "BundleTable",
     "Close",
+    "ClusterGroups",
     "ClusterMembers",
     "ClusterPolicy",
     "Command",
@@ -226,6 +229,7 @@ __all__ = [
     "Credit",
     "Cut",
     "CutRequest",
+    "DeclaredGroupItem",
     "Deliver",
     "Detach",
     "Done",
@@ -399,7 +403,7 @@ ControlRecord = (
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage |
-    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage
+    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | ClusterGroups
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -24,6 +24,14 @@ class GroupDefinition(Struct, array_like=True, frozen=True):
     balancing: Text = "Rates"
 
 
+class DeclaredGroupItem(Struct, array_like=True, frozen=True):
+    """A group of the custom resources, and the cluster whose head serves it."""
+
+    cluster: Name
+    name: Name
+    definition: GroupDefinition
+
+
 class SlicePlace(Struct, array_like=True, frozen=True):
     """How far a member has got with a slice that it has, or had, under this epoch of the assignment.
 
@@ -125,6 +133,12 @@ class SliceReleased(Struct, array_like=True, frozen=True, tag=48):
 
     group: Name
     place: SlicePlace
+
+
+class ClusterGroups(Struct, array_like=True, frozen=True, tag=130):
+    """From a mediator to a head: all groups that are declared in the fleet."""
+
+    groups: list[DeclaredGroupItem]
 
 
 class GroupLeave(Struct, array_like=True, frozen=True, tag=49):

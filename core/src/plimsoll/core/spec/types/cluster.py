@@ -11,6 +11,7 @@ from plimsoll.core.spec.cron import CRON, CronSchedule
 from plimsoll.core.spec.field_info import LABEL, NAME, FieldInfo, NamedReference, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
 from plimsoll.core.spec.types.affinity import LABEL_VALUE, AffinitySpec
+from plimsoll.core.spec.types.consumer_groups import ConsumerGroupSpec
 from plimsoll.core.spec.types.policy import PolicySpec
 
 PORT = FieldInfo("", low=0, high=65535)
@@ -162,6 +163,11 @@ class BrokerClusterSpec:
             max_items=32,
         ),
     ] = ()
+    consumer_groups: Annotated[
+        tuple[ConsumerGroupSpec, ...],
+        FieldInfo("Groups of consumers that share a stream by slices. Consumers join at this cluster's head.",
+                  key="name", max_items=64),
+    ] = ()  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

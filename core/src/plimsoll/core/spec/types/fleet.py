@@ -12,7 +12,7 @@ from plimsoll.core.spec.quantities import Duration, Quantity
 from plimsoll.core.spec.types.policy import PolicySpec
 
 WhenSlow = Literal["Block", "DropOldest", "Disconnect"]
-ClientRole = Literal["Publish", "Subscribe"]
+ClientRole = Literal["Publish", "Subscribe", "Group"]
 SparkLauncher = Literal["None", "Process", "Kubernetes", "SparkOperator", "SparkApplication"]
 VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
 
@@ -44,11 +44,9 @@ class ClientSpec:
 
     name: Annotated[str, name_field("The identity's name.")]
     roles: Annotated[
-        tuple[ClientRole, ...], FieldInfo("What it may do; absent: both, empty: nothing.", max_items=2)
-    ] = (
-        "Publish",
-        "Subscribe",
-    )
+        tuple[ClientRole, ...],
+        FieldInfo("What it may do; Group: make consumer groups. Absent: all; empty: nothing.", max_items=3),
+    ] = ("Publish", "Subscribe", "Group")
     publications_per_second: Annotated[
         Quantity | None,
         FieldInfo("Quota of publications, for all its connections to one broker together; absent: none.",

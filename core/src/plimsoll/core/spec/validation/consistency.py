@@ -19,6 +19,7 @@ from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSe
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
 from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
 from plimsoll.core.spec.resources import Resource, Resources
+from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, PolicySpec
 
 SMALLEST_LOG_BYTES = 2**20
@@ -72,6 +73,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
     problems = [
         *check_timing(resources),
         *check_policies(resources),
+        *check_consumer_groups(resources),
         *check_references(resources),
         *_scales(resources),
         *_sessions(resources),
@@ -125,6 +127,38 @@ def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> 
         if getattr(policy, name) is not None and camel_case(name) != own:
             found = f"parameters of another policy than {policy.type}"
             yield owner.problem((*path, camel_case(name)), found, f"Move them into `{own}:`, or change `type`.")
+
+
+def check_consumer_groups(resources: Resources) -> Iterator[ResourceProblem]:
+    """Consumer groups: a name is one group's in the fleet, and a function has what it reads."""
+    clusters: dict[str, str] = {}
+    for cluster in resources.clusters.values():
+        for index, group in enumerate(cluster.spec.consumer_groups):
+            path: Path = ("spec", "consumerGroups", index)
+            first = clusters.setdefault(group.name, cluster.name)
+            if first != cluster.name:
+                found = f"cluster {first} has a group of this name, and a stamp names its group alone"
+                yield cluster.problem((*path, "name"), found, "Call one of them otherwise.")
+            yield from _slices(cluster, group.slices, (*path, "slices"))
+
+
+def _slices(cluster: Resource[AnySpec], slices: GroupSlicesSpec, path: Path) -> Iterator[ResourceProblem]:
+    reads = slices.function in FUNCTIONS_BY_ATTRIBUTE
+    if reads and not slices.by:
+        found = f"{slices.function} needs to know which attribute it reads"
+        yield cluster.problem((*path, "by"), found, "Write `by: ATTRIBUTE`.")
+    if slices.by and not reads:
+        yield cluster.problem((*path, "by"), f"{slices.function} reads no attribute", "Remove `by`.")
+    bounds = slices.low is not None, slices.high is not None
+    if slices.function == "Range" and not all(bounds):
+        yield cluster.problem((*path, "function"), "a Range has two ends", "Write `low` and `high`.")
+    elif slices.function != "Range" and any(bounds):
+        found = f"a bound of a Range, and the function is {slices.function}"
+        yield cluster.problem(
+            (*path, "low" if bounds[0] else "high"), found, "Remove them, or write `function: Range`."
+        )
+    elif slices.low is not None and slices.high is not None and slices.low.value >= slices.high.value:
+        yield cluster.problem((*path, "low"), f"{slices.low} is not below `high`, {slices.high}", "Lower it.")
 
 
 def check_references(resources: Resources) -> Iterator[ResourceProblem]:

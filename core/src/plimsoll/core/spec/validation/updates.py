@@ -36,6 +36,17 @@ def _fleet(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
             yield _refusal(new, ("spec", "defaults", camel_case(field)), "this cannot change while the fleet runs")
 
 
+def _groups(old: Resource[BrokerClusterSpec], new: Resource[BrokerClusterSpec]) -> Iterator[ResourceProblem]:
+    """Slices of a group are known to members and publications under way: a group stays as it is, or goes."""
+    before = {group.name: group for group in old.spec.consumer_groups}
+    for index, group in enumerate(new.spec.consumer_groups):
+        known = before.get(group.name)
+        for field in ("filter", "slices") if known is not None else ():
+            if getattr(known, field) != getattr(group, field):
+                path: Path = ("spec", "consumerGroups", index, field)
+                yield _refusal(new, path, "this cannot change; make a group of another name")
+
+
 def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
     before, after = head_tree.neighbors_by_cluster(running.clusters), head_tree.neighbors_by_cluster(wanted.clusters)
     for name, old in sorted(running.clusters.items()):
@@ -48,6 +59,7 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem
         if before[name] != after[name] and all(other in wanted.clusters for other in before[name]):
             found = f"neighbors were {_listed(before[name])} and would be {_listed(after[name])}"
             yield _refusal(new, ("spec", "neighbors"), f"{found}; links of running heads cannot change")
+        yield from _groups(old, new)
         if old.spec.head != new.spec.head:
             yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
         if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
