@@ -47,6 +47,12 @@ class GroupConnection(Protocol):
     def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None: ...
 
 
+class ItemFinisher(Protocol):
+    """What an item tells that it is processed: the member that it came from."""
+
+    def finish(self, handed: list[core.HandedItem], /) -> None: ...
+
+
 class GroupItem:
     """An item of a slice. `is_redelivered`: another consumer may have been given it before, and has gone.
 
@@ -55,7 +61,7 @@ class GroupItem:
 
     __slots__ = ("_handed", "_subscriber")
 
-    def __init__(self, subscriber: GroupSubscriber, handed: core.HandedItem) -> None:
+    def __init__(self, subscriber: ItemFinisher, handed: core.HandedItem) -> None:
         self._subscriber, self._handed = subscriber, handed
 
     @property
@@ -196,7 +202,7 @@ class GroupSubscriber:
         """
         with self._connection.lock:
             self._connection.wait_for(
-                lambda: self._inner.is_settled or self._inner.failed or self._closed, timeout, "a member of its group"
+                lambda: self._inner.is_settled or self._inner.has_left or self._closed, timeout, "a member of its group"
             )
             self._check()
 

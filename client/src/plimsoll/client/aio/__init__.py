@@ -4,7 +4,15 @@ Nothing here starts a thread: a connection is served by the event loop that it w
 """
 
 from plimsoll.client.aio.connection import AsyncConnection
+from plimsoll.client.aio.group import AsyncGroup, AsyncGroupSubscriber
 from plimsoll.client.aio.publisher import AsyncPublisher, AsyncReceipt
 from plimsoll.client.aio.subscriber import AsyncSubscriber
 
-__all__ = ["AsyncConnection", "AsyncPublisher", "AsyncReceipt", "AsyncSubscriber"]
+__all__ = [
+    "AsyncConnection",
+    "AsyncGroup",
+    "AsyncGroupSubscriber",
+    "AsyncPublisher",
+    "AsyncReceipt",
+    "AsyncSubscriber",
+]

@@ -16,9 +16,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from plimsoll.client.aio.group import AsyncGroup
 from plimsoll.client.connection import CLOSE_SECONDS
 from plimsoll.client.connection_file import read_connection_file
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
+from plimsoll.client.group import group_definition
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
@@ -84,6 +86,12 @@ class AsyncConnection:
 
         """
         await self.wait_for(lambda: self._engine.machine.home_link is not None, timeout, "connected")
+
+    def group(self, name: str, slices: int | None = None, **definition: Any) -> AsyncGroup:
+        """A consumer group; parameters and errors are those of `plimsoll.client.Connection.group`."""
+        if slices is None and definition:
+            raise TypeError(f"group {name!r}: {', '.join(sorted(definition))} without slices=...")
+        return AsyncGroup(self, name, group_definition(slices, **definition))
 
     def status(self) -> dict[str, Any]:
         """Counters and state, for people and for metrics."""
