@@ -15,6 +15,8 @@ from plimsoll.core.edge.stream_input import QueuedMessage
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport import round_trips
+from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 
 
@@ -24,6 +26,7 @@ class LoadReportContext(Protocol):
     config: BrokerConfig
     epoch: int
     counters: Counter[str]
+    links: dict[Peer, Link]
     meter: LoadMeter
     reporter: LoadReporter
     server: ServiceQueue[QueuedMessage]
@@ -72,6 +75,7 @@ class LoadReports:
             "output_queue_messages": sum(len(a.queue) for a in queued) + sum(len(each.link.buffer) for each in by_link),
             "output_queue_bytes": sum(a.queue_bytes for a in queued),
             **configured_fields(host.config),
+            **round_trips.measured(host.links.values()),
             "counters": {**host.meter.total, **host.counters},
         }
 

@@ -51,6 +51,7 @@ from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
+from plimsoll.core.transport import round_trips
 from plimsoll.core.transport.client_intake import ClientIntake
 from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
@@ -190,6 +191,7 @@ class Head(OverlayNode):
     # -- messages of data streams
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        self.meter.bytes_in += size
         if self.server.transparent and link.remote is not None and link.remote.role == "client":
             self.client_intake.on_frame(link, frame, size)
         else:
@@ -404,6 +406,7 @@ class Head(OverlayNode):
             **self.publishers.rates(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
             **self.bundles.report(),
+            **round_trips.measured(self.links.values()),
             **(self.load_exchange.cluster() if self.load_exchange is not None else {}),
             "counters": {**self.meter.total, **self.counters},
         }
