@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from functools import partial
+from typing import Literal
 
 import pytest
 
@@ -59,6 +61,10 @@ def test_another_connection_is_measured_anew():
     assert found.seconds == pytest.approx(0.4)
 
 
+def role_of(name: str) -> Literal["client", "edge", "head"]:
+    return "client" if name == "client" else "edge" if name == "edge" else "head"
+
+
 class Pair:
     """A head that accepts the links of an edge and a client, on a network whose delays are known."""
 
@@ -68,11 +74,11 @@ class Pair:
         self.network = SimulatedNetwork(self.schedule, draw, ConnectionQuality(delay_seconds, 0.0))
         self.hosts = {name: SimulatedHost(name, self.schedule, self.network) for name in ("head", "edge", "client")}
         self.nodes = {
-            name: OverlayNode(Info(name, name, 1), LIMITS, lambda: draw.getrandbits(32), max_frame_bytes=10**6)
+            name: OverlayNode(Info(name, role_of(name), 1), LIMITS, lambda: draw.getrandbits(32), max_frame_bytes=10**6)
             for name in self.hosts
         }
         for name, host in self.hosts.items():
-            host.start(lambda name=name: self.nodes[name], f"sim://{name}")  # type: ignore[misc]  # a default of a lambda
+            host.start(partial(self.nodes.__getitem__, name), f"sim://{name}")
         for name in ("edge", "client"):
             self.nodes[name].dial("head", "sim://head")
             self.hosts[name].wake()
