@@ -11,6 +11,7 @@ from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_moves import PublisherMoves
+from plimsoll.core.head.publisher_paths import PublisherPaths
 from plimsoll.core.head.publishers import AnyOpen, PublisherTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
@@ -30,6 +31,7 @@ class PublishContext(Protocol):
     publishers: PublisherTable
     publisher_moves: PublisherMoves
     publisher_arrivals: PublisherArrivals
+    publisher_paths: PublisherPaths
     startup: StartupBarrier
     distributor: Distributor
     groups: GroupRequests
@@ -131,5 +133,7 @@ class PublishRequests:
             host.publishers.single_out(publisher, refused)
             host.say(link, refused)
             return
+        if host.publisher_paths.attribute:
+            host.publisher_paths.note(link, body.attributes)
         request, body = host.groups.stamped(publisher.name, request, body)
         host.distributor.publish(publisher, request, body.attributes)

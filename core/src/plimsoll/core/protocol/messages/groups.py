@@ -147,5 +147,5 @@ class GroupLeave(Struct, array_like=True, frozen=True, tag=49):
     group: Name
 
 
-class GroupLeft(Struct, array_like=True, frozen=True, tag=66):
+class GroupLeft(Struct, array_like=True, frozen=True, tag=29):
     group: Name
