@@ -20,6 +20,12 @@ from plimsoll.core.policies.model.load import OverloadThreshold, ResourceThresho
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "broker.md"
 
 
+GROUP = {
+    "slices": 2, "without_consumer": 0, "in_session": 0, "members": 1, "backlog": 3, "items_per_second": 9.0,
+    "unassigned_publications": 4, "counts": {"joined": 1, "left": 0, "gone": 0, "moved": 5}, "slice_backlogs": {"0": 3},
+}  # fmt: skip
+
+
 def snapshot(**given: object) -> BrokerSnapshot:
     rounds = RoundDurations()
     for seconds in (0.0002, 0.003, 0.003):
@@ -39,6 +45,7 @@ def snapshot(**given: object) -> BrokerSnapshot:
             "round_trip_seconds": {"client": 0.2, "head": 0.004},
             "round_trip_median_seconds": {"client": 0.1, "head": 0.004},
             **report_fields([BundleLoad(HashRange(0, 2**31), 2, 5, 9, 1.5, 3.0, 150.0, 300.0)]),
+            "consumer_groups": {"g": GROUP},
         },
         "counters": {
             "deliveries_dropped": 4,
@@ -159,7 +166,7 @@ def test_a_broker_that_has_not_reported_yet_has_all_series_already():
     shapes = [
         {(s.name, *s.labels.values()) for f in families(of).values() for s in f.samples} for of in (fresh, snapshot())
     ]
-    later = PREFIX + "refused_total", PREFIX + "bundle_"
+    later = PREFIX + "refused_total", PREFIX + "bundle_", PREFIX + "group_"
     assert {shape for shape in shapes[1] - shapes[0] if not shape[0].startswith(later)} == set()
 
 
@@ -169,10 +176,11 @@ def test_no_label_names_what_there_may_be_any_number_of():
         "broker", "cluster", "fleet", "role", "version",  # of info, which has one series
         "state", "reason", "le", "queue", "outcome", "mechanism", "kind", "lane", "event", "resource", "bound",
         "peer", "statistic",
+        "group", "slice",  # as many as are declared, or made by those who may
         "bundle", "direction",  # as many as the policy allows, whatever is published
     }  # fmt: skip
     series = sum(len(family.samples) for family in families(snapshot()).values())
-    assert series < 120
+    assert series < 130
 
 
 def test_every_metric_is_explained_and_named_by_the_rules():

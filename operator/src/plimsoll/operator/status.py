@@ -17,6 +17,7 @@ from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.mediator import balance, resource_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
+from plimsoll.mediator.group_status import group_status
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.operator import names, spec_faults
 from plimsoll.operator.mediator.broker_poller import BrokerReading
@@ -221,7 +222,7 @@ def _cluster_status(
     others.append(balance.balanced_condition(*known))
     told = resource_status.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)
     selector = _selector(facts.desired.resources, name)
-    summary = {**balance.cluster_summary(*known), **bundle_status(head, edges)}
+    summary = {**balance.cluster_summary(*known), **bundle_status(head, edges), **group_status(head)}
     yield cluster, {**told, **summary, "selector": selector}
 
 

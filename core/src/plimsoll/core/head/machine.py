@@ -430,6 +430,7 @@ class Head(OverlayNode):
             **self.publishers.rates(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
             **self.bundles.report(),
+            **self.groups.report(),
             **round_trips.measured(self.links.values()),
             **(self.load_exchange.cluster() if self.load_exchange is not None else {}),
             "counters": {**self.meter.total, **self.counters},

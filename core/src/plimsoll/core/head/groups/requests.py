@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
 from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
 from plimsoll.core.head.groups.member import MemberEntry
+from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.permissions import NOT_PERMITTED
@@ -210,36 +211,12 @@ class GroupRequests:
             self.host.end_place(slice_name(group.name, each.number))
 
     def status(self) -> dict[str, Any]:
-        """Of each group: its members with their slices and backlog, what has moved, and why the last plan ended."""
-        return {name: group_status(group, self.stamps) for name, group in sorted(self.by_name.items())}
+        """Of each group: its slices, its consumers and what waits, what has moved, and why the last plan ended."""
+        return {name: group_report(group, self.stamps) for name, group in sorted(self.by_name.items())}
 
-
-def group_status(group: ConsumerGroup, stamps: GroupStamps) -> dict[str, Any]:
-    """What is shown of a group."""
-    return {
-        "slices": len(group.slices),
-        "without_consumer": sum(not each.holder for each in group.slices),
-        "in_session": sum(each.is_revoked for each in group.slices),
-        "unassigned_publications": stamps.unassigned[group.name],
-        "corrected_stamps": stamps.corrected[group.name],
-        "counts": dict(sorted(group.counts.items())),
-        "plan": group.plan.reason,
-        "idle": dict(group.plan.idle),
-        "consumers": {c.name: consumer_status(c) for c in group.consumers()},
-    }
-
-
-def consumer_status(consumer: Any) -> dict[str, Any]:
-    """What is shown of a consumer; rates are per second."""
-    return {
-        "slices": len(consumer.slices),
-        "cpu": round(consumer.cpu, 3),
-        "memory": round(consumer.memory, 3),
-        "items_per_second": round(sum(each.items_per_second for each in consumer.slices), 3),
-        "backlog": sum(each.backlog for each in consumer.slices),
-        "cost": round(consumer.cost, 4),
-        "leaving": consumer.is_leaving,
-    }
+    def report(self) -> dict[str, Any]:
+        """Fields of a head's load report."""
+        return {"consumer_groups": self.status()} if self.by_name else {}
 
 
 def describe(definition: msg.GroupDefinition) -> str:

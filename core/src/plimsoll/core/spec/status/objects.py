@@ -129,6 +129,35 @@ class BundleStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConsumerStatus:
+    """A member of a consumer group, as it reports itself."""
+
+    name: Annotated[str, FieldInfo("Its name.")]
+    slices: Annotated[int, FieldInfo("Slices that it has.")]
+    backlog: Annotated[int, FieldInfo("Items that it has been sent and has not finished.")]
+    items_per_second: Annotated[int, FieldInfo("Items that it finishes.", unit="items/s")]
+    microseconds_per_item: Annotated[int, FieldInfo("Time of an item in the application.", unit="microseconds")]
+    cpu_percent: Annotated[int, FieldInfo("Of one processor.", unit="percent")]
+    memory_percent: Annotated[int, FieldInfo("Of the memory that its process may have.", unit="percent")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerGroupStatus:
+    """A consumer group."""
+
+    name: Annotated[str, FieldInfo("The group.")]
+    slices: Annotated[int, FieldInfo("Its slices.")]
+    slices_without_consumer: Annotated[int, FieldInfo("Those that no consumer has.")]
+    members: Annotated[int, FieldInfo("Number of its consumers.")]
+    backlog: Annotated[int, FieldInfo("Items that consumers have been sent and have not finished.")]
+    items_per_second: Annotated[int, FieldInfo("Items that consumers finish.", unit="items/s")]
+    consumers: Annotated[
+        tuple[ConsumerStatus, ...],
+        FieldInfo("Its consumers; of more than 200 those with most slices.", key="name", max_items=200),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
     """The status of a cluster."""
 
@@ -150,6 +179,10 @@ class ClusterStatus:
         FieldInfo("Its bundles of topics, in the order of their ranges, under a policy that has them.", key="name",
                   max_items=1024),
     ]  # fmt: skip
+    consumer_groups: Annotated[
+        tuple[ConsumerGroupStatus, ...],
+        FieldInfo("Its consumer groups, by name.", key="name", max_items=1000),
+    ]
     policy_memory: Annotated[
         Any,
         FieldInfo("What its policy remembers between two looks, if that plans for the whole cluster. Its fields are the"

@@ -1,0 +1,52 @@
+"""Metrics of consumer groups, as the last load report of their head has them.
+
+A group and its slices are named, as many as are declared; a consumer never is, since applications choose its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+PREFIX: Final = "plimsoll_broker_group_"
+GAUGES: Final = (
+    ("slices", "slices", "Slices of the group."),
+    ("slices_without_consumer", "without_consumer", "Slices that no consumer has."),
+    ("slices_in_session", "in_session", "Slices on their way from one consumer to another."),
+    ("consumers", "members", "Consumers of the group."),
+    ("backlog_items", "backlog", "Items that consumers have been sent and have not finished."),
+    ("items_per_second", "items_per_second", "Items that consumers finish."),
+)
+EVENTS: Final = ("joined", "left", "gone", "moved")
+
+
+def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
+    """What each group of this head has; no series without groups."""
+    groups: Mapping[str, Mapping[str, Any]] = report.get("consumer_groups", {})
+    if not groups:
+        return
+    for name, field, text in GAUGES:
+        family = GaugeMetricFamily(PREFIX + name, text, labels=("group",))
+        for group, found in groups.items():
+            family.add_metric((group,), found[field])
+        yield family
+    backlog = GaugeMetricFamily(
+        PREFIX + "slice_backlog_items",
+        "Items of a slice that its consumer has been sent and has not finished; for groups of at most 256 slices.",
+        labels=("group", "slice"),
+    )
+    events = CounterMetricFamily(
+        PREFIX + "events", "Consumers that joined, left or were gone, and slices that moved.", labels=("group", "event")
+    )
+    unassigned = CounterMetricFamily(
+        PREFIX + "unassigned_publications", "Publications of its stream without a slice.", labels=("group",)
+    )
+    for group, found in groups.items():
+        for number, items in found["slice_backlogs"].items():
+            backlog.add_metric((group, number), items)
+        for event in EVENTS:
+            events.add_metric((group, event), found["counts"][event])
+        unassigned.add_metric((group,), found["unassigned_publications"])
+    yield from (backlog, events, unassigned)

@@ -1,0 +1,54 @@
+"""The consumer groups of a cluster for its status, as its head reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll.mediator.resource_status import ObservedBroker
+
+
+def group_status(head: ObservedBroker) -> dict[str, Any]:
+    """`consumerGroups` by name, each with its consumers; nothing of a head of an earlier version."""
+    groups = (head.report or {}).get("consumer_groups")
+    if not isinstance(groups, Mapping):
+        return {}
+    return {"consumerGroups": [_group(str(name), found) for name, found in sorted(groups.items()) if _is_map(found)]}
+
+
+def _is_map(found: object) -> bool:
+    return isinstance(found, Mapping)
+
+
+def _group(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    consumers = found.get("consumers")
+    return {
+        "name": name,
+        "slices": _whole(found, "slices"),
+        "slicesWithoutConsumer": _whole(found, "without_consumer"),
+        "members": _whole(found, "members"),
+        "backlog": _whole(found, "backlog"),
+        "itemsPerSecond": _whole(found, "items_per_second"),
+        "consumers": [
+            _consumer(str(consumer), each)
+            for consumer, each in sorted(consumers.items() if isinstance(consumers, Mapping) else ())
+            if _is_map(each)
+        ],
+    }
+
+
+def _consumer(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "slices": _whole(found, "slices"),
+        "backlog": _whole(found, "backlog"),
+        "itemsPerSecond": _whole(found, "items_per_second"),
+        "microsecondsPerItem": _whole(found, "seconds_per_item", 1e6),
+        "cpuPercent": _whole(found, "cpu", 100.0),
+        "memoryPercent": _whole(found, "memory", 100.0),
+    }
+
+
+def _whole(found: Mapping[str, Any], name: str, factor: float = 1.0) -> int:
+    value = found.get(name, 0)
+    return round(value * factor) if isinstance(value, int | float) else 0

@@ -1,0 +1,37 @@
+"""Consumer groups in the status of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.mediator.group_status import group_status
+from plimsoll.mediator.resource_status import ObservedBroker
+
+
+def head(report: dict[str, Any]) -> ObservedBroker:
+    return ObservedBroker("h", "head", "east", "p", "", "", "", report_age=1.0, report=report)
+
+
+CONSUMER = {
+    "slices": 3, "backlog": 7, "items_per_second": 12.4, "seconds_per_item": 0.00125, "cpu": 0.5, "memory": 0.251,
+}  # fmt: skip
+FOUND = {"slices": 4, "without_consumer": 1, "members": 1, "backlog": 7, "items_per_second": 12.4}
+
+
+def test_groups_and_their_consumers_by_name() -> None:
+    report = {"consumer_groups": {"z": FOUND, "readings": {**FOUND, "consumers": {"worker-1": CONSUMER}}}}
+    readings, z = group_status(head(report))["consumerGroups"]
+    assert (z["name"], z["consumers"]) == ("z", [])
+    assert {name: each for name, each in readings.items() if name != "consumers"} == {
+        "name": "readings", "slices": 4, "slicesWithoutConsumer": 1, "members": 1, "backlog": 7, "itemsPerSecond": 12,
+    }  # fmt: skip
+    assert readings["consumers"] == [
+        {"name": "worker-1", "slices": 3, "backlog": 7, "itemsPerSecond": 12, "microsecondsPerItem": 1250,
+         "cpuPercent": 50, "memoryPercent": 25},
+    ]  # fmt: skip
+
+
+def test_what_a_head_of_another_version_says_is_passed_over() -> None:
+    assert group_status(head({})) == {}
+    assert group_status(head({"consumer_groups": [1]})) == {}
+    assert group_status(head({"consumer_groups": {"a": 1, "b": {"slices": "x"}}}))["consumerGroups"][0]["slices"] == 0
