@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.mediator.group_status import group_status
 from plimsoll.mediator.resource_status import ObservedBroker
 
@@ -19,7 +20,7 @@ FOUND = {"slices": 4, "without_consumer": 1, "members": 1, "backlog": 7, "items_
 
 
 def test_groups_and_their_consumers_by_name() -> None:
-    report = {"consumer_groups": {"z": FOUND, "readings": {**FOUND, "consumers": {"worker-1": CONSUMER}}}}
+    report = report_field({"z": FOUND, "readings": {**FOUND, "consumers": {"worker-1": CONSUMER}}})
     readings, z = group_status(head(report))["consumerGroups"]
     assert (z["name"], z["consumers"]) == ("z", [])
     assert {name: each for name, each in readings.items() if name != "consumers"} == {
@@ -34,4 +35,4 @@ def test_groups_and_their_consumers_by_name() -> None:
 def test_what_a_head_of_another_version_says_is_passed_over() -> None:
     assert group_status(head({})) == {}
     assert group_status(head({"consumer_groups": [1]})) == {}
-    assert group_status(head({"consumer_groups": {"a": 1, "b": {"slices": "x"}}}))["consumerGroups"][0]["slices"] == 0
+    assert group_status(head(report_field({"b": {"slices": "x"}})))["consumerGroups"][0]["slices"] == 0

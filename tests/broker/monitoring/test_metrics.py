@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from plimsoll.broker.monitoring.metrics import PREFIX, render_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
+from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.policies.model.bundle_load import BundleLoad, report_fields
 from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.core.policies.model.load import OverloadThreshold, ResourceThresholds
@@ -45,7 +46,7 @@ def snapshot(**given: object) -> BrokerSnapshot:
             "round_trip_seconds": {"client": 0.2, "head": 0.004},
             "round_trip_median_seconds": {"client": 0.1, "head": 0.004},
             **report_fields([BundleLoad(HashRange(0, 2**31), 2, 5, 9, 1.5, 3.0, 150.0, 300.0)]),
-            "consumer_groups": {"g": GROUP},
+            **report_field({"g": GROUP}),
         },
         "counters": {
             "deliveries_dropped": 4,

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from plimsoll.core.policies.consumer_groups.reported import reported_groups
 from plimsoll.mediator.resource_status import ObservedBroker
 
 
 def group_status(head: ObservedBroker) -> dict[str, Any]:
     """`consumerGroups` by name, each with its consumers; nothing of a head of an earlier version."""
-    groups = (head.report or {}).get("consumer_groups")
-    if not isinstance(groups, Mapping):
-        return {}
-    return {"consumerGroups": [_group(str(name), found) for name, found in sorted(groups.items()) if _is_map(found)]}
-
-
-def _is_map(found: object) -> bool:
-    return isinstance(found, Mapping)
+    groups = reported_groups(head.report or {})
+    return {"consumerGroups": [_group(name, found) for name, found in sorted(groups.items())]} if groups else {}
 
 
 def _group(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,7 +27,7 @@ def _group(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
         "consumers": [
             _consumer(str(consumer), each)
             for consumer, each in sorted(consumers.items() if isinstance(consumers, Mapping) else ())
-            if _is_map(each)
+            if isinstance(each, Mapping)
         ],
     }
 

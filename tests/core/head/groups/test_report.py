@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
 from tests.core.group_play import GROUP, GroupPlay
 
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import BACKLOGS_SHOWN, CONSUMERS_SHOWN, group_report
+from plimsoll.core.policies.consumer_groups.reported import reported_groups
 
 
 def test_consumers_slices_and_what_waits() -> None:
@@ -16,12 +16,11 @@ def test_consumers_slices_and_what_waits() -> None:
     for n in range(40):
         play.publish(n)
     play.run(2.5)
-    shown = play.fleet.head().reporter.last["consumer_groups"][GROUP]
+    shown = reported_groups(play.fleet.head().reporter.last)[GROUP]
     assert (shown["slices"], shown["members"], shown["without_consumer"]) == (4, 1, 0)
     assert sum(shown["slice_backlogs"].values()) == shown["backlog"] == shown["consumers"]["a"]["backlog"] > 0
     assert shown["consumers"]["a"]["seconds_per_item"] > 0.15
     assert shown["counts"]["joined"] == 1
-    msgspec.json.encode(shown)
 
 
 def test_names_are_bounded_and_counts_are_of_all() -> None:

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from plimsoll.core.policies.consumer_groups.reported import reported_groups
+
 PREFIX: Final = "plimsoll_broker_group_"
 GAUGES: Final = (
     ("slices", "slices", "Slices of the group."),
@@ -24,7 +26,7 @@ EVENTS: Final = ("joined", "left", "gone", "moved")
 
 def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
     """What each group of this head has; no series without groups."""
-    groups: Mapping[str, Mapping[str, Any]] = report.get("consumer_groups", {})
+    groups = reported_groups(report)
     if not groups:
         return
     for name, field, text in GAUGES:

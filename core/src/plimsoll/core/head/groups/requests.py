@@ -12,6 +12,7 @@ from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import slice_name, slice_of_name
@@ -216,7 +217,7 @@ class GroupRequests:
 
     def report(self) -> dict[str, Any]:
         """Fields of a head's load report."""
-        return {"consumer_groups": self.status()} if self.by_name else {}
+        return report_field(self.status())
 
 
 def describe(definition: msg.GroupDefinition) -> str:
