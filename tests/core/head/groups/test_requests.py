@@ -53,11 +53,12 @@ def test_status_has_consumers_with_their_slices_and_backlog() -> None:
     for n in range(40):
         play.publish(n)
     play.run(1.2)
-    shown = play.fleet.head().status()["groups"][GROUP]
+    shown = play.fleet.head().groups.status()[GROUP]
     assert (shown["slices"], shown["without_consumer"]) == (4, 0)
     assert shown["consumers"]["a"]["slices"] == 4
     assert 0 < shown["consumers"]["a"]["backlog"] <= 40
     assert shown["consumers"]["a"]["items_per_second"] > 0
+    assert play.fleet.head().status()["groups"] == [GROUP]
 
 
 def test_a_group_without_members_is_forgotten_with_the_places_of_its_slices() -> None:

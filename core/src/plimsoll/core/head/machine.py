@@ -511,7 +511,7 @@ class Head(OverlayNode):
             "log_bytes": self.log.bytes,
             "publishers": len(self.publishers),
             "subscribers": len(self.owners.entries),
-            "groups": self.groups.status(),
+            "groups": sorted(self.groups.by_name),
             "edges": sorted(o.name for o in self.outboxes.by_key.values() if not o.is_head),
             "mediator": self.mediator_fence.epoch,
             "sessions": len(self.coordinator.sessions),
