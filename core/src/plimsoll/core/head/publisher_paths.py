@@ -74,7 +74,7 @@ class FarthestPublishers:
         farthest = max(self._slowest, self._slowest_before)
         by_topic: dict[int, float] = {}
         for topic, seconds in (*self._before.items(), *self._now.items()):
-            topics = (topic_hash(topic), topic_hash(bool(topic))) if topic in (0, 1) else (topic_hash(topic),)
+            topics = (topic_hash(int(topic)), topic_hash(bool(topic))) if topic in (0, 1) else (topic_hash(topic),)
             for each in topics:
                 by_topic[each] = max(seconds, by_topic.get(each, 0.0))
         nearer = sorted((s, topic) for topic, s in by_topic.items() if (farthest - s) / 2 > WORTH_TELLING_SECONDS)
