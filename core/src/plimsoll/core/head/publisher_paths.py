@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.predicates import Attributes, Value
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash
@@ -88,6 +89,7 @@ class PathsContext(Protocol):
     name: str
     reporter: LoadReporter
     outboxes: Outboxes
+    topics: TopicOwners
     routes: RoutingTable
 
     @property
@@ -96,18 +98,18 @@ class PathsContext(Protocol):
 
 
 class PublisherPaths:
-    """`own`: the topic attribute of this cluster's policy, empty if it defends no deadlines."""
+    """`attribute`: whose values the topics are, of this cluster's policy or of a neighbour that wants to know."""
 
-    def __init__(self, host: PathsContext, own: str, report_seconds: float) -> None:
-        self.host, self.own, self._fresh_seconds = host, own, FRESH_REPORTS * report_seconds
-        self.attribute = own
+    def __init__(self, host: PathsContext, report_seconds: float) -> None:
+        self.host, self._fresh_seconds = host, FRESH_REPORTS * report_seconds
+        self.attribute = self.own
         self._farthest = FarthestPublishers()
         self._heard: dict[str, tuple[float, msg.PublisherPaths]] = {}
 
-    def take_policy(self, own: str) -> None:
-        """The policy may have changed."""
-        self.own = own
-        self._name()
+    @property
+    def own(self) -> str:
+        """The topic attribute of this cluster's policy, empty if it defends no deadlines."""
+        return self.host.topics.attribute
 
     def _name(self) -> None:
         asked = sorted(said.attribute for _, said in self._heard.values() if said.is_wanted)
