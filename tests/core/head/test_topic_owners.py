@@ -71,6 +71,21 @@ def test_after_a_restart_the_edge_that_serves_most_of_a_topic_owns_it():
     assert topics.owners == {A: "e2", B: "e1"}
 
 
+def test_an_edge_that_is_gone_leaves_its_topics_to_those_that_serve_them():
+    """A client that cannot reach its edge asks again before the head has learned that the edge is gone, or after."""
+    topics, edges = owners(), placement("e1", "e2", "e3")
+    topics.owners = {A: "e1", B: "e1"}
+    assert placed(topics, edges, A, "e1") != "e1"
+    topics.attached(unit_name("s", A), "e2")
+    assert topics.owners[A] == "e1", "it may be this client alone that cannot reach it"
+    topics.edge_lost("e1", {unit_name("s", A): "e2", unit_name("t", A): "e1", unit_name("s", B): "e1"})
+    assert topics.owners == {A: "e2", B: "e1"}, "nobody else serves the other one yet"
+    topics.attached(unit_name("s", B), "e3")
+    assert topics.owners == {A: "e2", B: "e3"}
+    topics.attached(unit_name("t", B), "e1")
+    assert topics.owners[B] == "e3", "only the first that attaches decides"
+
+
 def test_topics_without_a_unit_are_forgotten_and_reports_are_bounded(monkeypatch: Any):
     monkeypatch.setattr(module, "FORGET_ABOVE", 10)
     monkeypatch.setattr(module, "REPORTED_AT_MOST", 3)

@@ -91,6 +91,8 @@ class Membership:
         if host.edges.get(outbox.name) is outbox:
             del host.edges[outbox.name]
         host.placement.remove(outbox.name)
+        if host.topics.is_used:
+            host.topics.edge_lost(outbox.name, {name: owner.edge for name, owner in host.owners.entries.items()})
         host.coordinator.edge_lost(outbox.name)
         host.remote_members.edge_lost(outbox.name)
         self.ghosts[outbox.key] = host.now + self.lease_seconds

@@ -7,7 +7,7 @@ without a unit are forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from plimsoll.core.head.unit_owners import UnitOwners
@@ -29,17 +29,39 @@ class TopicOwners(UnitOwners[int]):
     def __init__(self, policy: PolicySpec | None) -> None:
         super().__init__()
         self._forget_above = FORGET_ABOVE
+        self._doubtful: set[int] = set()
+        """Topics whose owner was gone, and of which no unit has attached anywhere since."""
         self.take_policy(policy)
 
     def take_policy(self, policy: PolicySpec | None) -> None:
         """Begin, go on or end with topics as a policy wants it."""
         attribute = topic_attribute(policy)
         if attribute != self.attribute:
-            self.owners = {}
+            self.owners, self._doubtful = {}, set()
         self.attribute = attribute
 
     def key_of(self, unit: int) -> int:
         return unit
+
+    def edge_lost(self, edge: str, served: Mapping[str, str]) -> None:
+        """An edge is gone: its topics are those of the edges that serve their units by now, or soon will.
+
+        Units that could not reach it may have been sent elsewhere before this head has learned that it is gone, or will
+        be after it is back. `served`: the edge of each subscriber.
+        """
+        lost = {topic for topic, owner in self.owners.items() if owner == edge}
+        elsewhere = {name: other for name, other in served.items() if other != edge and hash_of_unit(name) in lost}
+        for topic in {hash_of_unit(name) for name in elsewhere} & lost:
+            del self.owners[topic]
+        self.adopt(elsewhere)
+        self._doubtful |= {topic for topic in lost if self.owners.get(topic) == edge}
+
+    def attached(self, subscriber: str, edge: str) -> None:
+        topic = hash_of_unit(subscriber) if self.is_used else None
+        if topic in self._doubtful:
+            self._doubtful.discard(topic)
+            self.owners.pop(topic, None)
+        super().attached(subscriber, edge)
 
     def take_table(self, table: msg.BundleTable) -> bool:
         """Take over what a mediator assigns; False if it speaks of ranges, or there are no such topics here."""
@@ -47,6 +69,7 @@ class TopicOwners(UnitOwners[int]):
             return False
         for assigned in table.assigned:
             self.owners[assigned.low] = assigned.edge
+            self._doubtful.discard(assigned.low)
         return True
 
     def forget(self, served: Collection[str]) -> None:
@@ -54,6 +77,7 @@ class TopicOwners(UnitOwners[int]):
         if len(self.owners) > self._forget_above:
             topics = {hash_of_unit(name) for name in served}
             self.owners = {topic: edge for topic, edge in self.owners.items() if topic in topics}
+            self._doubtful &= self.owners.keys()
             self._forget_above = max(FORGET_ABOVE, 2 * len(self.owners))
 
     def report(self) -> dict[str, Any]:
