@@ -21,6 +21,7 @@ from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
 from plimsoll.core.head.placement import EdgeCandidate, Placement, policy_of
 from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
@@ -80,6 +81,7 @@ class QueueingHead(QueueingBroker):
         policy, report_seconds = policy_of(config.policy), config.limits.report_seconds * config.time_factor
         self.log, self.owners = Log(1), OwnershipTable()
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
+        self.topics = TopicOwners(policy)
         self.policies = ClusterPolicies(config.policy, report_seconds)
         self.remote_members: frozenset[str] = frozenset()
         for edge in config.edges:
@@ -141,7 +143,7 @@ class QueueingHead(QueueingBroker):
 
     def place(self, join: msg.Join) -> EdgeCandidate | None:
         """The edge for a subscriber, or for a unit of one, as the product's head answers JOIN."""
-        return edge_for(join, self.placement, self.bundles)
+        return edge_for(join, self.placement, self.bundles, self.topics)
 
     def join(self, subscriber: str, edge: str) -> None:
         """Make an edge the owner of a newcomer."""
@@ -203,6 +205,7 @@ class QueueingHead(QueueingBroker):
             "log_bytes_per_second": 0.0,
             **self.load_exchange.cluster(),
             **self.bundles.report(),
+            **self.topics.report(),
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))
