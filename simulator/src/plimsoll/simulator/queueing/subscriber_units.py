@@ -17,11 +17,9 @@ from plimsoll.simulator.queueing.traffic import Traffic, TrafficSubscriber
 
 
 def topic_attributes(policies: Mapping[str, PolicySpec]) -> dict[str, str]:
-    """The attribute whose values are topics, by cluster; those without bundles have none."""
-    return {
-        cluster: policy.pulsar.topic_attribute
-        for cluster, policy in policies.items() if policy.type == "Pulsar" and policy.pulsar is not None
-    }  # fmt: skip
+    """The attribute whose values are topics, by cluster; those whose policy has no topics have none."""
+    found = {cluster: unit_attribute(policy) for cluster, policy in policies.items()}
+    return {cluster: attribute for cluster, attribute in found.items() if attribute}
 
 
 def divided(traffic: Traffic, attributes: Mapping[str, str]) -> Traffic:
