@@ -40,6 +40,7 @@ from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_commands import PublisherCommands
 from plimsoll.core.head.publisher_moves import PublisherMoves
+from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
@@ -89,6 +90,7 @@ class Head(OverlayNode):
         self.owners = OwnershipTable()
         policy = policy_of(config.policy)
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
+        self.publisher_topics = PublisherTopics(policy)
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
         self.publishers = PublisherTable(limits, ClientShares(self.outboxes.by_key, SILENT_SECONDS * factor))
         self.confirmations = Confirmations(self.outboxes, self.publishers, limits.confirm_seconds * factor)
@@ -402,6 +404,7 @@ class Head(OverlayNode):
             "log_limit_bytes": self.log.limit_bytes,
             "log_bytes_per_second": log_bytes_per_second,
             **self.publishers.rates(seconds),
+            **self.publisher_topics.report(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
             **self.bundles.report(),
             **(self.load_exchange.cluster() if self.load_exchange is not None else {}),

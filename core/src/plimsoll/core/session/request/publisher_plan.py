@@ -73,7 +73,8 @@ def make_publisher_plan(
     else:
         chosen, missing = _selected(request, session, names)
         rejected = {"NotThere": missing} if missing else {}
-        found = publisher_balance.spread({name: rates[name] for name in chosen}, accepted) if heads else []
+        some, order = {name: rates[name] for name in chosen}, chosen if select.names else None
+        found = publisher_balance.spread(some, accepted, order) if heads else []
         stop, why = "", "it was asked for"
     pairs = _pairs(source, heads, found)
     moves = [MoveGroup(count=len(pair.members), reason=why, what="publishers") for pair in pairs]
