@@ -34,7 +34,7 @@ def refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict |
 
 
 def target_heads(context: EngineContext, request: SessionRequest) -> list[HeadView]:
-    """The heads that could take publishers now: the named one, else all that are not being drained themselves."""
+    """The heads that could take publishers now: the named one, or all, without those that are cordoned or drained."""
     spec, source = request.spec, source_head(context, request)
     draining = {
         one.sources[0] for one in context.table.holding()
@@ -48,6 +48,7 @@ def target_heads(context: EngineContext, request: SessionRequest) -> list[HeadVi
         and name != source.name
         and head.reachable
         and head.endpoint
+        and not head.cordoned
         and name not in draining
         and head.cluster not in spec.exclusions.brokers
         and named in (None, head.cluster)
