@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from plimsoll.core import predicates
 from plimsoll.core.client.topic_parts import topic_parts
+from plimsoll.core.policies.registry import topic_attribute
 from plimsoll.core.protocol.topic_units import hash_of_unit, unit_name
 from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.simulator.queueing.traffic import Traffic, TrafficSubscriber
@@ -18,7 +19,7 @@ from plimsoll.simulator.queueing.traffic import Traffic, TrafficSubscriber
 
 def topic_attributes(policies: Mapping[str, PolicySpec]) -> dict[str, str]:
     """The attribute whose values are topics, by cluster; those whose policy has no topics have none."""
-    found = {cluster: unit_attribute(policy) for cluster, policy in policies.items()}
+    found = {cluster: topic_attribute(policy) for cluster, policy in policies.items()}
     return {cluster: attribute for cluster, attribute in found.items() if attribute}
 
 

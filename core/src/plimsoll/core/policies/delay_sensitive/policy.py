@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, deadline_fleet, topic_key
+from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, deadline_fleet
 from plimsoll.core.policies.delay_sensitive.limits import DeadlineLimits, LoadState
 from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
 from plimsoll.core.policies.delay_sensitive.prediction import next_rates, rates_of, remembered_rates
 from plimsoll.core.policies.delay_sensitive.relief import TopicMoves
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.model.topic_load import TopicLoad
+from plimsoll.core.policies.model.topic_load import TopicLoad, topic_key
 from plimsoll.core.policies.rebalancer import NO_MEMORY, FleetLook, FleetSample, Memory, ProfileDetail, Steps
 
 Rules = Literal["Plimsoll", "Text"]
