@@ -75,14 +75,15 @@ class Attachments:
 class QueueingEdge(QueueingBroker):
     """`members`: the subscribers that publications are matched against, as a mask; `held`: those before their GO.
 
-    `fair`: the output instead of `output`, if it is shared fairly, by topics instead of subscribers if it says so.
+    `fair`: the output instead of `output`, if it is shared fairly. `is_by_topic`: it is shared by topics, not by
+    subscribers, and saves nothing up, as in texts about queues.
     """
 
     def __init__(
         self, world: EdgeWorld, config: BrokerConfig, *, is_fair: bool = False, is_by_topic: bool = False
     ) -> None:
         super().__init__(world, config)
-        self.fair = FairOutput[Publication](config, self._left) if is_fair else None
+        self.fair = FairOutput[Publication](config, self._left, saves_up=not is_by_topic) if is_fair else None
         self.world, self.now, self._is_by_topic = world, 0.0, is_by_topic
         self.subscription_table = SubscriptionTable(config.name, config.limits, compiled=False)
         self.attachments = Attachments()
@@ -340,6 +341,9 @@ class QueueingEdge(QueueingBroker):
         self.advance(self.world.now)
         if isinstance(record, msg.BundleTable):
             self._take_bundles(record)
+        elif isinstance(record, msg.PublisherPaths):
+            if self.topic_loads is not None:
+                self.topic_loads.meter.paths.take(record, self.topic_loads.meter.required.attribute)
         elif self.agent is not None and isinstance(record, msg.PeerLoads | msg.Reservation | msg.ProfileQuery):
             self.agent.on_control(record)
             self.tick()

@@ -29,12 +29,15 @@ class Left(NamedTuple, Generic[Item]):
 
 
 class FairOutput(Generic[Item]):
-    """`on_left` is called with each item when its turn has come. `sent`, `given`: items so far by subscriber."""
+    """`on_left` is called with each item when its turn has come. `sent`, `given`: items so far by subscriber.
 
-    def __init__(self, config: BrokerConfig, on_left: Callable[[Left[Item]], object]) -> None:
+    `saves_up`: what is not used is saved for a twentieth of a second, as the product's output does.
+    """
+
+    def __init__(self, config: BrokerConfig, on_left: Callable[[Left[Item]], object], *, saves_up: bool = True) -> None:
         bucket = output_bucket(config)
         self.bytes_per_second = bucket.rate if bucket is not None else None
-        self._burst_seconds = bucket.burst / bucket.rate if bucket is not None else 0.0
+        self._burst_seconds = bucket.burst / bucket.rate if bucket is not None and saves_up else 0.0
         self._on_left = on_left
         self.given: Counter[int] = Counter()
         self.sent: Counter[int] = Counter()

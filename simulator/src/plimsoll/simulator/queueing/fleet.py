@@ -35,10 +35,14 @@ ReportSink = Callable[[Mapping[str, Any], float], object]
 
 @dataclass(frozen=True, slots=True)
 class LinkDelays:
-    """How long a message is under way, in seconds: between brokers, and between a broker and a client."""
+    """How long a message is under way, in seconds: between brokers, and between a broker and a client.
+
+    `control`: of what brokers and mediators say on control sockets, if that takes another way than publications.
+    """
 
     between_brokers: float = 0.0002
     to_clients: float = 0.0002
+    control: float | None = None
 
 
 @dataclass(slots=True)
@@ -79,6 +83,7 @@ class QueueingFleet:
         fair_output: bool = False,
         fair_by_topic: bool = False,
         required: TopicRequirements | None = None,
+        mediator_pauses: mediator.MediatorPauses = mediator.MediatorPauses(),  # noqa: B008  # a frozen value
     ) -> None:
         policies = _policies(resources)
         self.resources, self.links = resources, links
@@ -105,6 +110,7 @@ class QueueingFleet:
             spec.time_scale_percent / 100,
             on_report,
             _global_seconds(resources),
+            mediator_pauses,
         )
         self._lay_out(random.Random(f"{seed} reports") if spread_reports else None)
 
@@ -262,10 +268,9 @@ class QueueingFleet:
         self.at(last + self.link_seconds, self.heads[neighbor].take, pub, head)
 
     def say(self, sender: str, receiver: str, /, *said: Any) -> None:
-        if self.links.between_brokers > 0:
-            self.at(self.now + self.link_seconds, self._hear, sender, receiver, said)
-        else:
-            self.at(self.now, self._hear, sender, receiver, said)
+        control = self.links.control
+        later = self.link_seconds if control is None else control
+        self.at(self.now + later, self._hear, sender, receiver, said)
 
     def _hear(self, sender: str, receiver: str, said: Iterable[Any]) -> None:
         for record in said:
