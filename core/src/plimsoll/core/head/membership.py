@@ -20,6 +20,7 @@ from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable, replay_start
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -40,6 +41,7 @@ class MembershipContext(Protocol):
     owners: OwnershipTable
     placement: Placement
     bundles: Bundles
+    topics: TopicOwners
     startup: StartupBarrier
     mediator_fence: MediatorFence
     coordinator: Coordinator
@@ -89,6 +91,8 @@ class Membership:
         if host.edges.get(outbox.name) is outbox:
             del host.edges[outbox.name]
         host.placement.remove(outbox.name)
+        if host.topics.is_used:
+            host.topics.edge_lost(outbox.name, {name: owner.edge for name, owner in host.owners.entries.items()})
         host.coordinator.edge_lost(outbox.name)
         host.remote_members.edge_lost(outbox.name)
         self.ghosts[outbox.key] = host.now + self.lease_seconds
@@ -122,6 +126,7 @@ class Membership:
         began = (host.epoch, host.log.last)
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
+        host.topics.attached(x, outbox.name)
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.

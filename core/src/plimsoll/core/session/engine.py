@@ -152,9 +152,15 @@ class MediatorEngine:
 
     @property
     def cordoned(self) -> frozenset[str]:
-        """Edges that admit no new subscribers while they are drained."""
-        drains = (s for s in self._context.table.holding() if s.kind == "drain" and not s.is_over)
+        """Edges that admit no new subscribers, and heads that take no new publishers, while they are drained."""
+        drains = (s for s in self._context.table.holding() if self._is_drain(s) and not s.is_over)
         return frozenset(name for s in drains if s.phase in (*MOVING_PHASES, "Stabilizing") for name in s.sources)
+
+    def _is_drain(self, session: Session) -> bool:
+        """Whether a session empties an edge of its subscribers, or a head of its publishers."""
+        request = self._context.requests.get(session.uid)
+        is_of_head = session.kind == "publishers" and request is not None and publisher_session.is_drain(request)
+        return session.kind == "drain" or is_of_head
 
     # -- one event
 
