@@ -20,12 +20,12 @@ def values(metrics: list[Metric]) -> dict[str, float]:
 
 def test_a_head_that_moves_publishers_says_how_many():
     moves = Moves(tree(CHAIN))
-    moves.fleet.cut("app", "b")
+    moves.fleet.freeze("b")
     moves.command("a", "b")
     moves.fleet.run(0.1)
     head = moves.fleet.head("a")
     assert PublisherMoveCounts.of(head).moving == 2
-    moves.fleet.mend("app", "b")
+    moves.fleet.thaw("b")
     moves.run(3.0)
     address = [msg.HeadAddress("c", "mem://c", "")]
     moves.mediator.say_control("a", msg.ClusterMembers(["a1"], [], head.epoch, address))
