@@ -6,6 +6,7 @@ publications carry only a few short topics are remembered. Queues of units are l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -66,6 +67,8 @@ class TopicMeter:
         self.required, self.head = required, head
         self.topics: dict[int, TopicCounts] = {}
         self.paths = PathTable()
+        self.late: Counter[int] = Counter({0: 0})
+        """Late deliveries since the start, of each topic that the policy names, and 0 for all others."""
         self._none = TopicCounts()
         self._of_topic: dict[Value, TopicCounts] = {}
         self._texts: dict[int, str] = {}
@@ -115,6 +118,9 @@ class TopicMeter:
                 by_topic.setdefault(topic, []).append(attachment)
                 _look(attachment, buffered.get(attachment, 0), now)
         loads = [self._load(topic, units, times, seconds) for topic, units in by_topic.items()]
+        for load in loads:
+            if load.late:
+                self.late[load.topic if load.topic in self.required.by_topic else 0] += load.late
         self._keep(by_topic)
         return topic_report(loads)
 

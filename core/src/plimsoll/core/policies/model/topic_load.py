@@ -21,6 +21,8 @@ TOPIC_CHARACTERS: Final = 64
 ROW_CHARACTERS: Final = 2048
 """Characters of a row in a report; more cannot come from a topic of `TOPIC_CHARACTERS`."""
 
+UNKNOWN_WAIT_SECONDS: Final = 86_400.0
+
 REPORT_FIELD: Final = "topics"
 
 
@@ -63,6 +65,18 @@ class TopicLoad:
         if not self.required_seconds:
             return math.inf
         return self.required_seconds - self.transmission_seconds - self.broker_seconds
+
+    @property
+    def wait_seconds(self) -> float:
+        """How long the message that comes now will wait, at the present delivery rate.
+
+        With messages that wait and none that leaves it is not known; a day stands for it.
+        """
+        if not self.depth:
+            return 0.0
+        return (
+            min(UNKNOWN_WAIT_SECONDS, self.depth / self.delivery_rate) if self.delivery_rate else UNKNOWN_WAIT_SECONDS
+        )
 
     def depth_threshold(
         self, balancing_seconds: float, *, arrival_rate: float | None = None, delivery_rate: float | None = None
