@@ -1,8 +1,9 @@
 """The metrics of a broker, in the text format of Prometheus.
 
 Every label has a closed set of values, known here or made from names in the program: a subscriber, a publisher, a
-session or a predicate is never one; bundles are ranges, as many as the policy allows, and topics those that it names. Counters start at 0 with the
-broker; a changed `epoch` shows that it restarted. Units are seconds, bytes and ratios. docs/broker.md has the table.
+session or a predicate is never one; bundles are ranges, as many as the policy allows, and topics those that it names.
+Counters start at 0 with the broker; a changed `epoch` shows that it restarted. Units are seconds, bytes and ratios.
+docs/broker.md has the table.
 """
 
 from __future__ import annotations

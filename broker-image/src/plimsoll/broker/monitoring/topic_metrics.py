@@ -1,7 +1,7 @@
 """Metrics of topics at an edge whose policy defends deadlines, as its last load report has them.
 
-There is a series for each topic that the policy names, and one, `*`, for all others together: so their number is that of
-the policy, whatever applications publish and subscribe to. Of the others the one with the least time left stands for all.
+There is a series for each topic that the policy names, and one, `*`, for all others together: so their number is that
+of the policy, whatever applications publish. Of the others the one with the least time left stands for all.
 """
 
 from __future__ import annotations

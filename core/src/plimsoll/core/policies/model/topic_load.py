@@ -35,9 +35,12 @@ class TopicLoad:
     other clusters have accepted. `output_rate`: deliveries to all of its subscribers.
 
     Of the subscriber with the least time left: `depth`, messages that wait for it; `arrival_rate`, those that come into
-    its queue; `delivery_rate`, those that leave it, or could while none waits; `required_seconds`, within which it
-    wants them, 0 if it does not say; `transmission_seconds`, on all links, the longest over the publishers;
+    its queue; `delivery_rate`, those that leave it, as many as come while none waits; `required_seconds`, within which
+    it wants them, 0 if it does not say; `transmission_seconds`, on all links, the longest over the publishers;
     `broker_seconds`, in all brokers, without the wait in its queue.
+
+    What could leave an empty queue is not known, and not needed: a rate that falls from what could leave to what does
+    would be taken for a queue that comes to a stop.
 
     `late`: deliveries of the last interval that came later than required, as far as brokers can tell.
     """
@@ -74,9 +77,8 @@ class TopicLoad:
         """
         if not self.depth:
             return 0.0
-        return (
-            min(UNKNOWN_WAIT_SECONDS, self.depth / self.delivery_rate) if self.delivery_rate else UNKNOWN_WAIT_SECONDS
-        )
+        known = self.depth / self.delivery_rate if self.delivery_rate else UNKNOWN_WAIT_SECONDS
+        return min(UNKNOWN_WAIT_SECONDS, known)
 
     def depth_threshold(
         self, balancing_seconds: float, *, arrival_rate: float | None = None, delivery_rate: float | None = None

@@ -33,8 +33,8 @@ def topic_attribute(policy: PolicySpec | None) -> str:
 
 def topic_requirements(policy: PolicySpec | None) -> TopicRequirements | None:
     """What a policy that defends deadlines says of topics; None under any other."""
-    own = getattr(policy, "delay_sensitive", None)
-    if policy is None or own is None:
+    own = policy.delay_sensitive if policy is not None and policy.type == "DelaySensitive" else None
+    if own is None:
         return None
     by_topic = {topic_hash(each.name): each.latency.seconds for each in own.topics}
     default = own.default_latency.seconds if own.default_latency is not None else 0.0
