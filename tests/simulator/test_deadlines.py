@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from tests.simulator.deadline_world import DeadlineWorld
+from tests.simulator.test_balancing import run, sessions
 
 from plimsoll.core.config import BrokerHardware, HardwareEmulation
+from plimsoll.core.head.machine import Head
 from plimsoll.core.policies.model.topic_load import reported_topics
+from plimsoll.simulator.run import run_seed
 
 NEAR = 0.0005
 DELAYS = {
@@ -131,3 +134,26 @@ def test_a_subscription_says_within_which_time_it_wants_its_messages():
     world.fleet.start(edge)
     world.run(12.0)
     assert world.load("fast").required_seconds == 0.25, "its client says so again"
+
+
+# -- scenarios
+
+
+def test_topics_move_away_from_overloaded_edges_and_newcomers_with_them():
+    one = run("sessions-deadlines", 2)
+    plans = [each.plan for each in sessions(one) if each.plan is not None and each.plan.bundles]
+    assert plans
+    head = one.fleet.heads()[0].host.node
+    assert isinstance(head, Head)
+    for name, edge in plans[-1].bundles.items():
+        assert head.topics.owners[int(name.rpartition("#")[2], 16)] == edge
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_laws_hold_under_faults(seed: int):
+    one = run("sessions-deadlines-faults", seed)
+    assert all(session.is_over for session in sessions(one))
+
+
+def test_a_seed_gives_the_same_run():
+    assert run_seed("sessions-deadlines-faults", 2).digest == run_seed("sessions-deadlines-faults", 2).digest
