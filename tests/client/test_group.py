@@ -46,9 +46,9 @@ class Worker:
             try:
                 item = self.member.receive(0.05)
             except errors.WaitTimeoutError:
-                item = None
+                item = None  # nothing has come; the one before is finished all the same
             except errors.ClosedError:
-                break
+                break  # the end of this worker
             if before is not None:
                 self._note(*before)
                 before = None

@@ -20,6 +20,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
 HERE = Path(__file__).parent
+OF_GROUPS = runpy.run_path(str(HERE / "groups.py"))  # not imported: no package
 CLIENT = wire.Info("app-1", "client", 7)
 HEAD = wire.Info("h", "head", 11)
 EDGE = wire.Info("e1", "edge", 12)
@@ -72,6 +73,8 @@ PUBLISHER_MOVES: list[tuple[str, str, Any]] = [
     ("publisher-standby", "handle 2 is on standby", msg.PublisherStandby(2)),
     ("publisher-go", "all that handle 1 has sent is answered, and it sends no more", msg.PublisherGo(1, "3.18")),
     ("publisher-stay", "the move is off", msg.PublisherStay(1, "3.18")),
+    ("publisher-elsewhere", "h takes no new publishers; k does",
+     msg.PublisherElsewhere(1, "k", "tcp://k:7000", "")),
     ("publisher-left", "handle 1 is closed at head h, which has taken all up to 41", msg.PublisherLeft(1, "3.18", 41)),
     ("open-returning", "p asks the head that it has left to take it again", msg.OpenReturning(3, "p", 7, "3.18")),
     ("publisher-marker", "the next of p at head k is number 42", msg.PublisherMarker("3.18", "p", 7, 41, "app")),
@@ -83,27 +86,6 @@ PUBLISHER_MOVES: list[tuple[str, str, Any]] = [
     ("list-publishers", "the publishers after p", msg.ListPublishers(9, "p")),
     ("publisher-list-page", "publisher q has published 12 times, 3400 bytes",
      msg.PublisherListPage(9, 11, [msg.PublisherItem("q", 12, 3400)], False)),
-]  # fmt: skip
-
-READINGS = msg.GroupDefinition("[class,=,'READING']", 10, "Modulo", "sensor")
-PLACE = msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)])
-GROUPS: list[tuple[str, str, Any]] = [
-    ("group-join", "worker-1 makes group readings, or joins it, and has slice 4",
-     msg.GroupJoin("readings", "worker-1", 7, READINGS, [PLACE])),
-    ("group-joined", "it is a member, says a beat every second, and stops after 4 seconds without an answer",
-     msg.GroupJoined("readings", READINGS, 1.0, 4.0)),
-    ("group-refused", "it is no member; it may ask again in a second",
-     msg.GroupRefused("readings", "unknown", "there is no group 'readings' at h", 1.0)),
-    ("group-beat", "its beat 3, with its place in slice 4 and its load of 2 seconds",
-     msg.GroupBeat("readings", 3, [PLACE], msg.MemberLoad(2.0, 0.5, 0.25, [msg.SliceReport(4, 12.5, 0.01, 3)]))),
-    ("group-beat-answer", "the head has had beat 3", msg.GroupBeatAnswer("readings", 3)),
-    ("slice-assigned", "slice 4 goes on behind position 42; up to 60 it may have been given to another member",
-     msg.SliceAssigned("readings", 4, 1700000000000009, ("h", 11, 42), [("h", 11, 17)], ("h", 11, 60))),
-    ("slice-revoked", "slice 4 is to be given up", msg.SliceRevoked("readings", 4, 1700000000000007)),
-    ("slice-released", "it is given up behind position 42",
-     msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True))),
-    ("group-leave", "it wants to give up all slices", msg.GroupLeave("readings")),
-    ("group-left", "it has none any more, and is no member", msg.GroupLeft("readings")),
 ]  # fmt: skip
 
 RECORDS: list[tuple[str, str, Any]] = [
@@ -134,7 +116,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("unconfirmed", "publication 3 is accepted, but edge e2 has not confirmed it", msg.Unconfirmed(1, 3, ["e2"])),
     ("close", "handle 1 is no longer used", msg.Close(1)),
     *PUBLISHER_MOVES,
-    *GROUPS,
+    *OF_GROUPS["GROUPS"],
     ("join", "subscriber s asks for an edge other than e2", msg.Join("s", ["e2"], "")),
     ("join-location", "s says where it is", msg.Join("s", location=(33.5, -117.75))),
     ("join-elsewhere", "s asks for an edge of head k, whose stream it was consuming", msg.Join("s", [], "", "k")),
@@ -165,6 +147,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         "subs",
         "version 2 of the list of attachment 5: one subscription is added, number 1 is removed",
         msg.Subs(5, 2, [msg.SubscriptionItem(2, "[high,>,25.0]")], [1]),
+    ),
+    (
+        "subs-latency",
+        "version 3: a subscription whose messages are wanted within a quarter of a second",
+        msg.Subs(5, 3, [msg.SubscriptionItem(3, STOCK, {"latency_seconds": 0.25})], []),
     ),
     ("detach", "attachments 5 and 8 leave for good", msg.Detach([5, 8], True)),
     (
@@ -246,9 +233,19 @@ RECORDS: list[tuple[str, str, Any]] = [
     (
         "groups",
         "cluster east has a consumer group",
-        msg.ClusterGroups([msg.DeclaredGroupItem("east", "readings", READINGS)]),
+        msg.ClusterGroups([msg.DeclaredGroupItem("east", "readings", OF_GROUPS["READINGS"])]),
     ),
     ("bundles", "two bundles of equal ranges", msg.BundleTable(3, 1, [0, 0x80000000, 0xFFFFFFFF])),
+    (
+        "topic-assigned",
+        "topics are owned singly: one has another edge",
+        msg.BundleTable(3, 0, [], [msg.AssignedBundle(0x4F2B7A11, "e2")]),
+    ),
+    (
+        "publisher-paths",
+        "publishers of k are 20 ms away from it, of one topic only 5 ms; k is 30 ms away, and heads take 2 ms",
+        msg.PublisherPaths("topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True),
+    ),
     (
         "bundles-changed",
         "the second one belongs to e2 now, and the first one to none: its units look it up again",
@@ -257,6 +254,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         ),
     ),
     ("members", "the head's edges are e1 and e2; e2 takes no newcomers", msg.ClusterMembers(["e1", "e2"], ["e2"])),
+    (
+        "members-cordoned",
+        "the head takes no new publishers while its epoch is at most 5: they go to k",
+        msg.ClusterMembers(["e1"], [], 5, [msg.HeadAddress("k", "tcp://k:7000", "")]),
+    ),
     (
         "prepare",
         "hand-over 3.17: keep places for s and t for 20 seconds; they attach before the cut",

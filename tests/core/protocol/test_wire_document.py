@@ -54,6 +54,7 @@ SPEAKERS: dict[str, Any] = {
     "control socket": msg.ControlRecord,
 }
 TYPES = {
+    "HeadAddress": "head_address",
     "PublisherItem": "listed_publisher",
     "GroupDefinition": "group",
     "DeclaredGroupItem": "declared_group",
@@ -68,6 +69,7 @@ TYPES = {
     "CoverItem": "cover_item",
     "OwnedItem": "owned_item",
     "AssignedBundle": "assigned_bundle",
+    "OriginPath": "origin_path",
     "ReleasedBundle": "released_bundle",
     "Policy": "policy",
     "U32": "u32",

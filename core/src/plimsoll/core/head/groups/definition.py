@@ -12,9 +12,9 @@ from plimsoll.core.policies.consumer_groups.assignment_functions import (
     SliceStamper,
     Unassigned,
 )
+from plimsoll.core.policies.consumer_groups.cost_balancing import CostBalancing
 from plimsoll.core.policies.consumer_groups.model import SlicePolicy
 from plimsoll.core.policies.consumer_groups.pairing import Pairing
-from plimsoll.core.policies.consumer_groups.rates import Rates
 from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
@@ -22,7 +22,7 @@ from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
 Declared = tuple[str, str, GroupDefinition]
 """(cluster, name, definition) of a group of the custom resources."""
 
-BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": Rates(), "Pairing": Pairing(), "None": None}
+BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": CostBalancing(), "Pairing": Pairing(), "None": None}
 """Policies by the name that a definition gives."""
 
 

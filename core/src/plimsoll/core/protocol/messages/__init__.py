@@ -39,6 +39,7 @@ from plimsoll.core.protocol.messages.control import (
     ClusterPolicy,
     Command,
     HandoverPlan,
+    HeadAddress,
     Identify,
     Leave,
     ListSubscribers,
@@ -162,6 +163,7 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     OpenStandby,
     PublisherArrived,
     PublisherCommand,
+    PublisherElsewhere,
     PublisherGo,
     PublisherItem,
     PublisherLeft,
@@ -263,6 +265,7 @@ __all__ = [
     "GroupRefused",
     "HandoverPlan",
     "HandoverRejected",
+    "HeadAddress",
     "Held",
     "HeldItem",
     "Identify",
@@ -314,6 +317,7 @@ __all__ = [
     "Publish",
     "PublisherArrived",
     "PublisherCommand",
+    "PublisherElsewhere",
     "PublisherGo",
     "PublisherItem",
     "PublisherLeft",
@@ -384,7 +388,7 @@ FromClient = (
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
-    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft |
+    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere |
     GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
 )  # fmt: skip
 FromEdge = (

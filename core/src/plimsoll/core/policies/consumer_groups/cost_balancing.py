@@ -13,7 +13,7 @@ from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, Shares, S
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class CostBalancing:
     """`tolerance`: how far above the average a consumer may be, as a ratio. `gain`: of the average, that a move must
     bring. `moves_at_most`: in one plan.
     """

@@ -1,0 +1,28 @@
+"""Test vectors of the records between members of consumer groups and their head; `make.py` writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.core.protocol import messages as msg
+
+READINGS = msg.GroupDefinition("[class,=,'READING']", 10, "Modulo", "sensor")
+PLACE = msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)])
+GROUPS: list[tuple[str, str, Any]] = [
+    ("group-join", "worker-1 makes group readings, or joins it, and has slice 4",
+     msg.GroupJoin("readings", "worker-1", 7, READINGS, [PLACE])),
+    ("group-joined", "it is a member, says a beat every second, and stops after 4 seconds without an answer",
+     msg.GroupJoined("readings", READINGS, 1.0, 4.0)),
+    ("group-refused", "it is no member; it may ask again in a second",
+     msg.GroupRefused("readings", "unknown", "there is no group 'readings' at h", 1.0)),
+    ("group-beat", "its beat 3, with its place in slice 4 and its load of 2 seconds",
+     msg.GroupBeat("readings", 3, [PLACE], msg.MemberLoad(2.0, 0.5, 0.25, [msg.SliceReport(4, 12.5, 0.01, 3)]))),
+    ("group-beat-answer", "the head has had beat 3", msg.GroupBeatAnswer("readings", 3)),
+    ("slice-assigned", "slice 4 goes on behind position 42; up to 60 it may have been given to another member",
+     msg.SliceAssigned("readings", 4, 1700000000000009, ("h", 11, 42), [("h", 11, 17)], ("h", 11, 60))),
+    ("slice-revoked", "slice 4 is to be given up", msg.SliceRevoked("readings", 4, 1700000000000007)),
+    ("slice-released", "it is given up behind position 42",
+     msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True))),
+    ("group-leave", "it wants to give up all slices", msg.GroupLeave("readings")),
+    ("group-left", "it has none any more, and is no member", msg.GroupLeft("readings")),
+]  # fmt: skip
