@@ -14,23 +14,24 @@ from plimsoll.core.permissions import ClientPermissions
     ("text", "grant"),
     [
         ("", ClientPermissions("ann")),
-        ("publish,subscribe", ClientPermissions("ann")),
-        ("subscribe,publish", ClientPermissions("ann")),
-        ("publish", ClientPermissions("ann", subscribes=False)),
-        ("subscribe", ClientPermissions("ann", publishes=False)),
-        ("none", ClientPermissions("ann", publishes=False, subscribes=False)),
+        ("publish,subscribe", ClientPermissions("ann", groups=False)),
+        ("publish,subscribe,group", ClientPermissions("ann")),
+        ("subscribe,publish", ClientPermissions("ann", groups=False)),
+        ("publish", ClientPermissions("ann", groups=False, subscribes=False)),
+        ("subscribe", ClientPermissions("ann", groups=False, publishes=False)),
+        ("none", ClientPermissions("ann", groups=False, publishes=False, subscribes=False)),
         ("publications/s=10", ClientPermissions("ann", publications_per_second=10.0)),
         (
             "publications=10/s bytes=1e+06/s",
             ClientPermissions("ann", publications_per_second=10.0, bytes_per_second=1e6),
         ),
-        ("publish bytes/s=0.5", ClientPermissions("ann", subscribes=False, bytes_per_second=0.5)),
+        ("publish bytes/s=0.5", ClientPermissions("ann", groups=False, subscribes=False, bytes_per_second=0.5)),
         ("names=desk-", ClientPermissions("ann", name_prefixes=("desk-",))),
         (
             "publish names=b,a,b bytes/s=1",
-            ClientPermissions("ann", subscribes=False, bytes_per_second=1.0, name_prefixes=("a", "b")),
+            ClientPermissions("ann", groups=False, subscribes=False, bytes_per_second=1.0, name_prefixes=("a", "b")),
         ),
-        ("subscribe subscriptions=7", ClientPermissions("ann", publishes=False, max_subscriptions=7)),
+        ("subscribe subscriptions=7", ClientPermissions("ann", groups=False, publishes=False, max_subscriptions=7)),
     ],
 )
 def test_a_grant_is_read(text: str, grant: ClientPermissions):
@@ -40,7 +41,7 @@ def test_a_grant_is_read(text: str, grant: ClientPermissions):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("read", "'read': what a client may do is publish, subscribe or none"),
+        ("read", "'read': what a client may do is publish, subscribe, group or none"),
         ("publish,", "'publish,': what a client may do"),
         ("publish subscribe", "'subscribe': roles stand once, before the quotas, separated by commas"),
         ("bytes/s=1 publish", "'publish': roles stand once"),

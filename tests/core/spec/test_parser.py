@@ -423,10 +423,10 @@ def judged(given_documents: list[SourceDocument]) -> tuple[ResourceProblem, ...]
     return ()
 
 
-def test_a_client_may_do_both_if_nothing_is_said_and_nothing_if_that_is_said():
+def test_a_client_may_do_all_if_nothing_is_said_and_nothing_if_that_is_said():
     objects = put(fleet(), "fleet.spec.security.clients", [{"name": "a"}, {"name": "b", "roles": []}])
     first, second = parse(documents(objects)).fleet.spec.security.clients
-    assert (first.roles, second.roles) == (("Publish", "Subscribe"), ())
+    assert (first.roles, second.roles) == (("Publish", "Subscribe", "Group"), ())
     assert to_mapping(parse(documents(objects)).fleet.spec.security.clients) == [
         {"name": "a"},
         {"name": "b", "roles": []},

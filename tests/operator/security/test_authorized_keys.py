@@ -26,7 +26,7 @@ def test_what_a_client_may_do_stands_behind_its_name():
         authorized_keys_text([KeyHolder("app", "client", ("k",), reads)]) == "k client app subscribe subscriptions=10\n"
     )
     held = ClientSpec(name="app", publications_per_second=Quantity.parse("2k"), bytes_per_second=Quantity.parse("1M"))
-    line = "k client app publish,subscribe publications/s=2000 bytes/s=1000000\n"
+    line = "k client app group,publish,subscribe publications/s=2000 bytes/s=1000000\n"
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), held)]) == line
     nothing = ClientSpec(name="app", roles=())
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), nothing)]) == "k client app none\n"
@@ -34,7 +34,7 @@ def test_what_a_client_may_do_stands_behind_its_name():
 
 def test_prefixes_of_names_are_written_behind_the_quotas():
     named = ClientSpec(name="app", name_prefixes=("feed-", "desk-", "feed-"))
-    line = "k client app publish,subscribe names=desk-,feed-\n"
+    line = "k client app group,publish,subscribe names=desk-,feed-\n"
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), named)]) == line
     assert parse_permissions(line.split()[3:], "app") == ClientPermissions("app", name_prefixes=("desk-", "feed-"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Any
 
 from plimsoll.core.policies.consumer_groups.reported import report_field, reported_groups
 from plimsoll.core.protocol import messages as msg
@@ -11,9 +11,10 @@ from plimsoll.core.protocol import wire
 
 def test_a_report_with_groups_passes_the_wire() -> None:
     groups = {"g": {"slices": 4, "consumers": {"a": {"slices": 4, "backlog": 0}}}}
-    field = report_field(groups)
-    sent = wire.encode(msg.LoadUpdate({"broker": "h", **field}))
-    assert reported_groups(msgspec.msgpack.Decoder(msg.ControlRecord).decode(sent).report) == groups
+    report: dict[str, Any] = {"broker": "h", **report_field(groups)}
+    read = msg.decode(msg.control, wire.encode(msg.LoadUpdate(report)))
+    assert isinstance(read, msg.LoadUpdate)
+    assert reported_groups(read.report) == groups
     assert report_field({}) == {}
 
 
