@@ -11,13 +11,14 @@ from typing import Protocol
 
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.head.ownership import OwnershipTable, replay_start
+from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name, incarnation_fault
@@ -34,6 +35,7 @@ class MembershipContext(Protocol):
     name: str
     epoch: int
     log: Log
+    continuation: EpochContinuation
     edges: dict[str, Outbox]
     outboxes: Outboxes
     covers: CoverUpdates
@@ -78,7 +80,10 @@ class Membership:
                 winner, above = host.owners.entries[item.subscriber], (loser.epoch[0], loser.epoch[1] + 1)
                 epoch = winner.epoch if winner.is_of(loser.identity) else max(winner.epoch, above)
                 self.release(loser.key, item.subscriber, epoch)
-        host.outboxes.send(outbox, msg.Welcome(host.log.last))
+        start = host.continuation.for_edge(report)
+        host.outboxes.send(outbox, msg.Welcome(host.log.last, start))
+        if start is not None:
+            host.continuation.send_missed(outbox, start)
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
         host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))
@@ -125,7 +130,7 @@ class Membership:
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.
-        at = replay_start(resume.token, owner.since, host.name, host.epoch, host.log)
+        at = host.continuation.replay_start(resume.token, owner.since)
         lapsed = at.lapsed or owner.has_lapsed(host.name, resume.token)
         host.outboxes.send(
             outbox, msg.ResumedDown(x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed)

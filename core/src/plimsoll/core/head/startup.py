@@ -44,6 +44,11 @@ class StartupBarrier:
         self._known: set[str] = set()
         self._is_restart = self._welcomed_early = False
 
+    def recall(self, epochs: dict[str, int]) -> None:
+        """Take over from the disk in which epoch each neighbour was heard last: nothing is uncertain about those."""
+        self._epochs.update(epochs)
+        self._known.update(epochs)
+
     @property
     def is_starting(self) -> bool:
         return bool(self.missing)
@@ -84,7 +89,7 @@ class StartupBarrier:
         """
         before = self._epochs.get(neighbor.name)
         self._epochs[neighbor.name] = neighbor.incarnation
-        if before is not None and before != neighbor.incarnation:
+        if before is not None and before != neighbor.incarnation and not neighbor.remembers(before):
             self._restarted.add(neighbor.name)
 
     def neighbor_reported(self, name: str, *, holds_cover: bool) -> None:
