@@ -25,6 +25,7 @@ class LogContinuation(Protocol):
     """What a head with a log on a disk knows of neighbours from before its start."""
 
     def to_neighbor(self, outbox: Outbox, report: msg.NeighborReport) -> bool: ...
+    def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None: ...
     def heard(self, neighbor: str) -> tuple[int, int]: ...
 
 
@@ -82,6 +83,8 @@ class CoverUpdates:
         is_known = outbox.name in self.routes
         self.fence.raise_to(report.mediator)
         self.replace(outbox, report.cover)
+        if self.resend is not None:
+            self.resend.meets(outbox, report)
         if is_known or not self.outboxes.log.last:
             return
         # What was logged before this neighbour was known has not been offered to it.
@@ -118,7 +121,9 @@ class CoverUpdates:
                 for part in first:
                     self.outboxes.send_first(outbox, part)
                 heard = (0, 0) if self.resend is None else self.resend.heard(name)
-                self.outboxes.send_first(outbox, msg.NeighborReport(last, self.fence.epoch, *heard))
+                self.outboxes.send_first(
+                    outbox, msg.NeighborReport(last, self.fence.epoch, *heard, self.outboxes.log.last)
+                )
 
     # -- acknowledgements
 

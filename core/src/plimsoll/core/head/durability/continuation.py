@@ -12,7 +12,7 @@ from typing import Protocol
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.journal import LogJournal, exceptions_of
-from plimsoll.core.head.durability.records import Checkpoint, NumberRefused
+from plimsoll.core.head.durability.records import Checkpoint, NeighborMet, NumberRefused
 from plimsoll.core.head.durability.store import UnreadableLogError
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
@@ -63,7 +63,8 @@ class EpochContinuation:
         state = journal.state
         host.distributor.seen.update(state.seen())
         host.distributor.heard.update(state.neighbors)
-        host.startup.recall({name: epoch for name, (epoch, _) in state.neighbors.items()})
+        if journal.earlier and not journal.is_unsure:
+            host.startup.recall({name: epoch for name, (epoch, _) in state.neighbors.items()})
         edges = sorted(host.members)
         for known in state.publishers.values():
             exceptions = exceptions_of(state.exceptions.get(known.name, ()), edges)
@@ -138,6 +139,14 @@ class EpochContinuation:
             message = msg.to_edge.decode(logged.record)
             if not isinstance(message, msg.PubOpen) or neighbor in self.host.routes.match(message.body.attributes):
                 yield position
+
+    def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None:
+        """Note where the log of a neighbour that is met for the first time begins to be of use here."""
+        host = self.host
+        if host.journal is not None and outbox.name not in host.distributor.heard:
+            epoch, position = outbox.link.incarnation, report.log_position
+            host.distributor.heard[outbox.name] = (epoch, position)
+            host.journal.pending.append(NeighborMet(outbox.name, epoch, position))
 
     def heard(self, neighbor: str) -> tuple[int, int]:
         """The epoch and the position up to which the log of a neighbour has come here; zeros if none has."""

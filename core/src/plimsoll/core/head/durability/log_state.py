@@ -13,6 +13,7 @@ from plimsoll.core.head.durability.records import (
     DiskRecord,
     EpochBegan,
     Logged,
+    NeighborMet,
     NumberRefused,
     PublisherKnown,
 )
@@ -62,6 +63,8 @@ class LogState:
                     self._known(record)
                 case NumberRefused():
                     self._number_refused(record)
+                case NeighborMet():
+                    self.neighbors[record.name] = (record.epoch, record.position)
                 case Checkpoint():
                     self._checkpoint(record)
                 case _:
@@ -78,7 +81,7 @@ class LogState:
 
     def _logged(self, logged: Logged) -> None:
         self.position += 1
-        if logged.source:
+        if logged.source and logged.source_epoch:
             self.neighbors[logged.source] = (logged.source_epoch, logged.source_position)
         message = msg.to_edge.decode(logged.record)
         if isinstance(message, msg.PubOpen):

@@ -83,7 +83,15 @@ class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     neighbors: list[tuple[str, int, int]]
 
 
-DiskRecord = Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint
+class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
+    """A neighbour has reported for the first time, in this epoch of it and at this position of its log."""
+
+    name: str
+    epoch: int
+    position: int
+
+
+DiskRecord = Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[DiskRecord])

@@ -217,14 +217,14 @@ class LogStore:
         self.segments.append(Segment(name, self.position + 1, len(first), [(self.position + 1, 0)]))
 
     def remove_old(self) -> bool:
-        """Remove whole segments until the log fits into its size; whether any was removed.
+        """Remove whole segments until another one fits into its size; whether any was removed.
 
         Raises:
             OSError: one could not be removed.
 
         """
         before = len(self.segments)
-        while len(self.segments) > 1 and self.bytes > self.size:
+        while len(self.segments) > 1 and self.bytes + self.segment_bytes > self.size:
             self.files.remove(self.segments[0].name)
             del self.segments[0]
         return len(self.segments) < before

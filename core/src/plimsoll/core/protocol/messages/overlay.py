@@ -142,13 +142,15 @@ class NeighborReport(Struct, array_like=True, frozen=True, tag=61):
     """The first record of a head on a new link to a neighbour: the whole cover of this link.
 
     Messages that the neighbour had not acknowledged follow; it drops duplicates. `mediator`: as in EDGE_REPORT.
-    `head_epoch` and `position`: the last position that has come from the receiver, in its epoch then; 0 if none has.
+    `head_epoch` and `position`: how far the receiver's log has come here, in its epoch then; 0 if this is not known.
+    `log_position`: the end of the sender's log.
     """
 
     cover: Cover
     mediator: U63 = 0
     head_epoch: U63 = 0
     position: U63 = 0
+    log_position: U63 = 0
 
 
 class Confirmed(Struct, array_like=True, frozen=True, tag=63):
