@@ -349,6 +349,9 @@ class SimulationRun:
                 self.journal.add(residue)
         self.mediators.leftovers()
         self.apps.finish()
+        if self.scenario.durable is not None and self.scenario.durable.always:
+            for one in self._unknown_answers():
+                self.journal.add(one)
         if self.scenario.is_gap_free:
             self.journal.add(seen.GapFreeClaim(0.0, []))
         claim = self.scenario.undisturbed_seconds
@@ -356,6 +359,13 @@ class SimulationRun:
             exempt = self.victim.exempt(self.apps, self.journal.all)
             self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, exempt))
         return self._outcome(audit_journal(self.journal.all))
+
+    def _unknown_answers(self) -> list[seen.ResidueObserved]:
+        """A durable head answers every publication in the end, so that none of them is unknown."""
+        answers = [one for one in self.journal.all if isinstance(one, seen.AnswerObserved) and one.answer == "unknown"]
+        return [
+            seen.ResidueObserved(one.publisher, f"{one.incarnation}/{one.seq} is unknown", 1, one.at) for one in answers
+        ]
 
     def _outcome(self, verdict: AuditVerdict, error: str = "") -> RunOutcome:
         return RunOutcome(

@@ -123,15 +123,6 @@ class Distributor:
             known = before if epoch == outbox.link.incarnation else 0
             self.heard[neighbor] = (outbox.link.incarnation, max(known, position))
 
-    def log_boundary(self, earlier: int) -> None:
-        """Log a gap behind all that is known of an earlier epoch: what came after that in it may be lost."""
-        at = self.host.log.last + 1
-        host = self.host
-        record = wire.encode(msg.Gap(host.name, earlier, at, host.epoch, at, [], "restart"))
-        host.log.append(LogEntry(record, (), True))
-        if host.journal is not None:
-            host.journal.logged(record)
-
     def log_uncertainty(self, source: str) -> None:
         """Log a gap without offsets: something may be lost behind `source`, and it is not known what."""
         self._log_gap([], "restart", source)

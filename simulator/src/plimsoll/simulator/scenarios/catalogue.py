@@ -87,6 +87,16 @@ _ALL = [
         durable=DurableHeads(),
     ),
     SimulationScenario(
+        "durable-small",
+        "durable heads with little memory and small segments: slow subscribers are served from the disk",
+        FleetShape(2, 2),
+        WorkloadSize(publications=200, payload_bytes=300),
+        fault_rates=replace(ROUGH, crash_head=0.2, pause_edge=0.3, slow=0.4, wall=0.2),
+        log_bytes=6_000,
+        window_bytes=2_500,
+        durable=DurableHeads(segment_bytes=5_000),
+    ),
+    SimulationScenario(
         "durable-interval",
         "heads that sync their disk now and then lose their machine: what is lost is reported",
         FleetShape(3, 1, "random"),

@@ -63,7 +63,7 @@ class HeadDisk:
             raise AssertionError(f"the log of {self.config.name} is damaged: {found.damage}")
         self.recoveries.append(f"{found.segments} segments, {found.bytes} bytes, {found.torn_bytes} torn")
         self._store = store
-        recovered = recovered_log(store, found, is_whole=self.kept.always)
+        recovered = recovered_log(store, found, is_synced=self.kept.always)
         if self.kept.always:
             self._observe_survivors(store, recovered)
         return recovered
@@ -84,7 +84,7 @@ class HeadDisk:
         if isinstance(message, msg.PubOpen):
             identity = (message.publisher, message.incarnation, message.seq)
             origin = (message.head, message.epoch, message.offset)
-            known = [one.at for one in self._waiting if one.position == position and one.identity == identity]
+            known = [one.at for one in self._waiting if one.position == position and one.publication == identity]
             at = known[0] if known else self.schedule.now
             self.observe(seen.LogEntryObserved(self.config.name, epoch, position, identity, origin, at))
 

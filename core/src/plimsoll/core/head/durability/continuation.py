@@ -70,7 +70,7 @@ class EpochContinuation:
             exceptions = exceptions_of(state.exceptions.get(known.name, ()), edges)
             host.publishers.restore(known, deque(exceptions))
         if journal.is_unsure:
-            host.distributor.log_boundary(journal.earlier)
+            host.distributor.log_uncertainty("")  # behind all that is known of the earlier epochs
 
     def checkpoint(self) -> Checkpoint:
         """The state behind all that this head has written, for the beginning of a segment.

@@ -36,6 +36,7 @@ class RecoveredLog(NamedTuple):
     gone: dict[Origin, int]
     state: LogState
     is_whole: bool = True
+    is_synced: bool = True
     boot: str = ""
 
 
@@ -51,7 +52,9 @@ class LogJournal:
         is_same = before is not None and recovered.is_whole
         self.memory = before.memory if before and is_same else epoch
         self.is_unsure = before is not None and not is_same
-        began = EpochBegan(epoch, self.state.position + 1, self.memory, recovered.boot, has_neighbors)
+        began = EpochBegan(
+            epoch, self.state.position + 1, self.memory, recovered.boot, has_neighbors, recovered.is_synced
+        )
         self.pending.append(began)
         self.epochs = EpochTable([*self.state.epochs, began])
 

@@ -37,6 +37,7 @@ class EpochBegan(Struct, array_like=True, frozen=True, tag=2):
     """A head has started. Its first entry has the position `first`; positions go on from those of earlier epochs.
 
     `memory`: the epoch since which the log is whole. `has_neighbors`: then positions alone do not say what passed.
+    `is_synced`: it waits for syncs. `boot`: which start of the operating system it is in, empty if that is not known.
     """
 
     epoch: int
@@ -44,6 +45,7 @@ class EpochBegan(Struct, array_like=True, frozen=True, tag=2):
     memory: int
     boot: str = ""
     has_neighbors: bool = False
+    is_synced: bool = False
 
 
 class PublisherKnown(Struct, array_like=True, frozen=True, tag=3):
