@@ -1,7 +1,8 @@
-"""The thread that syncs a log, so that the loop goes on meanwhile: one sync covers all rounds written before it began."""
+"""The thread that syncs a log, so that the loop goes on meanwhile: a sync covers all rounds written before it began."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -88,9 +89,7 @@ class LogSyncer:
                     self.done = number
                 self.failed = failed
                 self._change.notify_all()
-            try:
+            with contextlib.suppress(BlockingIOError):  # the reader is awake already
                 self._writer.send(b"s")
-            except BlockingIOError:
-                pass  # the reader is awake already
             if failed is not None:
                 return

@@ -16,6 +16,7 @@ from plimsoll.core.spec.types.policy import PolicySpec
 PORT = FieldInfo("", low=0, high=65535)
 HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+LogSync = Literal["Always", "Interval"]
 TaintEffect = Literal["Any", "NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
@@ -82,6 +83,28 @@ class MaintenanceWindow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LogDiskSpec:
+    """The disk of a head's log. Locally it is a folder of the fleet's."""
+
+    size: Annotated[Quantity, FieldInfo("Bytes of log that it keeps; then the oldest go.", unit="bytes", above=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadLogSpec:
+    """Where a head keeps its log: docs/durability.md."""
+
+    memory: Annotated[
+        Quantity | None,
+        FieldInfo("Size of the part in memory; absent: `logSize`, or the fleet's default.", unit="bytes", above=0),
+    ] = None
+    disk: Annotated[LogDiskSpec | None, FieldInfo("Keep it on a disk as well; absent: in memory only.")] = None
+    sync: Annotated[
+        LogSync,
+        FieldInfo("`Always`: nothing leaves the head before it is safe on its disk. `Interval`: every 100 ms."),
+    ] = "Always"
+
+
+@dataclass(frozen=True, kw_only=True)
 class HeadSpec:
     """The head of a cluster; its broker is called `CLUSTER-head`."""
 
@@ -89,6 +112,7 @@ class HeadSpec:
     log_size: Annotated[
         Quantity | None, FieldInfo("Size of its log; absent: the fleet's default.", unit="bytes", above=0)
     ] = None
+    log: Annotated[HeadLogSpec, FieldInfo("Where it keeps its log.")] = HeadLogSpec()
 
 
 @dataclass(frozen=True, kw_only=True)
