@@ -1,8 +1,8 @@
 """A head's log on its disk, as the event loop uses it: recovery at the start, a batch a round, output that waits.
 
 With `Always` what a round has to say is held until a sync that began behind its batch has ended; the loop goes on
-meanwhile, and the next sync covers all rounds that were written by then. With `Interval` output is held for nothing,
-and syncs come at most that often.
+meanwhile, and the next sync covers all rounds that were written by then. With `Interval` syncs come at most that
+often, and output waits only for what may never be forgotten: the beginning of an epoch, and gaps.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LogDisk:
         self.commit: RoundCommit | None = None
         self.found = ""
         self._held: deque[tuple[int, RoundOutput]] = deque()
-        self._round = self._asked = 0
+        self._round = self._asked = self._waits_for = 0
         self._next_sync = 0.0
 
     @property
@@ -126,12 +126,14 @@ class LogDisk:
             raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error
         if written:
             self._round += 1
-        if self._asked < self._round and (self.is_always or now >= self._next_sync):
+            if self.is_always or self.commit.is_binding:
+                self._waits_for = self._round
+        if self._asked < self._round and (self._waits_for > self._asked or now >= self._next_sync):
             self._asked = self._round
             self._next_sync = now + self.config.interval_seconds
             self.syncer.ask(self._round)
         if output:
-            self._held.append((self._round if self.is_always else 0, output))
+            self._held.append((self._waits_for, output))
 
     def released(self) -> list[RoundOutput]:
         """The output that may be sent now, in order.

@@ -134,7 +134,7 @@ class Distributor:
         accounts_for = tuple(((head, epoch), offset) for head, epoch, offset in last)
         position = host.log.append(LogEntry(record, accounts_for, True))
         if host.journal is not None:
-            host.journal.logged(record, source, self.heard.get(source, (0, 0)))
+            host.journal.gap(record, source, self.heard.get(source, (0, 0)))
         host.counters["gaps_logged"] += 1
         passed_over = {source, *host.outboxes.joining}
         keys = [key for key in host.outboxes.all_keys() if key not in passed_over and host.routes.size(key)]

@@ -50,7 +50,7 @@ class HeadDisk:
         self.commit: RoundCommit | None = None
         self._observed = 0
         self._waiting: deque[seen.LogEntryObserved] = deque()
-        self._life = self._round = self._safe = 0
+        self._life = self._round = self._safe = self._waits_for = 0
         self._held: deque[tuple[int, Callable[[], None]]] = deque()
 
     # -- a life
@@ -91,7 +91,7 @@ class HeadDisk:
     def started(self, head: Head) -> None:
         self._life += 1
         self._held.clear()
-        self._safe = self._round
+        self._safe = self._waits_for = self._round
         self.commit = RoundCommit(self._store, head)
         self.commit.begin(self.schedule.now)
 
@@ -117,13 +117,15 @@ class HeadDisk:
         now = self.schedule.now
         if self.commit.write(now):
             self._round += 1
+            if self.kept.always or self.commit.is_binding:
+                self._waits_for = self._round
             life, number, writes = self._life, self._round, self.disk.writes
-            low, high = self.kept.disk.sync_seconds
-            delay = self.rng.uniform(low, high) if self.kept.always else self.kept.interval_seconds
+            is_waited_for = self._waits_for == self._round
+            delay = self.rng.uniform(*self.kept.disk.sync_seconds) if is_waited_for else self.kept.interval_seconds
             last = self.commit.store.position
             self.schedule.after(delay, lambda: self._synced(life, number, writes, last))
-        if self.kept.always and (self._held or self._round > self._safe):
-            self._held.append((self._round, send))
+        if self._held or self._waits_for > self._safe:
+            self._held.append((self._waits_for, send))
         else:
             send()
 

@@ -44,7 +44,10 @@ def recovered_log(store: LogStore, found: Recovery, *, is_synced: bool, boot: st
 
 
 class RoundCommit:
-    """Writes what a head has logged. `refused`: why no segment can be made, empty if one can."""
+    """Writes what a head has logged. `refused`: why no segment can be made, empty if one can.
+
+    `is_binding`: whether the batch that was written last has to be safe before its round is sent, in any case.
+    """
 
     def __init__(self, store: LogStore, head: DurableHead) -> None:
         if head.journal is None or not isinstance(head.log, DurableLog):
@@ -52,6 +55,7 @@ class RoundCommit:
         self.store, self.head, self.journal, self.log = store, head, head.journal, head.log
         self.refused = ""
         self.batches = 0
+        self.is_binding = False
         self._retry_at = 0.0
 
     def write(self, now: float) -> bool:
@@ -64,6 +68,7 @@ class RoundCommit:
         if not self.journal.pending:
             self._make_room(now)  # it could not be made before
             return False
+        self.is_binding = self.journal.is_binding
         self.store.write(self.journal.take())
         self.log.written = self.store.position
         self.batches += 1

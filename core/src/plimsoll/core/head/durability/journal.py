@@ -41,7 +41,11 @@ class RecoveredLog(NamedTuple):
 
 
 class LogJournal:
-    """`refusing`: why no publication can be accepted now; empty if they can."""
+    """`refusing`: why no publication can be accepted now; empty if they can.
+
+    `is_binding`: this round has begun an epoch or logged a gap: neither may be told to others and then be forgotten,
+    so the round waits for its sync even with `Interval`.
+    """
 
     def __init__(self, recovered: RecoveredLog, name: str, epoch: int, *, has_neighbors: bool) -> None:
         self.state, self.archive = recovered.state, recovered.archive
@@ -56,11 +60,13 @@ class LogJournal:
             epoch, self.state.position + 1, self.memory, recovered.boot, has_neighbors, recovered.is_synced
         )
         self.pending.append(began)
+        self.is_binding = True
         self.epochs = EpochTable([*self.state.epochs, began])
 
     def take(self) -> list[DiskRecord]:
         """What this round has to write, as one batch."""
         records, self.pending = self.pending, []
+        self.is_binding = False
         return records
 
     def goes_on_from(self, epoch: int, position: int, end: int) -> int | None:
@@ -88,6 +94,11 @@ class LogJournal:
     def logged(self, record: bytes, source: str = "", heard: tuple[int, int] = (0, 0)) -> None:
         """An entry. `heard`: the epoch of the neighbour that sent it, and the position in its log."""
         self.pending.append(Logged(record, source, *heard))
+
+    def gap(self, record: bytes, source: str, heard: tuple[int, int]) -> None:
+        """The same for a gap."""
+        self.logged(record, source, heard)
+        self.is_binding = True
 
     def publisher(self, known: PublisherKnown) -> None:
         self.pending.append(known)
