@@ -84,9 +84,17 @@ class MaintenanceWindow:
 
 @dataclass(frozen=True, kw_only=True)
 class LogDiskSpec:
-    """The disk of a head's log. Locally it is a folder of the fleet's."""
+    """The disk of a head's log. Locally it is a folder of the fleet's, on Kubernetes a claim of the head's own."""
 
     size: Annotated[Quantity, FieldInfo("Bytes of log that it keeps; then the oldest go.", unit="bytes", above=0)]
+    storage_class: Annotated[
+        str,
+        FieldInfo("Storage class of the claim; empty: the default one. Kubernetes only.", pattern=SUBDOMAIN + "|",
+                  form="the name of a StorageClass", max_length=253),
+    ] = ""  # fmt: skip
+    retain: Annotated[
+        bool, FieldInfo("Whether the claim stays when the cluster is deleted. Kubernetes only; local folders stay.")
+    ] = True
 
 
 @dataclass(frozen=True, kw_only=True)
