@@ -18,8 +18,8 @@ from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig, PeerBroker
 from plimsoll.core.spec.brokers import GROUP_LABEL
 from plimsoll.core.spec.kinds import HardwareProfileSpec
-from plimsoll.core.spec.types.cluster import LogDiskSpec
 from plimsoll.core.spec.resources import to_mapping
+from plimsoll.core.spec.types.cluster import LogDiskSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
