@@ -63,7 +63,8 @@ class LogSyncer:
         with self._change:
             self._stops = True
             self._change.notify()
-        self._thread.join(5.0)
+        if self._thread.ident is not None:
+            self._thread.join(5.0)
         self._reader.close()
         self._writer.close()
 

@@ -69,13 +69,8 @@ class KillMatrixCell(msgspec.Struct, frozen=True):
 
     @property
     def may_gap(self) -> bool:
-        """Whether gaps are allowed: a killed head loses publications that only it held, and reports gaps for them.
-
-        In a tree a durable head reports one to a member in the middle of its cut, whose cover has no owner then.
-        """
-        if self.is_durable and self.mode != "across":
-            return False
-        return self.victim is not None and self.victim.endswith("head") and self.signal == "KILL"
+        """Whether gaps are allowed: a killed head loses publications that only it held, and reports gaps for them."""
+        return self.victim in ("head", "far head") and self.signal == "KILL"
 
     @property
     def is_durable(self) -> bool:

@@ -57,6 +57,8 @@ class LogState:
                 case Logged():
                     self._logged(record)
                 case EpochBegan():
+                    if self.epochs and self.epochs[-1].epoch == record.epoch:
+                        self.epochs.pop()  # the checkpoint of the first segment has it, too
                     self.epochs.append(record)
                     del self.epochs[:-EPOCHS_KEPT]
                 case PublisherKnown():

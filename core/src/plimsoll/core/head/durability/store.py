@@ -128,10 +128,13 @@ class LogStore:
             segment, found = Segment(name, _position_of(name)), scan(data)
             if self.segments and segment.first != self.position + 1:
                 damage.append(f"{name}: positions {self.position + 1} to {segment.first - 1} before it are missing")
-                self.segments.clear()
+                self._give_up()
             if not found.batches and is_last:
                 torn += found.torn
-                self.files.remove(name)  # it was begun just before the end, and holds nothing yet
+                if _has_good_batch(data, 0):
+                    damage.append(f"{name}: byte 0 is damaged; the segment is given up, and removed")
+                    is_whole = False
+                self.files.remove(name)  # else it was begun just before the end, and holds nothing yet
                 continue
             for batch in found.batches:
                 segment.note(batch.first, batch.start)
@@ -141,8 +144,8 @@ class LogStore:
             self.segments.append(segment)
             last_data = data[: found.end]
             if found.torn and not is_last:
-                damage.append(f"{name}: byte {found.end} is damaged; the log is given up to the end of this segment")
-                self.segments.clear()
+                damage.append(f"{name}: byte {found.end} is damaged; the log up to its end is given up, and removed")
+                self._give_up()
             elif found.torn:
                 torn += found.torn
                 if _has_good_batch(data, found.end):
@@ -152,10 +155,16 @@ class LogStore:
         state = LogState(self.name)
         if self.segments:
             self._fold(state, self.segments[-1], last_data)
-        elif names and damage:
+        elif damage:
             is_whole = False  # the end of the log itself was damaged
-        self.position = state.position if self.segments else self.position
+            state.position = self.position
+        self.position = state.position
         return Recovery(state, len(self.segments), self.bytes, torn, tuple(damage), is_whole)
+
+    def _give_up(self) -> None:
+        for segment in self.segments:
+            self.files.remove(segment.name)
+        self.segments.clear()
 
     def _fold(self, state: LogState, segment: Segment, data: bytes) -> None:
         state.position = segment.first - 1
