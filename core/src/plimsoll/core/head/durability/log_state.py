@@ -27,6 +27,9 @@ EXCEPTIONS_KEPT = 1024
 
 EPOCHS_KEPT = 4096
 
+_entries = msgspec.msgpack.Decoder(msg.Pub | msg.Gap)
+"""Bodies stay as they are: a recovery decodes a whole segment."""
+
 
 def entry_of(logged: Logged) -> LogEntry:
     """The entry of a log that a record stands for."""
@@ -46,7 +49,8 @@ class LogState:
         self.position = 0
         self.epochs: list[EpochBegan] = []
         self.offsets: dict[Origin, int] = {}
-        self.publishers: dict[str, PublisherKnown] = {}
+        self._known_as: dict[str, PublisherKnown] = {}
+        self._last: dict[str, int] = {}
         self.exceptions: dict[str, deque[NumberRefused]] = {}
         self.neighbors: dict[str, tuple[int, int]] = {}
 
@@ -75,7 +79,8 @@ class LogState:
     def _checkpoint(self, record: Checkpoint) -> None:
         self.epochs = list(record.epochs)
         self.offsets = {(head, epoch): offset for head, epoch, offset in record.offsets}
-        self.publishers = {known.name: known for known in record.publishers}
+        self._known_as = {known.name: known for known in record.publishers}
+        self._last = {known.name: known.last_seq for known in record.publishers}
         self.exceptions.clear()
         for refused in record.refused:
             self._exceptions(refused.publisher).append(refused)
@@ -85,40 +90,48 @@ class LogState:
         self.position += 1
         if logged.source and logged.source_epoch:
             self.neighbors[logged.source] = (logged.source_epoch, logged.source_position)
-        message = msg.to_edge.decode(logged.record)
-        if isinstance(message, msg.PubOpen):
-            raise_to(self.offsets, [((message.head, message.epoch), message.offset)])
+        message = _entries.decode(logged.record)
+        if isinstance(message, msg.Pub):
+            origin = (message.head, message.epoch)
+            if message.offset > self.offsets.get(origin, 0):
+                self.offsets[origin] = message.offset
             if message.head == self.name:
                 self._published(message)
-        elif isinstance(message, msg.Gap):
+        else:
             raise_to(self.offsets, [((head, epoch), offset) for head, epoch, offset in message.last])
 
-    def _published(self, pub: msg.PubOpen) -> None:
-        known = self.publishers.get(pub.publisher)
+    def _published(self, pub: msg.Pub) -> None:
+        known = self._known_as.get(pub.publisher)
         if known is None or known.incarnation != pub.incarnation:
             return  # the record of its incarnation is always ahead of it; another incarnation has come since
-        self.publishers[pub.publisher] = msgspec.structs.replace(known, last_seq=max(known.last_seq, pub.seq))
+        if pub.seq > self._last[pub.publisher]:
+            self._last[pub.publisher] = pub.seq
         if pub.flags & FLAG_CONFIRM_EDGES:
             awaited = NumberRefused(pub.publisher, pub.incarnation, pub.seq, "", "")
             self._exceptions(pub.publisher).append(awaited)
 
     def _known(self, known: PublisherKnown) -> None:
-        before = self.publishers.get(known.name)
+        before = self._known_as.get(known.name)
         if before is None or before.incarnation != known.incarnation or before.identity != known.identity:
             self.exceptions.pop(known.name, None)
-        self.publishers[known.name] = known
+        self._known_as[known.name] = known
+        self._last[known.name] = known.last_seq
 
     def _number_refused(self, refused: NumberRefused) -> None:
-        known = self.publishers.get(refused.publisher)
+        known = self._known_as.get(refused.publisher)
         if known is not None and known.incarnation == refused.incarnation:
-            last = max(known.last_seq, refused.seq)
-            self.publishers[refused.publisher] = msgspec.structs.replace(known, last_seq=last)
+            self._last[refused.publisher] = max(self._last[refused.publisher], refused.seq)
             self._exceptions(refused.publisher).append(refused)
 
     def _exceptions(self, publisher: str) -> deque[NumberRefused]:
         return self.exceptions.setdefault(publisher, deque(maxlen=EXCEPTIONS_KEPT))
 
-    # -- epochs
+    @property
+    def publishers(self) -> dict[str, PublisherKnown]:
+        """Publishers by name, each with its last number."""
+        return {
+            name: msgspec.structs.replace(known, last_seq=self._last[name]) for name, known in self._known_as.items()
+        }
 
     def seen(self) -> Iterator[tuple[Origin, int]]:
         """The last offset of each other origin."""

@@ -121,7 +121,7 @@ class LogStore:
         torn = 0
         is_whole = True
         names = sorted(name for name in self.files.names() if name.endswith(SUFFIX))
-        last_data = b""
+        last_data, last_found = b"", scan(b"")
         for i, name in enumerate(names):
             is_last = i == len(names) - 1
             data = self.files.read(name, 0, 1 << 62)
@@ -142,7 +142,7 @@ class LogStore:
             at_end = found.batches[-1] if found.batches else None
             self.position = at_end.first + at_end.entries - 1 if at_end else self.position
             self.segments.append(segment)
-            last_data = data[: found.end]
+            last_data, last_found = data, found
             if found.torn and not is_last:
                 damage.append(f"{name}: byte {found.end} is damaged; the log up to its end is given up, and removed")
                 self._give_up()
@@ -154,7 +154,9 @@ class LogStore:
                 self.files.truncate(name, found.end)
         state = LogState(self.name)
         if self.segments:
-            self._fold(state, self.segments[-1], last_data)
+            state.position = self.segments[-1].first - 1
+            for batch in last_found.batches:
+                state.apply(decode_batch(last_data, batch))
         elif damage:
             is_whole = False  # the end of the log itself was damaged
             state.position = self.position
@@ -165,11 +167,6 @@ class LogStore:
         for segment in self.segments:
             self.files.remove(segment.name)
         self.segments.clear()
-
-    def _fold(self, state: LogState, segment: Segment, data: bytes) -> None:
-        state.position = segment.first - 1
-        for batch in scan(data).batches:
-            state.apply(decode_batch(data, batch))
 
     def offsets_before(self) -> dict[Origin, int]:
         """The last offset of each origin before the oldest entry that is kept, for gaps over what is not.
