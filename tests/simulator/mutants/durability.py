@@ -8,13 +8,12 @@ from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal
-from plimsoll.core.head.durability.log_state import LogState
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.simulator.world.durable_heads import HeadDisk
 
 HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
-SLOW = "slow-disk"
+SLOW, RARE = "slow-disk", "rare-syncs"
 
 MUTANTS = [
     Mutant(
@@ -48,12 +47,6 @@ MUTANTS = [
         (TREE,),
     ),
     Mutant(
-        "relays-are-not-recognized",
-        "A head that has recovered recognizes by offset what neighbours send again.",
-        (Change(LogState.seen, "origin[0] != self.name", "False"),),
-        (TREE, SMALL),
-    ),
-    Mutant(
         "publishers-are-forgotten",
         "A head that has recovered remembers the last number of each publisher.",
         (Change(EpochContinuation.restore, "host.publishers.restore(known, deque(exceptions))", "pass"),),
@@ -69,25 +62,25 @@ MUTANTS = [
         "unsure-logs-have-no-gap",
         "Where something may be missing the log has a gap.",
         (Change(EpochContinuation.restore, "if journal.is_unsure:", "if False:"),),
-        (INTERVAL,),
+        (RARE, INTERVAL),
     ),
     Mutant(
         "unsure-logs-keep-their-memory",
         "A head that may have forgotten something has a new memory epoch.",
         (Change(LogJournal.__init__, "is_same = before is not None and recovered.is_whole", "is_same = bool(before)"),),
-        (INTERVAL,),
+        (RARE, INTERVAL),
     ),
     Mutant(
         "positions-of-any-epoch",
         "A position counts in its epoch, up to what the log has of that epoch.",
         (Change(LogJournal.goes_on_from, "self.epochs.last_of(epoch, end)", "end"),),
-        (INTERVAL,),
+        (RARE, INTERVAL),
     ),
     Mutant(
         "gaps-are-told-before-their-sync",
         "A gap is safe before it is told, even where publications are not.",
         (Change(LogJournal.gap, "self.is_binding = True", "pass"),),
-        (INTERVAL,),
+        (RARE, INTERVAL),
     ),
     Mutant(
         "neighbours-are-not-heard",

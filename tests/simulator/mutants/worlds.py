@@ -52,6 +52,13 @@ _ALL = [
         fault_rates=FaultRates(reconnect=0.3, crash_head=1.0, seconds=(0.05, 0.5)),
         durable=DurableHeads(disk=DiskQuality(sync_seconds=(0.05, 0.4))),
     ),
+    replace(
+        SCENARIOS["durable-interval"],
+        name="rare-syncs",
+        about="heads that seldom sync their disks lose their machines often",
+        fault_rates=FaultRates(reconnect=0.3, crash_head=1.0, seconds=(0.05, 0.5)),
+        durable=DurableHeads(always=False, interval_seconds=1.0),
+    ),
     _like(
         "calm",
         "calm-drain",
