@@ -57,7 +57,7 @@ def test_cells_with_a_result_are_not_run_again_and_a_failed_cell_fails_the_run(
     "words",
     [
         "drain,cut done,source,KILL",
-        "drain,cut done,durable head,KILL",
+        "drain,done,durable head,KILL",
         pytest.param("replay,cut sent,target,KILL", marks=pytest.mark.sweep),
     ],
 )
