@@ -138,7 +138,7 @@ class SubscriberStream:
     def on_gap(self, attachment: Attachment, gap: msg.Gap, now: float) -> None:
         """Something between here and the gap's end may be missing."""
         marks = self.watermarks
-        if gap.low > gap.high and gap.reason == "restart" and not gap.last:
+        if gap.low_epoch == gap.epoch and gap.low > gap.high:
             # The head has a new epoch and has lost nothing: only the token changes.
             self._go_on(attachment, gap)
             return

@@ -111,8 +111,8 @@ class HeadMessages:
         position = welcome.position if welcome.start is None else welcome.start
         gap = msg.Gap(
             self.host.config.head_name,
-            self.position_epoch,
-            self.host.position + 1,
+            self.position_epoch if welcome.start is None else self.host.head_epoch,
+            position + 1 if welcome.start is not None else self.host.position + 1,
             self.host.head_epoch,
             position,
             [],
