@@ -75,6 +75,7 @@ _ALL = [
         fault_rates=replace(CALM, crash_head=0.3),
         is_gap_free=True,
         durable=DurableHeads(),
+        is_always_answered=True,
     ),
     SimulationScenario(
         "durable-tree",
@@ -85,6 +86,7 @@ _ALL = [
         processes=4,
         is_gap_free=True,
         durable=DurableHeads(),
+        is_always_answered=True,
     ),
     SimulationScenario(
         "durable-small",
@@ -95,6 +97,7 @@ _ALL = [
         log_bytes=6_000,
         window_bytes=2_500,
         durable=DurableHeads(segment_bytes=5_000),
+        is_always_answered=True,
     ),
     SimulationScenario(
         "durable-interval",

@@ -46,6 +46,7 @@ class SimulationScenario:
     `victim`: one party that misbehaves: a slow `edge`, a frozen `subscriber` or a flooding `publisher`. All others
     receive each delivery within `undisturbed_seconds`; 0 makes no such claim.
     `durable`: heads keep their logs on disks.
+    `is_always_answered`: no publication is `unknown`: heads end only once their publishers have left.
     `is_gap_free`: no bound is reached in this scenario, so a single gap breaks law I1.
     """
 
@@ -69,6 +70,7 @@ class SimulationScenario:
     policy: SimulatedPolicy | None = None
     is_gap_free: bool = False
     durable: DurableHeads | None = None
+    is_always_answered: bool = False
     base: BrokerLimits = SMALL_LIMITS
 
     @property

@@ -6,8 +6,9 @@ chooses it, since only the edge knows every queue. Tao, Poslad, Bigham 2013, IV.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -16,6 +17,11 @@ TOPICS_AT_MOST: Final = 256
 
 TOPIC_CHARACTERS: Final = 64
 """Characters of a topic that a report shows. Its hash is what counts."""
+
+ROW_CHARACTERS: Final = 2048
+"""Characters of a row in a report; more cannot come from a topic of `TOPIC_CHARACTERS`."""
+
+UNKNOWN_WAIT_SECONDS: Final = 86_400.0
 
 REPORT_FIELD: Final = "topics"
 
@@ -29,9 +35,12 @@ class TopicLoad:
     other clusters have accepted. `output_rate`: deliveries to all of its subscribers.
 
     Of the subscriber with the least time left: `depth`, messages that wait for it; `arrival_rate`, those that come into
-    its queue; `delivery_rate`, those that leave it, or could while none waits; `required_seconds`, within which it
-    wants them, 0 if it does not say; `transmission_seconds`, on all links, the longest over the publishers;
+    its queue; `delivery_rate`, those that leave it, as many as come while none waits; `required_seconds`, within which
+    it wants them, 0 if it does not say; `transmission_seconds`, on all links, the longest over the publishers;
     `broker_seconds`, in all brokers, without the wait in its queue.
+
+    What could leave an empty queue is not known, and not needed: a rate that falls from what could leave to what does
+    would be taken for a queue that comes to a stop.
 
     `late`: deliveries of the last interval that came later than required, as far as brokers can tell.
     """
@@ -60,6 +69,17 @@ class TopicLoad:
             return math.inf
         return self.required_seconds - self.transmission_seconds - self.broker_seconds
 
+    @property
+    def wait_seconds(self) -> float:
+        """How long the message that comes now will wait, at the present delivery rate.
+
+        With messages that wait and none that leaves it is not known; a day stands for it.
+        """
+        if not self.depth:
+            return 0.0
+        known = self.depth / self.delivery_rate if self.delivery_rate else UNKNOWN_WAIT_SECONDS
+        return min(UNKNOWN_WAIT_SECONDS, known)
+
     def depth_threshold(
         self, balancing_seconds: float, *, arrival_rate: float | None = None, delivery_rate: float | None = None
     ) -> float:
@@ -75,14 +95,28 @@ class TopicLoad:
         return (self.allowed_seconds - balancing_seconds) * goes - (comes - goes)
 
 
+def topic_key(load: TopicLoad) -> str:
+    """A topic as plans and messages name it: its text, `#`, and its hash."""
+    return f"{load.text}#{load.topic:08x}"
+
+
+def topic_of_key(key: str) -> int:
+    """The hash of the topic that plans name so."""
+    return int(key.rpartition("#")[2], 16)
+
+
 _COLUMNS: Final = tuple(item.name for item in fields(TopicLoad) if item.name not in ("topic", "text"))
 _COUNTS: Final = frozenset({"subscribers", "waiting", "depth", "late"})
 
 
-def topic_report(topics: Iterable[TopicLoad]) -> dict[str, list[list[Any]]]:
-    """The field of a load report: a row for each topic."""
+def topic_report(topics: Iterable[TopicLoad]) -> dict[str, list[str]]:
+    """The field of a load report: a row of JSON for each topic, since reports hold no lists but those of strings."""
     rows = sorted(topics, key=_urgency)[:TOPICS_AT_MOST]
-    return {REPORT_FIELD: [[one.topic, one.text, *(getattr(one, name) for name in _COLUMNS)] for one in rows]}
+    return {REPORT_FIELD: [_row(one) for one in rows]}
+
+
+def _row(one: TopicLoad) -> str:
+    return json.dumps([one.topic, one.text, *(getattr(one, name) for name in _COLUMNS)], separators=(",", ":"))
 
 
 def reported_topics(report: Mapping[str, Any]) -> tuple[TopicLoad, ...]:
@@ -101,9 +135,15 @@ def _urgency(load: TopicLoad) -> tuple[float, int]:
 
 def _read(row: object) -> TopicLoad | None:
     """One row. Columns that a later version adds are ignored; with fewer it is none."""
-    if not isinstance(row, Sequence) or isinstance(row, str) or len(row) < len(_COLUMNS) + 2:
+    if not isinstance(row, str) or len(row) > ROW_CHARACTERS:
         return None
-    topic, text, *values = row[: len(_COLUMNS) + 2]
+    try:
+        found = json.loads(row)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, list) or len(found) < len(_COLUMNS) + 2:
+        return None
+    topic, text, *values = found[: len(_COLUMNS) + 2]
     if not isinstance(topic, int) or isinstance(topic, bool) or not 0 <= topic < 2**32 or not isinstance(text, str):
         return None
     if not all(_is_measure(value) for value in values):
