@@ -25,7 +25,7 @@ from bench.broker.processes import PLAIN_KEYS, ChainRun
 from plimsoll.broker.storage.log_disk import LogDisk
 from plimsoll.broker.storage.log_folder import LogFolder
 from plimsoll.core.config import BrokerConfig, DiskLog, LinkSecurity
-from plimsoll.core.head.durability.records import Checkpoint, EpochBegan, Logged, PublisherKnown
+from plimsoll.core.head.durability.records import Checkpoint, DiskRecord, EpochBegan, Logged, PublisherKnown
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -86,7 +86,7 @@ def recovery(folder: Path, size: int) -> dict[str, float]:
     while disk.store.bytes < size:
         if disk.store.is_full:
             disk.store.begin(Checkpoint([EpochBegan(1, 1, 1)], [("h", 1, offset)], known, [], []))
-        records = []
+        records: list[DiskRecord] = []
         for _ in range(64):
             offset += 1
             pub = msg.Pub(offset, "h", 1, offset, f"p{offset % 100}", 1, offset // 100 + 1, 0, 0, msgspec.Raw(body))

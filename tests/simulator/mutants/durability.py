@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change, Mutant
 
-from plimsoll.core.edge.machine import Edge
-from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.outboxes import Outboxes
@@ -59,39 +57,9 @@ MUTANTS = [
         (HEAD, TREE),
     ),
     Mutant(
-        "unsure-logs-have-no-gap",
-        "Where something may be missing the log has a gap.",
-        (Change(EpochContinuation.restore, "if journal.is_unsure:", "if False:"),),
-        (RARE, INTERVAL),
-    ),
-    Mutant(
         "unsure-logs-keep-their-memory",
         "A head that may have forgotten something has a new memory epoch.",
         (Change(LogJournal.__init__, "is_same = before is not None and recovered.is_whole", "is_same = bool(before)"),),
         (RARE, INTERVAL),
-    ),
-    Mutant(
-        "positions-of-any-epoch",
-        "A position counts in its epoch, up to what the log has of that epoch.",
-        (Change(LogJournal.goes_on_from, "self.epochs.last_of(epoch, end)", "end"),),
-        (RARE, INTERVAL),
-    ),
-    Mutant(
-        "gaps-are-told-before-their-sync",
-        "A gap is safe before it is told, even where publications are not.",
-        (Change(LogJournal.gap, "self.is_binding = True", "pass"),),
-        (RARE, INTERVAL),
-    ),
-    Mutant(
-        "neighbours-are-not-heard",
-        "A head notes how far the log of each neighbour has come.",
-        (Change(Distributor._hears, "if outbox is not None:", "if False:"),),
-        (TREE, SMALL),
-    ),
-    Mutant(
-        "places-end-with-the-head",
-        "Subscribers that are away keep their places when the head recovers.",
-        (Change(Edge.on_open, "if goes_on:", "if False:"),),
-        (TREE, SMALL),
     ),
 ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from plimsoll.core.head.durability.store import LogStore
+from plimsoll.core.head.log import LogEntry
+from plimsoll.core.head.machine import Head
 from plimsoll.simulator.run import SimulationRun
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.world.durable_heads import HeadDisk
@@ -41,20 +44,16 @@ def test_hand_overs_outlast_heads_that_recover(scenario: str):
         assert outcome.ok, f"seed {seed}:\n{outcome.verdict}"
 
 
-def test_subscribers_that_are_behind_are_served_from_the_disk():
-    run = SimulationRun(SCENARIOS["durable-small"], 1)
-    reads = []
-    for disk in disks(run):
-        recover = disk.recover
+def test_subscribers_that_are_behind_are_served_from_the_disk(monkeypatch: pytest.MonkeyPatch):
+    reads: list[int] = []
+    read = LogStore.read
 
-        def watched(disk: HeadDisk = disk, recover=recover):  # type: ignore[no-untyped-def]  # of the same type
-            found = recover()
-            read = disk._store.read
-            disk._store.read = lambda *asked: reads.append(asked) or read(*asked)  # type: ignore[method-assign, func-returns-value]  # counts
-            return found
+    def watched(store: LogStore, position: int, most_bytes: int) -> list[tuple[int, LogEntry]]:
+        reads.append(position)
+        return read(store, position, most_bytes)
 
-        disk.recover = watched  # type: ignore[method-assign]  # counts
-    assert run.go().ok
+    monkeypatch.setattr(LogStore, "read", watched)
+    assert SimulationRun(SCENARIOS["durable-small"], 1).go().ok
     assert reads
 
 
@@ -65,7 +64,5 @@ def test_a_full_disk_refuses_publications_and_loses_none():
         run.schedule.at(run.end * 0.6, setattr, disk.disk, "is_full", False)
     outcome = run.go()
     assert outcome.ok, outcome.verdict
-    refused = sum(
-        broker.node.counters["publications_refused_by_disk"] for broker in run.fleet.heads() if broker.node is not None
-    )
-    assert refused > 0
+    heads = [broker.node for broker in run.fleet.heads() if isinstance(broker.node, Head)]
+    assert sum(head.counters["publications_refused_by_disk"] for head in heads) > 0

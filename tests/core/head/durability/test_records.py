@@ -8,6 +8,7 @@ from tests.core.head.durability.conftest import own
 from plimsoll.core.head.durability.records import (
     HEADER_BYTES,
     DamagedBatchError,
+    DiskRecord,
     EpochBegan,
     batch_at,
     batch_length,
@@ -17,7 +18,7 @@ from plimsoll.core.head.durability.records import (
     scan,
 )
 
-RECORDS = [EpochBegan(5, 3, 2, "boot", True, True), own(3, 1), own(4, 2)]
+RECORDS: list[DiskRecord] = [EpochBegan(5, 3, 2, "boot", True, True), own(3, 1), own(4, 2)]
 BATCH = encode_batch(3, RECORDS)
 
 
