@@ -30,7 +30,8 @@ from plimsoll.broker.main import new_id, report_usage, serve_http
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
-from plimsoll.core.config import BrokerConfig, PeerBroker
+from plimsoll.broker.storage.log_disk import LogDisk
+from plimsoll.core.config import BrokerConfig, DiskLog, PeerBroker
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -127,14 +128,20 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     data, control = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
     config = msgspec.structs.replace(config, data=data, control=control)
     machine: Head | Edge
-    machine = Head(config, EPOCH, new_id) if role == "head" else Edge(config, EPOCH, new_id, keys.public(EDGE))
+    disk = None
+    if (asked := options.pop("disk_log", None)) is not None:
+        disk = LogDisk(asked, config.name)
+        machine = Head(config, EPOCH, new_id, disk.recover())
+        disk.attach(machine, time.monotonic())
+    else:
+        machine = Head(config, EPOCH, new_id) if role == "head" else Edge(config, EPOCH, new_id, keys.public(EDGE))
     if options.pop("single", False):
         # Only one frame of the stream per round; acknowledgements are not limited.
         drain = sockets.data.drain_dealer
         sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)
     watch, is_observed = ProcessWatch(os.getppid()), options.pop("observed", False)
-    loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, **options)
-    loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
+    loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, disk=disk, **options)
+    loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage, disk)
     server = serve_http("tcp://127.0.0.1:*", machine, loop) if is_observed else None
     sockets.watch(pipe.fileno())
     pipe.send((data, control, server.endpoint if server else ""))
@@ -154,6 +161,8 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
             break
         if question == "status":
             pipe.send(machine.status())
+        elif question == "disk" and disk is not None:
+            pipe.send(disk.status())
         else:
             pipe.send((Cpu.now(), loop.rounds))
     if profiler is not None:
@@ -166,6 +175,8 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
         server.close()
     sockets.close()
     watch.close()
+    if disk is not None:
+        disk.close()
 
 
 # -- ends --------------------------------------------------------------------------------------------------------------
@@ -481,9 +492,18 @@ class EdgeRun(Run):
 class ChainRun(Run):
     """A publisher, a head, an edge and sinks: both hops."""
 
-    def __init__(self, texts: list[str], bodies: list[bytes], links: int, keys: RunKeys = PLAIN_KEYS) -> None:
+    def __init__(
+        self,
+        texts: list[str],
+        bodies: list[bytes],
+        links: int,
+        keys: RunKeys = PLAIN_KEYS,
+        disk_log: DiskLog | None = None,
+    ) -> None:
         super().__init__()
-        self.head, at_head = self.child(serve, "head", ("", ""), keys, {})
+        self.head, at_head = self.child(
+            serve, "head", ("", ""), keys, {} if disk_log is None else {"disk_log": disk_log}
+        )
         self.edge, at_edge = self.child(serve, "edge", at_head, keys, {})
         wait_until(lambda: self.edge.ask("status")["ready"] and self.head.ask("status")["ready"])
         self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, False, True)

@@ -197,6 +197,15 @@ def test_an_edge_keeps_its_cluster(server: Server):
     assert server.patch("EdgeBroker", name, {"spec": {"cordoned": True, "profile": "q"}}).accepted
 
 
+def test_the_disk_of_a_log_stays_as_it_was_made(server: Server):
+    spec = {**FULL["BrokerCluster"]["spec"], "head": {"profile": "p", "log": {"disk": {"size": "1Gi"}}}}
+    name = stored(server, {**FULL["BrokerCluster"], "spec": spec})
+    for log in ({"disk": {"size": "2Gi"}}, {"disk": None}, {"disk": {"storageClass": "fast"}}):
+        reply = server.patch("BrokerCluster", name, {"spec": {"head": {"log": log}}})
+        assert (reply.code, "stays as it was made" in reply.message) == (422, True), log
+    assert server.patch("BrokerCluster", name, {"spec": {"head": {"log": {"sync": "Interval"}}}}).accepted
+
+
 def planned(server: Server, **status: Any) -> str:
     """A session of which a plan stands in status."""
     name = stored(server, SESSION)
@@ -290,6 +299,7 @@ def test_every_rule_has_its_test():
     assert untried == []
     assert of_changes == {
         "an edge does not change its cluster: delete it, and create one there",
+        "the disk of a head's log stays as it was made: delete the cluster, and create it anew",
         "there is a plan (status.planHash), so the fields it is made from cannot change: stop this session, or create"
         " another one",
         "this is not the present plan (status.planHash): look at that one, and approve it",

@@ -84,6 +84,23 @@ def test_a_restart_of_the_head_moves_it_to_the_new_epoch(stage: Any, kit: Any):
     assert stage.app.of(Delivery)[-1].token == ("h", 6, 3)
 
 
+def test_a_head_that_has_kept_its_log_changes_the_epoch_alone(stage: Any, kit: Any):
+    subscriber = stage.attach(position=10)
+    stage.edge.tell(msg.Epoch(subscriber.current.id, gap(12, 11, low_epoch=6, epoch=6)))
+    stage.run()
+    assert subscriber.token == ("h", 6, 10)
+    assert stage.app.of(GapNotice) == []
+    deliver(stage, kit.pub(12, epoch=6, offset=1))
+    assert stage.app.of(Delivery)[-1].token == ("h", 6, 12)
+
+
+def test_a_shorter_log_of_a_new_epoch_is_a_gap(stage: Any):
+    subscriber = stage.attach(position=10)
+    stage.edge.tell(msg.Epoch(subscriber.current.id, gap(11, 10, low_epoch=5, epoch=6)))
+    stage.run()
+    assert len(stage.app.of(GapNotice)) == 1
+
+
 # -- what has been seen
 
 

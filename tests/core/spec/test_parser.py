@@ -166,6 +166,11 @@ WINDOWS = "east.spec.maintenanceWindows"
         # logs
         ("fleet.spec.defaults.logSize", "400Mi", "a log of 400Mi leaves", "at most 256Mi"),
         ("big.spec.bandwidth.inputBytesPerSecond", "100M", "needs a log", "Raise memory to"),
+        ("east.spec.head.log.memory", "400Mi", "a log of 400Mi leaves", "at most 256Mi"),
+        ("east.spec.head.log.sync", "Interval", "nothing to sync without a disk", "add `disk`"),
+        ("east.spec.head.log.sync", "Never", "not a choice", "Always, Interval"),
+        ("east.spec.head.log.disk", {}, "missing", "Add `size`"),
+        ("east.spec.head.log.disk", {"size": "1Mi"}, "too small to be divided", "at least 8192Ki"),
     ],
 )  # fmt: skip
 def test_one_fault_is_one_located_problem(path, value, found, remedy):

@@ -11,6 +11,13 @@ from plimsoll.operator.objects import pods
 from plimsoll.operator.objects.pods import GRACE_SECONDS, LEAVE_SECONDS
 from plimsoll.operator.reconcile.addresses import cluster_edges
 
+HEAD = "east-head"
+
+
+def with_disk(log: str) -> str:
+    """The fleet with this `log` of its head."""
+    return FLEET.replace("head: {profile: small}", f"head: {{profile: small, {log}}}")
+
 
 def template(name: str = "edge-0", text: str = FLEET) -> dict[str, Any]:
     world = World(text)
@@ -132,3 +139,39 @@ def test_a_profile_gives_affinity_and_its_change_restarts_brokers():
     assert before[names.RESTART_HASH] != after[names.RESTART_HASH]
     assert "affinity" in pods.changed_fields(before[names.RESTART_FIELDS], after[names.RESTART_FIELDS])
     assert "affinity" not in template()["spec"]
+
+
+def test_a_head_with_a_disk_has_a_claim_of_its_own_that_stays():
+    disk = "log: {disk: {size: 1Gi, storageClass: fast}}"
+    text = with_disk(disk)
+    world = World(text)
+    world.settle()
+    head = world.objects["StatefulSet", HEAD]["spec"]
+    (claim,) = head["volumeClaimTemplates"]
+    assert claim["metadata"]["name"] == pods.LOG_VOLUME
+    assert claim["spec"]["storageClassName"] == "fast"
+    assert int(claim["spec"]["resources"]["requests"]["storage"]) == (1 << 30) * 5 // 4 + pods.CLAIM_EXTRA_BYTES
+    assert head["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    (container,) = head["template"]["spec"]["containers"]
+    assert {"name": pods.LOG_VOLUME, "mountPath": names.LOG_FOLDER} in container["volumeMounts"]
+    config = configuration.decode(world.objects["ConfigMap", names.config_of(HEAD)]["data"][names.CONFIG_FILE])
+    assert config.disk_log is not None
+    assert config.disk_log.directory == f"{names.LOG_FOLDER}/{HEAD}"
+    assert (config.disk_log.size_bytes, config.disk_log.sync) == (1 << 30, "Always")
+    edges = [item for (kind, name), item in world.objects.items() if kind == "StatefulSet" and name != HEAD]
+    assert edges
+    assert not any("volumeClaimTemplates" in item["spec"] for item in edges)
+
+
+def test_the_claim_goes_with_its_cluster_if_asked_and_has_the_default_class():
+    world = World(with_disk("log: {disk: {size: 1Gi, retain: false}, sync: Interval}"))
+    world.settle()
+    head = world.objects["StatefulSet", HEAD]["spec"]
+    assert head["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
+    assert "storageClassName" not in head["volumeClaimTemplates"][0]["spec"]
+
+
+def test_a_head_without_a_disk_has_no_claim():
+    world = World(FLEET)
+    world.settle()
+    assert "volumeClaimTemplates" not in world.objects["StatefulSet", HEAD]["spec"]

@@ -8,7 +8,7 @@ import pytest
 from tests.simulator.mutants import worlds
 
 SEEDS = range(3)
-BESIDE = ("lease-end", "doubts", "stopped", "logged-gaps")
+BESIDE = ("lease-end", "doubts", "stopped", "logged-gaps", "slow-disk", "rare-syncs")
 """Worlds whose events happen outside hand-overs, so that members seldom move there."""
 
 HAPPENS = {

@@ -43,18 +43,23 @@ def test_cells_with_a_result_are_not_run_again_and_a_failed_cell_fails_the_run(
     runner.save_results(tmp_path / runner.STATE, {failed.cell: failed})
     page = tmp_path / "page.md"
     assert runner.main(["--report", str(tmp_path), "--write", str(page)]) == 1
-    assert len(ran) == 323
+    assert len(ran) == 350
     assert failed.cell not in ran
-    assert "324 cells, 1 failed" in capsys.readouterr().out
-    assert "321 cells, 320 passed, 1 failed" in page.read_text()
+    assert "351 cells, 1 failed" in capsys.readouterr().out
+    assert "348 cells, 347 passed, 1 failed" in page.read_text()
     assert runner.main(["--report", str(tmp_path), "--only", "drain,cut sent,target,KILL"]) == 0
-    assert ran[323:] == [failed.cell]
+    assert ran[350:] == [failed.cell]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)  # a fleet, and the wait for residue to go, which may take a lease
 @pytest.mark.parametrize(
-    "words", ["drain,cut done,source,KILL", pytest.param("replay,cut sent,target,KILL", marks=pytest.mark.sweep)]
+    "words",
+    [
+        "drain,cut done,source,KILL",
+        "drain,done,durable head,KILL",
+        pytest.param("replay,cut sent,target,KILL", marks=pytest.mark.sweep),
+    ],
 )
 def test_a_broker_killed_at_the_cut_loses_nothing(
     words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

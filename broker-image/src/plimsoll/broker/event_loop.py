@@ -19,6 +19,7 @@ from plimsoll.broker.monitoring.usage_meter import ProcessUsage, RoundDurations,
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch
+from plimsoll.broker.storage.log_disk import LogDisk, RoundOutput
 from plimsoll.core.config import BrokerHardware
 from plimsoll.core.permissions import ClientPermissions, NameGrants
 from plimsoll.core.transport.overlay_node import Dial, Hangup
@@ -82,9 +83,10 @@ class BrokerLoop:
         round_bytes: int = ROUND_BYTES,
         on_usage: Callable[[ProcessUsage], None] = lambda usage: None,
         rest: Callable[[float], None] = time.sleep,
+        disk: LogDisk | None = None,
     ) -> None:
         self.machine, self.sockets, self.process_watch, self.authorized_keys = machine, sockets, watch, authority
-        self.secret_key = own
+        self.secret_key, self.disk = own, disk
         self.peer_check = None if authority is None else PeerCheck(authority)
         self.links_ended = 0
         if authority is not None:
@@ -101,6 +103,8 @@ class BrokerLoop:
         self._descriptors = watch.descriptors
         for fd in self._descriptors:
             sockets.watch(fd)
+        if disk is not None:
+            sockets.watch(disk.syncer.descriptor)
 
     def run(self) -> None:
         """Serve until the machine has left, or the time for leaving is over."""
@@ -109,6 +113,9 @@ class BrokerLoop:
             while not self._has_finished(time.monotonic()):
                 self.round()
             self._send()
+            if self.disk is not None:
+                for output in self.disk.flush():
+                    self._put_out(output)
         finally:
             self.collector.stop()
 
@@ -121,6 +128,9 @@ class BrokerLoop:
         started = time.monotonic()
         if started > due > 0:
             self.meter.note_lag(started - due)
+        if self.disk is not None:
+            self.disk.syncer.clear()
+            self._release(self.disk)
         sockets.serve_events()
         sockets.redial(started)
         if any(map(sockets.is_readable, self._descriptors)):
@@ -179,17 +189,31 @@ class BrokerLoop:
     # -- out -----------------------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        machine, sockets, now = self.machine, self.sockets, time.monotonic()
-        if dials := machine.dials_to_make():
-            sockets.apply(dials)
-        if control := machine.control_to_send():
-            sockets.control.send(control)
-        if data := machine.data_to_send():
-            self._report_disconnected(sockets.data.send(data), now)
+        machine, sockets = self.machine, self.sockets
+        output = RoundOutput(machine.dials_to_make(), machine.control_to_send(), machine.data_to_send())
+        if self.disk is None:
+            self._put_out(output)
+        else:
+            self.disk.end_round(output, time.monotonic())
+            self._release(self.disk)
         if self.peer_check is not None and self.peer_check.answers:
             answers: list[tuple[Peer, bytes]] = list(self.peer_check.answers)
             self.peer_check.answers.clear()
             sockets.data.send(answers)
+
+    def _release(self, disk: LogDisk) -> None:
+        """Send what waited for a sync that has ended."""
+        for output in disk.released():
+            self._put_out(output)
+
+    def _put_out(self, output: RoundOutput) -> None:
+        sockets = self.sockets
+        if output.dials:
+            sockets.apply(output.dials)
+        if output.control:
+            sockets.control.send(output.control)
+        if output.data:
+            self._report_disconnected(sockets.data.send(output.data), time.monotonic())
 
     def _retry(self, now: float) -> None:
         sockets = self.sockets

@@ -1,6 +1,7 @@
 """Start one broker from a configuration file, and end it in good order.
 
-Exit codes: 0 it has left; 1 a fault of the program; 2 the configuration cannot be used; 3 an endpoint cannot be bound.
+Exit codes: 0 it has left; 1 a fault of the program; 2 the configuration cannot be used; 3 an endpoint cannot be bound;
+4 the disk of a head's log has failed, or cannot be used.
 Keys and epochs never come from the environment: keys are read from files, an epoch is made here and used once.
 """
 
@@ -30,6 +31,8 @@ from plimsoll.broker.monitoring.usage_meter import ProcessUsage
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, EndpointError
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
+from plimsoll.broker.storage.log_disk import LogDisk, LogDiskError
+from plimsoll.broker.storage.log_folder import LogFolderError
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.machine import Edge
@@ -43,6 +46,7 @@ log = logging.getLogger("plimsoll.broker")
 
 EXIT_CONFIG: Final = 2
 EXIT_ENDPOINT: Final = 3
+EXIT_DISK: Final = 4
 WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
 """The compiled matching loop takes 120 MB. With at least this much memory it is loaded before the broker reports ready;
 with less, once there are enough subscriptions to need it."""
@@ -66,6 +70,9 @@ def main(arguments: list[str]) -> int:
     except EndpointError as error:
         print(printable(f"plimsoll.broker: {error.strerror}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_ENDPOINT
+    except (LogDiskError, LogFolderError) as error:
+        print(printable(f"plimsoll.broker: disk_log: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        return EXIT_DISK
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,14 +106,18 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
         sockets = opened.enter_context(contextlib.closing(BrokerSockets(config.limits, curve, authority)))
         control, data = sockets.control.bind(config.control), sockets.data.bind(config.data)
         config = msgspec.structs.replace(config, control=control, data=data)
-        machine = make_broker_machine(config, curve.public.decode() if curve else "")
+        disk = None
+        if config.disk_log is not None and config.role == "head":
+            disk = opened.enter_context(contextlib.closing(LogDisk(config.disk_log, config.name)))
+        machine = make_broker_machine(config, curve.public.decode() if curve else "", disk)
         # An edge keeps the key that it started with: its head has announced that one to clients.
         is_rekeyed = curve is not None and config.role == "head"
         own = BrokerSecretKey.read(config.security.secret_key_file) if is_rekeyed else None
         loop = BrokerLoop(
-            machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds
-        )
-        loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
+            machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds,
+            disk=disk,
+        )  # fmt: skip
+        loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage, disk)
         if config.http:
             opened.enter_context(contextlib.closing(serve_http(config.http, machine, loop)))
         log.info("%s %s of %s listening: data %s, control %s", config.role, config.name, config.cluster, data, control)
@@ -115,10 +126,20 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
     return 0
 
 
-def make_broker_machine(config: BrokerConfig, public_key: str) -> Head | Edge:
-    """The machine of this broker, in an epoch of its own."""
+def make_broker_machine(config: BrokerConfig, public_key: str, disk: LogDisk | None = None) -> Head | Edge:
+    """The machine of this broker, in an epoch of its own; with a disk, it goes on with the log that is there.
+
+    Raises:
+        LogDiskError: the log cannot be read, or no room be made for it.
+
+    """
     machine: Head | Edge
-    if config.role == "head":
+    if config.role == "head" and disk is not None:
+        recovered = disk.recover()
+        last = recovered.state.epochs[-1].epoch if recovered.state.epochs else 0
+        machine = Head(config, max(new_epoch(), last + 1), new_id, recovered)
+        disk.attach(machine, time.monotonic())
+    elif config.role == "head":
         machine = Head(config, new_epoch(), new_id)
     else:
         machine = Edge(config, new_epoch(), new_id, public_key)
@@ -174,7 +195,11 @@ def installed_version() -> str:
 
 
 def report_usage(
-    machine: Head | Edge, sockets: BrokerSockets, authority: AuthorizedKeys | None, usage: ProcessUsage
+    machine: Head | Edge,
+    sockets: BrokerSockets,
+    authority: AuthorizedKeys | None,
+    usage: ProcessUsage,
+    disk: LogDisk | None = None,
 ) -> None:
     """Give the machine the figures that only the shell can see, for its load reports and its status."""
     machine.reporter.cpu_ratio, machine.reporter.memory_ratio = usage.cpu_ratio, usage.memory_ratio
@@ -192,6 +217,7 @@ def report_usage(
         "keys_refused": authority.refused if authority else 0,
         **{f"data_{name}": count for name, count in sorted(sockets.data.counters.items())},
         **{f"control_{name}": count for name, count in sorted(sockets.control.counters.items())},
+        **({} if disk is None else disk.status()),
     }
 
 

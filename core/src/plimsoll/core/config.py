@@ -117,6 +117,15 @@ class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     balancing: str = "Rates"
 
 
+class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a head keeps its log. With `Always` nothing leaves it before it is synced. docs/durability.md."""
+
+    directory: str
+    size_bytes: int
+    sync: Literal["Always", "Interval"] = "Always"
+    interval_seconds: float = 0.1
+
+
 class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole configuration of one broker process. Heads name their edges and neighbours; an edge names its head.
 
@@ -137,6 +146,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     neighbors: tuple[PeerBroker, ...] = ()
     hardware: BrokerHardware = BrokerHardware()
     limits: BrokerLimits = BrokerLimits()
+    disk_log: DiskLog | None = None
+    """Of a head: where it keeps its log; None: in memory only."""
     security: LinkSecurity = LinkSecurity()
     time_factor: float = 1.0
     policy: dict[str, Any] | None = None

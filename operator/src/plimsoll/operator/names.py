@@ -54,6 +54,7 @@ ACCEPTED = "plimsoll-accepted"
 """The ConfigMap with the objects that the fleet was last built of."""
 
 DATA_PORT, CONTROL_PORT, HTTP_PORT = 7400, 7401, 7402
+LOG_FOLDER = "/var/lib/plimsoll/log"
 CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
 CONFIG_FILE, SECRET_FILE, PUBLIC_FILE, AUTHORIZED_FILE = "config.json", "secret.key", "public.key", "authorized_keys"
 CONTAINER = "broker"

@@ -120,6 +120,7 @@ class SimulationRun:
         self.fleet = SimulatedFleet(
             scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
             self._rng("fleet"), None if scenario.policy is None else scenario.policy.to_spec(),
+            scenario.durable,
         )  # fmt: skip
         links = link_limits(self.fleet.heads()[0].config)
         self.apps = SimulatedApplications(

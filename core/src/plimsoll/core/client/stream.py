@@ -138,6 +138,10 @@ class SubscriberStream:
     def on_gap(self, attachment: Attachment, gap: msg.Gap, now: float) -> None:
         """Something between here and the gap's end may be missing."""
         marks = self.watermarks
+        if gap.low_epoch == gap.epoch and gap.low > gap.high:
+            # The head has a new epoch and has lost nothing: only the token changes.
+            self._go_on(attachment, gap)
+            return
         if gap.last and all(marks.get((head, epoch), 0) >= offset for head, epoch, offset in gap.last):
             self.counts["gaps_known"] += 1
         else:
@@ -152,6 +156,11 @@ class SubscriberStream:
         self._bound_watermarks()
         if attachment is self._owner.current:
             self._place(attachment, (gap.head, gap.epoch), gap.high)
+
+    def _go_on(self, attachment: Attachment, gap: msg.Gap) -> None:
+        self.counts["epochs"] += 1
+        if attachment is self._owner.current:
+            self.origin = attachment.stream = (gap.head, gap.epoch)
 
     def on_progress(self, attachment: Attachment, position: int) -> None:
         """Everything up to this position has been delivered, whether or not any of it was for this subscriber."""

@@ -219,6 +219,12 @@ class EdgeAttachment:
         self.queue_limit_bytes = min(policy.queue_bytes or limits.queue_bytes, limits.queue_bytes)
         self.block_seconds = (policy.block_seconds or limits.block_seconds) * time_factor
 
+    @property
+    def may_outlast_head(self) -> bool:
+        """Whether its place can be reported to a head that has restarted: where its cover began is known."""
+        states = (AttachmentState.CLOSED, AttachmentState.CATCHUP, AttachmentState.BLOCKED)
+        return self.state in states and self.keeps_place and self.is_verified and not self.outgoing_session
+
     def count_queue(self) -> int:
         """Bytes in the queue. Counts only what came since the last call: the hot path appends without counting."""
         queue, counted = self.queue, self.counted

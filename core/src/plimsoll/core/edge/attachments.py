@@ -166,6 +166,12 @@ class AttachmentTable:
             self.close_and_notify(attachment, code, text)
         self.drop(gone)
 
+    def keep_places(self, attachments: Iterable[EdgeAttachment], code: str, text: str) -> None:
+        """Close those that are open; entry and cover of all stay, and a lease that was asked to end is asked again."""
+        for attachment in attachments:
+            self.close_and_notify(attachment, code, text)
+            attachment.expiring = False
+
     # -- time
 
     def send_progress(self) -> None:

@@ -20,8 +20,19 @@ class EdgeAddress(NamedTuple):
     public_key: str
 
 
+class StreamPlace(NamedTuple):
+    """How far an edge has had the log of its head, in the epoch that this was."""
+
+    epoch: int = 0
+    position: int = 0
+
+
 def edge_report(
-    attachments: AttachmentTable, at: EdgeAddress, mediator_epoch: int, bundles: BundleMeter | None = None
+    attachments: AttachmentTable,
+    at: EdgeAddress,
+    mediator_epoch: int,
+    bundles: BundleMeter | None = None,
+    had: StreamPlace = StreamPlace(),  # noqa: B008  # a frozen value
 ) -> Iterator[msg.EdgeReport | msg.Cover]:
     """Yield the whole cover and every subscriber with a place here (docs/handover.md, 7, Mediators; protocol.md).
 
@@ -36,7 +47,7 @@ def edge_report(
     # Updates sent to the old head are void: what waits for one of them is acknowledged with this cover.
     attachments.pending_subacks.renumber(last.seq)
     if bundles is None:
-        yield msg.EdgeReport(*at, last, owned, mediator=mediator_epoch)
+        yield msg.EdgeReport(*at, last, owned, mediator=mediator_epoch, head_epoch=had.epoch, position=had.position)
     else:
         boundaries = list(bundles.partition.boundaries)
-        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version)
+        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version, *had)

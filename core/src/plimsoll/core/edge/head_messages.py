@@ -22,7 +22,10 @@ HeadMessage = (
 
 
 class HeadMessages:
-    """Dispatches by type. `mediator_epoch`: the highest known, which a head that restarts learns again from here."""
+    """Dispatches by type. `mediator_epoch`: the highest known, which a head that restarts learns again from here.
+
+    `position_epoch`: the head epoch that the edge's position is of.
+    """
 
     def __init__(
         self,
@@ -35,7 +38,7 @@ class HeadMessages:
         self.host, self.attachments = host, attachments
         self.source, self.target, self.replay = source, target, replay
         self.mediator_epoch = 0
-        self._position_epoch = 0
+        self.position_epoch = 0
         self._lag_until = 0.0
 
     @property
@@ -101,21 +104,26 @@ class HeadMessages:
                 self.host.dirty[attachment.link] = None
 
     def _on_welcome(self, welcome: msg.Welcome) -> None:
-        """A head has restarted: LIVE subscribers get a gap from their token to here, all epochs between included."""
+        """A head has restarted: LIVE subscribers get a gap from their token to here, all epochs between included.
+
+        With `start` the stream goes on behind that position, and nothing is missing: their gap is empty.
+        """
+        position = welcome.position if welcome.start is None else welcome.start
         gap = msg.Gap(
             self.host.config.head_name,
-            self._position_epoch,
-            self.host.position + 1,
+            self.position_epoch if welcome.start is None else self.host.head_epoch,
+            position + 1 if welcome.start is not None else self.host.position + 1,
             self.host.head_epoch,
-            welcome.position,
+            position,
             [],
             "restart",
         )
-        self.host.position, self._position_epoch = welcome.position, self.host.head_epoch
+        self.host.position, self.position_epoch = position, self.host.head_epoch
         for link_attachments in self.attachments.by_link.values():
-            link_attachments.progress_sent = 0  # positions of the new epoch begin at 1 again
+            link_attachments.progress_sent = 0  # positions of the new epoch may begin at 1 again
         for attachment in self.attachments.by_subscriber.values():
-            attachment.last_position = 0
+            if welcome.start is None:
+                attachment.last_position = 0
             if attachment.state is AttachmentState.LIVE:
                 attachment.out.append(attachment.epoch_prefix + wire.encode(gap))
                 if not attachment.queue:

@@ -19,7 +19,7 @@ from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.edge.catchup_replay import CatchupReplay
 from plimsoll.core.edge.client_requests import ClientRequests
-from plimsoll.core.edge.edge_report import EdgeAddress, edge_report
+from plimsoll.core.edge.edge_report import EdgeAddress, StreamPlace, edge_report
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.head_messages import HeadMessages
@@ -126,17 +126,25 @@ class Edge(OverlayNode):
             return
         before, self.head_epoch = self.head_epoch, link.incarnation
         records = self.attachments.by_subscriber.values()
+        # A head that has forgotten nothing goes on where this edge has got to; those that are away keep their places.
+        at = StreamPlace(self.head_messages.position_epoch, self.position)
+        goes_on = link.remote is not None and before != self.head_epoch and link.remote.remembers(at.epoch)
         # LIVE subscribers outlast a restart of the head, with a gap. Without a restart the link has lost an unknown
         # part of the stream: then all have to resume (docs/handover.md, 8).
         gone = [a for a in records if a.state is not AttachmentState.LIVE or before == self.head_epoch]
-        self.attachments.evict(gone, "head", "the head has restarted; resume from your token")
+        why = "the head has restarted; resume from your token"
+        if goes_on:
+            kept = [a for a in gone if a.may_outlast_head]
+            gone = [a for a in gone if not a.may_outlast_head]
+            self.attachments.keep_places(kept, "head", why)
+        self.attachments.evict(gone, "head", why)
         self.handover_source.restart()
         self.handover_target.restart()
         self.cursor.reset()
         self.head.buffer.clear()  # gathered for the old stream, and wrong ahead of the report
         mediator_epoch = self.head_messages.mediator_epoch
         told = EdgeAddress(self.config.advertised, self.public_key)
-        for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter):
+        for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter, at):
             self.say(self.head, message)
         if self.is_leaving:
             self.say(self.head, msg.Leaving())

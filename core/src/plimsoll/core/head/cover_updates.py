@@ -7,6 +7,8 @@ onward until all others have reported, so that it does not shrink what its neigh
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from plimsoll.core.covering.cover_set import CoverDelta, reading_units
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
@@ -19,11 +21,21 @@ REMOVAL_UNITS = 30
 """Of taking a subscription out of the index."""
 
 
+class LogContinuation(Protocol):
+    """What a head with a log on a disk knows of neighbours from before its start."""
+
+    def to_neighbor(self, outbox: Outbox, report: msg.NeighborReport) -> bool: ...
+    def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None: ...
+    def heard(self, neighbor: str) -> tuple[int, int]: ...
+
+
 class CoverUpdates:
     """The one way in and out for covers: tables are changed here only. `units_spent`: work on updates, in all."""
 
-    def __init__(self, routes: RoutingTable, outboxes: Outboxes, fence: MediatorFence) -> None:
-        self.routes, self.outboxes, self.fence = routes, outboxes, fence
+    def __init__(
+        self, routes: RoutingTable, outboxes: Outboxes, fence: MediatorFence, resend: LogContinuation | None = None
+    ) -> None:
+        self.routes, self.outboxes, self.fence, self.resend = routes, outboxes, fence, resend
         self.units_spent = 0
 
     # -- from links
@@ -71,8 +83,12 @@ class CoverUpdates:
         is_known = outbox.name in self.routes
         self.fence.raise_to(report.mediator)
         self.replace(outbox, report.cover)
-        if not is_known and self.outboxes.log.last:
-            # What was logged before this neighbour was known has not been offered to it.
+        if self.resend is not None:
+            self.resend.meets(outbox, report)
+        if is_known or not self.outboxes.log.last:
+            return
+        # What was logged before this neighbour was known has not been offered to it.
+        if self.resend is None or not self.resend.to_neighbor(outbox, report):
             self.outboxes.send(outbox, self.outboxes.logged())
 
     def drop(self, key: str) -> None:
@@ -104,7 +120,10 @@ class CoverUpdates:
                 *first, last = split_cover(self.routes.whole(name))
                 for part in first:
                     self.outboxes.send_first(outbox, part)
-                self.outboxes.send_first(outbox, msg.NeighborReport(last, self.fence.epoch))
+                heard = (0, 0) if self.resend is None else self.resend.heard(name)
+                self.outboxes.send_first(
+                    outbox, msg.NeighborReport(last, self.fence.epoch, *heard, self.outboxes.log.last)
+                )
 
     # -- acknowledgements
 

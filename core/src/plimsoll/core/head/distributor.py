@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
+from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.log import Log, LogEntry
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.outboxes import Outboxes
@@ -36,6 +37,7 @@ class DistributorContext(Protocol):
     publishers: PublisherTable
     publisher_topics: PublisherTopics
     confirmations: Confirmations
+    journal: LogJournal | None
     counters: Counter[str]
     meter: LoadMeter
 
@@ -47,6 +49,8 @@ class Distributor:
         self.host = host
         self.offset = 0
         self.seen: dict[Origin, int] = {}
+        self.heard: dict[str, tuple[int, int]] = {}
+        """The last position that has come from each neighbour, with its epoch; kept for a log on a disk only."""
 
     def publish(self, publisher: OpenPublisher, accepted: msg.Publish, attributes: Attributes) -> None:
         """Log and send a publication that has been accepted here."""
@@ -70,6 +74,8 @@ class Distributor:
         host = self.host
         piece = wire.encode(pub)
         position = host.log.append_publication(piece, (pub.head, pub.epoch), pub.offset)
+        if host.journal is not None:
+            host.journal.logged(piece, source, self.heard.get(source, (0, 0)))
         keys = host.routes.match(attributes)
         keys.discard(source)
         if host.outboxes.joining:
@@ -91,6 +97,8 @@ class Distributor:
             return
         host.meter.arrivals += 1
         self.seen[origin] = pub.offset
+        if host.journal is not None:
+            self._hears(neighbor, pub.position)
         attributes = msg.decode(msg.body, pub.body).attributes
         neighbor_position = pub.position
         pub = msg.Pub(
@@ -106,9 +114,19 @@ class Distributor:
 
         docs/handover.md, Gaps inside a session: a subscriber that resumes before it must have it replayed.
         """
+        if self.host.journal is not None:
+            self._hears(neighbor, gap.high)
         for head, epoch, offset in gap.last:
             self.seen[head, epoch] = max(offset, self.seen.get((head, epoch), 0))
         self._log_gap(gap.last, gap.reason, neighbor)
+
+    def _hears(self, neighbor: str, position: int) -> None:
+        """Note how far a neighbour's log has come; of a link that is over it is not known in which epoch this was."""
+        outbox = self.host.outboxes.by_key.get(neighbor)
+        if outbox is not None:
+            epoch, before = self.heard.get(neighbor, (0, 0))
+            known = before if epoch == outbox.link.incarnation else 0
+            self.heard[neighbor] = (outbox.link.incarnation, max(known, position))
 
     def log_uncertainty(self, source: str) -> None:
         """Log a gap without offsets: something may be lost behind `source`, and it is not known what."""
@@ -120,6 +138,8 @@ class Distributor:
         record = wire.encode(msg.Gap(host.name, host.epoch, at, host.epoch, at, last, reason))
         accounts_for = tuple(((head, epoch), offset) for head, epoch, offset in last)
         position = host.log.append(LogEntry(record, accounts_for, True))
+        if host.journal is not None:
+            host.journal.gap(record, source, self.heard.get(source, (0, 0)))
         host.counters["gaps_logged"] += 1
         passed_over = {source, *host.outboxes.joining}
         keys = [key for key in host.outboxes.all_keys() if key not in passed_over and host.routes.size(key)]

@@ -21,6 +21,8 @@ from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.cover_turns import COVERING, CoverTurns
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.durability.continuation import EpochContinuation
+from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, durable_log
 from plimsoll.core.head.groups.definition import declared_in
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.times import GroupTimes
@@ -79,20 +81,24 @@ class Head(OverlayNode):
     `edges`: the outboxes of edges that have reported; `members`: the names of edges that may.
     """
 
-    def __init__(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> None:
+    def __init__(
+        self, config: BrokerConfig, epoch: int, new_id: Callable[[], int], recovered: RecoveredLog | None = None
+    ) -> None:
+        neighbors = [peer.name for peer in config.neighbors]
+        self.journal = recovered and LogJournal(recovered, config.name, epoch, has_neighbors=bool(neighbors))
         super().__init__(
-            Info(config.name, "head", epoch),
+            Info(config.name, "head", epoch, self.journal.memory if self.journal is not None else 0),
             link_limits(config),
             new_id,
             max_frame_bytes=config.limits.max_frame_bytes,
             bucket=output_bucket(config),
         )
         limits, factor = config.limits, config.time_factor
-        neighbors = [peer.name for peer in config.neighbors]
         self.config, self.name, self.epoch = config, config.name, epoch
         self.members = frozenset(config.edges)
         self.edges: dict[str, Outbox] = {}
-        self.log, self.log_growth = Log(limits.log_bytes), LogGrowth()
+        self.log = Log(limits.log_bytes) if recovered is None else durable_log(recovered, limits.log_bytes)
+        self.log_growth = LogGrowth()
         self.routes = RoutingTable(neighbors, compiled=config.may_compile)
         self.owners = OwnershipTable()
         policy = policy_of(config.policy)
@@ -106,7 +112,8 @@ class Head(OverlayNode):
         self.meter = LoadMeter()
         self.reporter = LoadReporter(self, config, epoch, self.meter)
         self.mediator_fence = MediatorFence(self)
-        self.covers = CoverUpdates(self.routes, self.outboxes, self.mediator_fence)
+        self.continuation = EpochContinuation(self)
+        self.covers = CoverUpdates(self.routes, self.outboxes, self.mediator_fence, self.continuation)
         self.cover_turns = CoverTurns(self)
         self.distributor = Distributor(self)
         self.startup = StartupBarrier((*config.edges, *neighbors), self.covers, self.distributor, self._on_ready)
@@ -136,6 +143,7 @@ class Head(OverlayNode):
         self._started: float | None = None
         self._next_progress = 0.0
         self._left = False
+        self.continuation.restore()
         for peer in config.neighbors:
             if config.name < peer.name:  # of two neighbours the one whose name sorts first dials
                 self.dial(peer.name, peer.data, peer.public_key)
@@ -254,7 +262,7 @@ class Head(OverlayNode):
 
     def deal(self, link: Link, message: DataMessage | None, ends_frame: bool) -> None:
         """Deal with a message in its turn, and return the credit of the frame that it ends."""
-        if self.startup.missing and isinstance(message, msg.Pub | msg.Gap):
+        if self._holds_relays and isinstance(message, msg.Pub | msg.Gap):
             self.startup.hold(link, message, ends_frame=ends_frame)
             return
         if message is not None:
@@ -265,9 +273,22 @@ class Head(OverlayNode):
         if ends_frame:
             self.took(link)
 
+    @property
+    def _holds_relays(self) -> bool:
+        """Whether what neighbours relay has to wait: for reports, or for room on the disk."""
+        return bool(self.startup.missing) or (self.journal is not None and bool(self.journal.refusing))
+
+    def set_refusal(self, why: str, now: float) -> None:
+        """The shell says why nothing can be written now, or, with an empty text, that it can be again."""
+        if self.journal is None or self.journal.refusing == why:
+            return
+        self.now, self.journal.refusing = now, why
+        if not self._holds_relays:
+            self._take_held()
+
     def _relay(self, link: Link, message: msg.Pub | msg.Gap) -> None:
         """Take what a neighbour has handed over on a link that may be over by now."""
-        if self.startup.missing:
+        if self._holds_relays:
             self.startup.hold(link, message, ends_frame=False)
             return
         try:
@@ -380,12 +401,15 @@ class Head(OverlayNode):
         served = {name: owner.edge for name, owner in self.owners.entries.items()}
         self.bundles.adopt(served)
         self.topics.adopt(served)
+        self._take_held()
+        for link, opening in self.startup.take_waiting():
+            self.publish_requests.open(link, opening)
+
+    def _take_held(self) -> None:
         for held in self.startup.take_held():
             self._relay(held.link, held.message)
             if held.ends_frame and held.link.id == held.link_id:
                 self.took(held.link)
-        for link, opening in self.startup.take_waiting():
-            self.publish_requests.open(link, opening)
 
     # -- time
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
@@ -18,7 +19,7 @@ from plimsoll.core.head.log import Log
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.head.ownership import OwnershipTable, replay_start
+from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.head.topic_owners import TopicOwners
@@ -36,6 +37,7 @@ class MembershipContext(Protocol):
     name: str
     epoch: int
     log: Log
+    continuation: EpochContinuation
     edges: dict[str, Outbox]
     outboxes: Outboxes
     covers: CoverUpdates
@@ -82,7 +84,10 @@ class Membership:
                 winner, above = host.owners.entries[item.subscriber], (loser.epoch[0], loser.epoch[1] + 1)
                 epoch = winner.epoch if winner.is_of(loser.identity) else max(winner.epoch, above)
                 self.release(loser.key, item.subscriber, epoch)
-        host.outboxes.send(outbox, msg.Welcome(host.log.last))
+        start = host.continuation.for_edge(report)
+        host.outboxes.send(outbox, msg.Welcome(host.log.last, start))
+        if start is not None:
+            host.continuation.send_missed(outbox, start)
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
         host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))
@@ -135,7 +140,7 @@ class Membership:
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.
-        at = replay_start(resume.token, owner.since, host.name, host.epoch, host.log)
+        at = host.continuation.replay_start(resume.token, owner.since)
         host.groups.resumed(x, (host.name, host.epoch, at.start))
         lapsed = at.lapsed or owner.has_lapsed(host.name, resume.token)
         host.outboxes.send(

@@ -7,7 +7,7 @@ sent is lost to this link and becomes a gap, split at in-band messages; those ar
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from plimsoll.core.head.log import Log
@@ -76,6 +76,10 @@ class Outbox:
         self.send_first(record)
         self.sent_through = position
         self._unacked.append((self._buffered, position))
+
+    def offer_again(self, positions: Iterable[int]) -> None:
+        """Offer entries that the other side had missed when it last heard of this head, ahead of all new ones."""
+        self.backlog.extend(positions)
 
     def send_gap(self, lost: LostRange, gap: bytes) -> None:
         """Send the gap that stands for a lost range, at its place."""

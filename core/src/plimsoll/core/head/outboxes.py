@@ -48,9 +48,11 @@ class Outboxes:
 
         docs/handover.md, Restart of a head: a restarted neighbour recognizes nothing, and may have delivered some of
         it. All of that becomes one gap, which stays in the backlog until it is acknowledged, over this link or later.
+        One that keeps its log on a disk recognizes what it has after a restart, too.
         """
         again, sent = outbox.unacknowledged(), outbox.under_way()
-        if sent and link.incarnation != outbox.incarnation:
+        remembers = link.remote is not None and link.remote.remembers(outbox.incarnation)
+        if sent and link.incarnation != outbox.incarnation and not remembers:
             again[:sent] = [UncertainRange(_low(again[0]), _high(again[sent - 1]))]
         outbox.renew(link, again)
 
@@ -75,6 +77,12 @@ class Outboxes:
                 self.node.dirty[outbox.link] = None
             else:
                 self._behind.add(key)
+
+    def offer_again(self, outbox: Outbox, positions: Iterable[int]) -> None:
+        """Offer entries that the other side had not had from an earlier epoch of this head."""
+        outbox.offer_again(positions)
+        self._behind.add(outbox.key)
+        self.pump(outbox)
 
     def all_keys(self) -> list[str]:
         """Keys of all outboxes, those of neighbours that are down included, in order."""

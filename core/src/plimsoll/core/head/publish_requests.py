@@ -7,6 +7,8 @@ from typing import Final, Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.durability.continuation import EpochContinuation
+from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.open_publisher import OpenPublisher
@@ -36,7 +38,8 @@ class PublishContext(Protocol):
 
     now: float
     config: BrokerConfig
-    epoch: int
+    continuation: EpochContinuation
+    journal: LogJournal | None
     publishers: PublisherTable
     publisher_moves: PublisherMoves
     publisher_arrivals: PublisherArrivals
@@ -97,7 +100,9 @@ class PublishRequests:
 
         """
         host = self.host
-        opened = host.publishers.open(link, opening, host.config.name, host.epoch, host.now, host.name_grants)
+        opened = host.publishers.open(
+            link, opening, host.config.name, host.continuation.memory, host.now, host.name_grants
+        )
         if opened is None:
             text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
             host.say(link, msg.Refused(opening.handle, 0, "incarnation", text))
@@ -140,8 +145,19 @@ class PublishRequests:
         elif request.seq > publisher.through:
             text = f"number {request.seq} is above the credit of {publisher.through}; wait for CREDIT"
             host.say(link, msg.Refused(request.handle, request.seq, "over-credit", text))
+        elif host.journal is not None and host.journal.refusing:
+            self._refuse(link, publisher, request, host.journal.refusing)
         else:
             self._accept(link, publisher, request)
+
+    def _refuse(self, link: Link, publisher: OpenPublisher, request: msg.Publish, why: str) -> None:
+        """Refuse a publication for which the disk has no room; its number is used up, as in `_accept`."""
+        host = self.host
+        host.publishers.took(publisher, request.seq, len(memoryview(request.body)), host.now)
+        host.counters["publications_refused_by_disk"] += 1
+        refused = msg.Refused(request.handle, request.seq, "log-full", why)
+        host.publishers.single_out(publisher, refused)
+        host.say(link, refused)
 
     def _accept(self, link: Link, publisher: OpenPublisher, request: msg.Publish) -> None:
         host = self.host
@@ -158,6 +174,8 @@ class PublishRequests:
             host.counters["publications_refused"] += 1
             refused = msg.Refused(request.handle, request.seq, error.code, str(error))
             host.publishers.single_out(publisher, refused)
+            if host.journal is not None:
+                host.journal.refused(publisher.name, publisher.incarnation, refused)
             host.say(link, refused)
             return
         if host.publisher_paths.attribute:

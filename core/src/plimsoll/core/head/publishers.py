@@ -8,6 +8,7 @@ names the edges that do not.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterator
 
 import msgspec
@@ -15,6 +16,8 @@ import msgspec
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.head.client_credit import ClientCredits
 from plimsoll.core.head.client_share import ClientShares
+from plimsoll.core.head.durability.journal import LogJournal
+from plimsoll.core.head.durability.records import PublisherKnown
 from plimsoll.core.head.open_publisher import OpenPublisher, PendingConfirmation, PublisherQuota
 from plimsoll.core.permissions import (
     NO_NAME_GRANTS,
@@ -58,6 +61,8 @@ class PublisherTable:
         self._counted: list[OpenPublisher] = []
         self._shared: dict[str, tuple[ClientPermissions, PublisherQuota]] = {}  # by identity
         self.roles_refused = 0
+        self.journal: LogJournal | None = None
+        """Where a head with a log on a disk notes what it has to remember of publishers besides their publications."""
 
     def __len__(self) -> int:
         return len(self.by_name)
@@ -103,6 +108,7 @@ class PublisherTable:
             if not isinstance(opening, OpenReturning):
                 return PublisherLeft(opening.handle, known.left, known.last_seq)
             known.left = ""
+            self._note(known)
         if known is not None:
             self._unbind(known)
         if (other := self._by_handle.get((link, opening.handle))) is not None:
@@ -112,6 +118,7 @@ class PublisherTable:
         if known is None or not is_own or known.incarnation < opening.incarnation:
             earlier, known = known, self._new(opening.publisher, opening.incarnation, now)
             known.identity = link.identity
+            self._note(known)
         self.credits.join(known, client_of(link.identity, link.name), before)
         if earlier is not None:
             self.credits.forget(earlier)
@@ -140,6 +147,23 @@ class PublisherTable:
         publisher = self.by_name[name] = OpenPublisher(name, incarnation, own=own)
         return publisher
 
+    # -- what outlasts a restart of a head with a log on a disk
+
+    def _note(self, publisher: OpenPublisher) -> None:
+        if self.journal is not None:
+            self.journal.publisher(_known(publisher))
+
+    def remembered(self) -> Iterator[tuple[str, PublisherKnown]]:
+        """All publishers by name, as the log remembers them."""
+        return ((name, _known(publisher)) for name, publisher in self.by_name.items())
+
+    def restore(self, known: PublisherKnown, exceptions: deque[Refused | Unconfirmed]) -> None:
+        """Remember a publisher of an earlier epoch of this head: it opens again, and goes on behind its last number."""
+        publisher = self._new(known.name, known.incarnation, 0.0)
+        publisher.identity, publisher.left, publisher.arrived = known.identity, known.left, known.arrived
+        publisher.last_seq = publisher.through = known.last_seq
+        publisher.singled_out = exceptions
+
     # -- moves between heads
 
     def leave(self, publisher: OpenPublisher) -> None:
@@ -147,6 +171,7 @@ class PublisherTable:
         self._unbind(publisher)
         self.credits.give_back(publisher)
         publisher.left, publisher.moving, publisher.arrived = publisher.moving, "", ""
+        self._note(publisher)
 
     def arrive(self, marker: PublisherMarker, now: float) -> bool:
         """Let the bearer of this name go on here behind its last number; False if it is open here, or in a later life.
@@ -167,6 +192,7 @@ class PublisherTable:
         publisher.identity, publisher.arrived = marker.identity, marker.session
         publisher.last_seq = publisher.through = marker.last_seq
         publisher.seen_at = now
+        self._note(publisher)
         return True
 
     def listed(self, after: str, most: int) -> tuple[list[OpenPublisher], bool]:
@@ -313,6 +339,12 @@ class PublisherTable:
         """When a publisher that waits may be given credit again, if nothing comes before; infinity if none waits."""
         at = self.credits.wake_at()
         return max(at, now + 0.001) if at != float("inf") else at
+
+
+def _known(publisher: OpenPublisher) -> PublisherKnown:
+    return PublisherKnown(
+        publisher.name, publisher.incarnation, publisher.identity, publisher.last_seq, publisher.left, publisher.arrived
+    )
 
 
 def _lost_name(link: Link, name: str, names: NameGrants) -> str:

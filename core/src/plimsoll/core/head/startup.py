@@ -42,7 +42,13 @@ class StartupBarrier:
         self._epochs: dict[str, int] = {}
         self._restarted: set[str] = set()
         self._known: set[str] = set()
-        self._is_restart = self._welcomed_early = False
+        self._is_restart = self._welcomed_early = self._remembers = False
+
+    def recall(self, epochs: dict[str, int]) -> None:
+        """Take over from the disk in which epoch each neighbour was heard last: nothing is uncertain about those."""
+        self._epochs.update(epochs)
+        self._known.update(epochs)
+        self._remembers = True
 
     @property
     def is_starting(self) -> bool:
@@ -84,7 +90,7 @@ class StartupBarrier:
         """
         before = self._epochs.get(neighbor.name)
         self._epochs[neighbor.name] = neighbor.incarnation
-        if before is not None and before != neighbor.incarnation:
+        if before is not None and before != neighbor.incarnation and not neighbor.remembers(before):
             self._restarted.add(neighbor.name)
 
     def neighbor_reported(self, name: str, *, holds_cover: bool) -> None:
@@ -101,7 +107,7 @@ class StartupBarrier:
 
     def edge_reported(self, name: str, *, has_owners: bool) -> None:
         """An edge's report has been applied and its WELCOME sent. `has_owners`: some edge serves a subscriber."""
-        if has_owners and self.missing & self.covers.routes.neighbors.keys():
+        if has_owners and not self._remembers and self.missing & self.covers.routes.neighbors.keys():
             self._is_restart = self._welcomed_early = True
         self.reported(name)
 

@@ -58,12 +58,20 @@ class WireError(ValueError):
 # -- frames
 
 
-class Info(Struct, frozen=True):
-    """The party at one end of a link."""
+class Info(Struct, frozen=True, omit_defaults=True):
+    """The party at one end of a link.
+
+    `memory`: of a head that keeps its log on a disk, the epoch since which it has forgotten nothing; 0 of all others.
+    """
 
     name: Name
     role: Literal["client", "edge", "head"]
     incarnation: U63
+    memory: U63 = 0
+
+    def remembers(self, incarnation: int) -> bool:
+        """Whether it has all that it had in this earlier incarnation."""
+        return 0 < self.memory <= incarnation
 
 
 class Data(Struct, array_like=True, frozen=True):

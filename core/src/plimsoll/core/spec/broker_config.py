@@ -15,6 +15,7 @@ from plimsoll.core.config import (
     BrokerHardware,
     BrokerLimits,
     DeclaredGroup,
+    DiskLog,
     HardwareEmulation,
     LinkSecurity,
     PeerBroker,
@@ -54,6 +55,8 @@ class BrokerEndpoints:
     authorized_keys_file: str = ""
     reach_data: str = ""
     reach_control: str = ""
+    log_directory: str = ""
+    """Where a head keeps its log, if its cluster asks for a disk."""
 
 
 def wanted_ports(resources: Resources) -> dict[str, WantedPorts]:
@@ -112,7 +115,15 @@ def _config(resources: Resources, place: DeclaredBroker, addresses: Mapping[str,
         policy=_policy(resources, place),
         location=_location(place),
         groups=declared_groups(resources) if place.role == "head" else (),
+        disk_log=_disk_log(resources, place, own),
     )
+
+
+def _disk_log(resources: Resources, place: DeclaredBroker, own: BrokerEndpoints) -> DiskLog | None:
+    asked = resources.clusters[place.cluster].spec.head.log
+    if place.role != "head" or asked.disk is None:
+        return None
+    return DiskLog(directory=own.log_directory, size_bytes=asked.disk.size.whole, sync=asked.sync)
 
 
 def policy_of(resources: Resources, cluster: str) -> PolicySpec | None:

@@ -58,6 +58,10 @@ class FleetFolder:
     def log(self, broker: str) -> Path:
         return self.path / "logs" / f"{broker}.log"
 
+    def head_log(self, broker: str) -> Path:
+        """Where a head keeps its log, if its cluster asks for a disk; it stays when the fleet stops."""
+        return self.path / "head-logs" / broker
+
     def exists(self) -> bool:
         """Whether this fleet was ever started here."""
         return self.store.exists()

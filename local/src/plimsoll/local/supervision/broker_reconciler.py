@@ -151,6 +151,10 @@ class BrokerReconciler:
         if not self._plain:
             self._authorize()
             addresses = {name: self._with_keys(name, address) for name, address in addresses.items()}
+        addresses = {
+            name: replace(address, log_directory=str(self._folder.head_log(name)))
+            for name, address in addresses.items()
+        }
         return broker_configs(self.resources, addresses)
 
     def _authorize(self) -> None:

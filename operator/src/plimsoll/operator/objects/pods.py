@@ -2,7 +2,8 @@
 
 A StatefulSet keeps its pod running while no operator does, and never has two pods of one name. With `OnDelete` it
 replaces a pod only after its deletion, so the operator can evacuate an edge first. A pod has no privileges that a
-broker does not need: no access to the API server, no root, no writable disk but /tmp, no more than its profile.
+broker does not need: no access to the API server, no root, no writable disk but /tmp and a head's log, no more than
+its profile.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from plimsoll.core.config import BrokerConfig, PeerBroker
 from plimsoll.core.spec.brokers import GROUP_LABEL
 from plimsoll.core.spec.kinds import HardwareProfileSpec
 from plimsoll.core.spec.resources import to_mapping
+from plimsoll.core.spec.types.cluster import LogDiskSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
@@ -27,6 +29,9 @@ LEAVE_SECONDS = 30
 GRACE_SECONDS = LEAVE_SECONDS + 5
 CPU_REQUEST_SHARE, MEMORY_REQUEST_SHARE = 10, 4
 """A pod requests this fraction of its CPU limit (1/n)."""
+LOG_VOLUME = "log"
+CLAIM_EXTRA_BYTES = 64 * 1024 * 1024
+"""What file systems keep for themselves on a small volume."""
 PLACEMENT_FIELDS = ("affinity", "nodeSelector", "priorityClassName", "tolerations")
 
 
@@ -39,6 +44,8 @@ class BrokerPodSpec:
     image: str
     public_key: str = ""
     lost_node_after_seconds: float = 10.0
+    log_disk: LogDiskSpec | None = None
+    """Of a head: the disk that its cluster asks for its log."""
     group: str = ""
     """The group of edges that it belongs to; autoscalers select by it."""
 
@@ -131,6 +138,27 @@ def stateful_set(wanted: BrokerPodSpec, metadata: Object) -> Object:
                 "metadata": {"labels": {**wanted.labels, **grouped}, "annotations": annotations},
                 "spec": _pod_spec(wanted),
             },
+            **({} if wanted.log_disk is None else _log_claim(wanted, wanted.log_disk)),
+        },
+    }
+
+
+def _log_claim(wanted: BrokerPodSpec, disk: LogDiskSpec) -> Object:
+    """The claim of a head's log, made by its StatefulSet. It never goes with a pod, and with the set only if asked.
+
+    The volume is larger than the log: the segment that is written to is made with its room.
+    """
+    spec: Object = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": str(disk.size.whole + disk.size.whole // 4 + CLAIM_EXTRA_BYTES)}},
+    }
+    if disk.storage_class:
+        spec["storageClassName"] = disk.storage_class
+    return {
+        "volumeClaimTemplates": [{"metadata": {"name": LOG_VOLUME, "labels": wanted.labels}, "spec": spec}],
+        "persistentVolumeClaimRetentionPolicy": {
+            "whenDeleted": "Retain" if disk.retain else "Delete",
+            "whenScaled": "Retain",
         },
     }
 
@@ -180,6 +208,7 @@ def _container(wanted: BrokerPodSpec) -> Object:
         "volumeMounts": [
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  # a volume of the pod's own
             {"name": "config", "mountPath": names.CONFIG_FOLDER, "readOnly": True},
+            *([] if wanted.log_disk is None else [{"name": LOG_VOLUME, "mountPath": names.LOG_FOLDER}]),
             *(
                 [
                     {"name": "keys", "mountPath": names.KEYS_FOLDER, "readOnly": True},

@@ -166,6 +166,7 @@ def _desired_broker(
         profile=profile,
         image=spec.image or settings.broker_image,
         public_key=_public_key(place.name, known),
+        log_disk=resources.clusters[place.cluster].spec.head.log.disk if place.role == "head" else None,
         group=_group(resources, place),
         lost_node_after_seconds=spec.lost_node_after.seconds,
     )
@@ -200,6 +201,8 @@ def _address(resources: Resources, name: str, ports: WantedPorts, known: Desired
         authorized_keys_file=allowed,
         reach_data=f"tcp://{host}:{data}",
         reach_control=f"tcp://{host}:{control}",
+        # A folder of its own: file systems put others, such as lost+found, beside it.
+        log_directory=f"{names.LOG_FOLDER}/{name}",
     )
 
 

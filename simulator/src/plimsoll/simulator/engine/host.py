@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from plimsoll.core.transport.link import NEVER
-from plimsoll.core.transport.overlay_node import Dial, OverlayNode
+from plimsoll.core.transport.overlay_node import Dial, Hangup, OverlayNode
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.network import SimulatedNetwork
 
@@ -28,6 +28,18 @@ class RoundCallback(Protocol):
     def __call__(self) -> None: ...
 
 
+class RoundOutput(NamedTuple):
+    """What a machine has to say at the end of a round."""
+
+    dials: list[Dial | Hangup]
+    control: list[tuple[Peer, bytes]]
+    data: list[tuple[Peer, bytes]]
+
+
+EndRound = Callable[[Callable[[], None]], None]
+"""Called with what sends the output of a round: now, or once what it depends on is safe."""
+
+
 class SimulatedHost:
     """One process. `poll_seconds`: the time from the arrival of a frame to the round that serves it."""
 
@@ -39,6 +51,7 @@ class SimulatedHost:
         self.rounds = 0
         self.is_paused = False
         self.after_poll: RoundCallback | None = None
+        self.end_round: EndRound | None = None
         self._data: deque[tuple[Peer, bytes]] = deque()
         self._control: deque[tuple[Peer, bytes]] = deque()
         self._due = self._armed = self._later = NEVER
@@ -56,7 +69,7 @@ class SimulatedHost:
     def crash(self) -> None:
         """SIGKILL."""
         self.node = None
-        self.after_poll = None
+        self.after_poll = self.end_round = None
         self._data.clear()
         self._control.clear()
         self._due = NEVER
@@ -117,7 +130,11 @@ class SimulatedHost:
         node.poll(now)
         if self.after_poll is not None:
             self.after_poll()
-        self._send(node, now)
+        output = RoundOutput(node.dials_to_make(), node.control_to_send(), node.data_to_send())
+        if self.end_round is None:
+            self._send(node, output)
+        else:
+            self.end_round(lambda: self._send(node, output))
         self.wake(max(node.next_poll_at() - now, LEAST_WAIT_SECONDS))
 
     def _receive(self, node: OverlayNode, now: float) -> None:
@@ -128,21 +145,21 @@ class SimulatedHost:
         for peer, frames in grouped.items():
             node.receive(peer, frames, now)
 
-    def _send(self, node: OverlayNode, now: float) -> None:
+    def _send(self, node: OverlayNode, output: RoundOutput) -> None:
         """Dial and hang up first, then send control frames, then data frames."""
-        dials, data = node.dials_to_make(), node.data_to_send()
-        for what in dials:
+        data = output.data
+        for what in output.dials:
             if isinstance(what, Dial):
                 self.network.dial(self, what.peer, what.endpoint, what.control)
             else:
                 if not what.control:
                     data = self._flush_before_hangup(what.peer, data)
                 self.network.hang_up(self, what.peer, what.control)
-        for peer, frame in node.control_to_send():
+        for peer, frame in output.control:
             self.network.send(self, peer, frame, True)
         for peer, frame in data:
             if not self.network.send(self, peer, frame, False):
-                node.gone(peer, now)
+                node.gone(peer, self.schedule.now)
 
     def _flush_before_hangup(self, peer: Peer, data: list[tuple[Peer, bytes]]) -> list[tuple[Peer, bytes]]:
         """Send what is queued for a peer before its connection is closed; returns the frames for other peers."""

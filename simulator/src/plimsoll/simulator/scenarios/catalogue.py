@@ -9,6 +9,7 @@ from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.scenarios import handover_scenarios
 from plimsoll.simulator.scenarios.scenario import SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
+from plimsoll.simulator.world.durable_heads import DurableHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 CALM = FaultRates(reconnect=0.3)
@@ -66,6 +67,46 @@ _ALL = [
         SIX,
         fault_rates=replace(CALM, crash_head=0.3),
         processes=4,
+    ),
+    SimulationScenario(
+        "durable-head",
+        "heads that keep their log on a disk lose their machine and recover: nothing is lost, and there is no gap",
+        FleetShape(1, 2),
+        fault_rates=replace(CALM, crash_head=0.3),
+        is_gap_free=True,
+        durable=DurableHeads(),
+        is_always_answered=True,
+    ),
+    SimulationScenario(
+        "durable-tree",
+        "heads of a tree that keep their logs on disks lose their machines and recover",
+        FleetShape(4, 1, "random"),
+        SIX,
+        fault_rates=replace(CALM, crash_head=0.3),
+        processes=4,
+        is_gap_free=True,
+        durable=DurableHeads(),
+        is_always_answered=True,
+    ),
+    SimulationScenario(
+        "durable-small",
+        "durable heads with little memory and small segments: slow subscribers are served from the disk",
+        FleetShape(2, 2),
+        WorkloadSize(publications=200, payload_bytes=300),
+        fault_rates=replace(ROUGH, crash_head=0.2, pause_edge=0.3, slow=0.4, wall=0.2),
+        log_bytes=6_000,
+        window_bytes=2_500,
+        durable=DurableHeads(segment_bytes=5_000),
+        is_always_answered=True,
+    ),
+    SimulationScenario(
+        "durable-interval",
+        "heads that sync their disk now and then lose their machine: what is lost is reported",
+        FleetShape(3, 1, "random"),
+        SIX,
+        fault_rates=replace(CALM, crash_head=0.3),
+        processes=3,
+        durable=DurableHeads(always=False),
     ),
     SimulationScenario(
         "storm",

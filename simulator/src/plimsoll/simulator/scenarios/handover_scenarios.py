@@ -14,6 +14,7 @@ from plimsoll.simulator.mediators.handover_plan import HandoverMix
 from plimsoll.simulator.mediators.session_mediator import DeadlineShape, PlannedSessionMix, PulsarShape, SimulatedPolicy
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
+from plimsoll.simulator.world.durable_heads import DurableHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 QUICK = msgspec.structs.replace(
@@ -146,6 +147,25 @@ HANDOVER_SCENARIOS = [
         FleetShape(2, 2),
         replace(FAULTY, across=0.5, aim=0.7, crashable=("head", "target-head")),
         fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
+    ),
+    _handover_scenario(
+        "durable-head",
+        "heads that keep their log on a disk lose their machine during hand-overs, in one cluster: without a gap",
+        FleetShape(1, 3),
+        replace(FAULTY, aim=0.7, crashable=("head",)),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
+        is_gap_free=True,
+        durable=DurableHeads(),
+        is_always_answered=True,
+    ),
+    _handover_scenario(
+        "durable-head-across",
+        "the same in two clusters",
+        FleetShape(2, 2),
+        replace(FAULTY, across=0.5, aim=0.7, crashable=("head", "target-head")),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
+        durable=DurableHeads(),
+        is_always_answered=True,
     ),
     _handover_scenario(
         "mediator",

@@ -12,6 +12,7 @@ from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.mediators.handover_plan import HandoverMix
 from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, SimulatedPolicy
 from plimsoll.simulator.world.brokers import FleetShape
+from plimsoll.simulator.world.durable_heads import DurableHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 SMALL_LIMITS = BrokerLimits(
@@ -44,6 +45,7 @@ class SimulationScenario:
 
     `victim`: one party that misbehaves: a slow `edge`, a frozen `subscriber` or a flooding `publisher`. All others
     receive each delivery within `undisturbed_seconds`; 0 makes no such claim.
+    `durable`: heads keep their logs on disks.
     `is_always_answered`: no publication is `unknown`: heads end only once their publishers have left.
     `is_gap_free`: no bound is reached in this scenario, so a single gap breaks law I1.
     """
@@ -67,6 +69,7 @@ class SimulationScenario:
     slow: BrokerHardware | None = None
     policy: SimulatedPolicy | None = None
     is_gap_free: bool = False
+    durable: DurableHeads | None = None
     is_always_answered: bool = False
     base: BrokerLimits = SMALL_LIMITS
 

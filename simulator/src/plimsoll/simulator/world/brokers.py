@@ -24,6 +24,7 @@ from plimsoll.simulator.engine.calls import call_after
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork
+from plimsoll.simulator.world.durable_heads import DurableHeads, HeadDisk
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,15 @@ class ObservationJournal:
         return self.schedule.now
 
 
-def observe_head(head: Head, journal: ObservationJournal) -> None:
+def observe_head(
+    head: Head, journal: ObservationJournal, on_logged: Callable[[seen.LogEntryObserved], None] | None = None
+) -> None:
     """Record each publication that the head logs, and each owner that it sets, in the journal.
 
     Other parts of the head refer to the log and the owner table, so their methods are wrapped rather than replaced by
-    recording objects.
+    recording objects. `on_logged`: gets the entries of the log in place of the journal.
     """
+    add_entry = journal.add if on_logged is None else on_logged
     owners, cause = head.owners, ["cut"]
 
     def observe_owner(subscriber: str, epoch: OwnerEpoch, edge: str, why: str) -> None:
@@ -86,7 +90,7 @@ def observe_head(head: Head, journal: ObservationJournal) -> None:
         pub = msg.to_edge.decode(record)
         if isinstance(pub, msg.PubOpen):
             identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
-            journal.add(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
+            add_entry(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
 
     def sent_to_edge(_: None, __: str, source: str, record: object) -> None:
         """A cut between clusters is decided here, at the head of the source; it makes the target the owner."""
@@ -126,6 +130,7 @@ class SimulatedBroker:
     epoch: int = 0
     starts: int = 0
     node: OverlayNode | None = field(default=None)
+    disk: HeadDisk | None = None
 
     @property
     def name(self) -> str:
@@ -153,15 +158,20 @@ class SimulatedFleet:
         journal: ObservationJournal,
         rng: random.Random,
         policy: dict[str, Any] | None = None,
+        durable: DurableHeads | None = None,
     ) -> None:
-        self.policy = policy
+        self.policy, self.durable = policy, durable
         self.shape, self.schedule, self.network, self.journal, self.rng = shape, schedule, network, journal, rng
         self.links = shape.links(rng)
         self.brokers: dict[str, SimulatedBroker] = {}
         self.presence = SourcePresence(self._running, lambda: schedule.now, journal.add)
         for head in shape.heads():
             for config in self._cluster(head, limits, hardware):
-                self.brokers[config.name] = SimulatedBroker(config, SimulatedHost(config.name, schedule, network))
+                broker = SimulatedBroker(config, SimulatedHost(config.name, schedule, network))
+                self.brokers[config.name] = broker
+                if durable is not None and broker.is_head:
+                    disk_rng = random.Random(f"{config.name}/{rng.getrandbits(32)}")
+                    broker.disk = HeadDisk(config, durable, schedule, disk_rng, journal.add)
         journal.add(seen.HeadTreeObserved(self.links))
 
     def _cluster(self, head: str, limits: BrokerLimits, hardware: dict[str, BrokerHardware]) -> list[BrokerConfig]:
@@ -194,15 +204,19 @@ class SimulatedFleet:
         new_id = id_maker(self.rng)
         config, epoch = broker.config, broker.epoch
         make: Callable[[], OverlayNode] = (
-            (lambda: self._head(config, epoch, new_id))
+            (lambda: self._head(config, epoch, new_id, broker.disk))
             if broker.is_head
             else (lambda: self._edge(config, epoch, new_id))
         )
         broker.node = broker.host.start(make, config.data, config.control)
+        if broker.disk is not None:
+            broker.host.end_round = broker.disk.end_round
 
-    def _head(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> Head:
-        head = Head(config, epoch, new_id)
-        observe_head(head, self.journal)
+    def _head(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int], disk: HeadDisk | None) -> Head:
+        head = Head(config, epoch, new_id, None if disk is None else disk.recover())
+        observe_head(head, self.journal, None if disk is None else disk.logged)
+        if disk is not None:
+            disk.started(head)
         self.presence.watch_head(head)
         return head
 
@@ -219,7 +233,9 @@ class SimulatedFleet:
         if isinstance(broker.host.node, Edge):
             self.presence.crashed(broker.host.node)
         broker.host.crash()
-        if broker.is_head:
+        if broker.disk is not None:
+            broker.disk.crash()
+        if broker.is_head and not (broker.disk is not None and broker.disk.kept.always):
             self.journal.add(seen.HeadEndObserved(name, broker.epoch, self.schedule.now))
 
 

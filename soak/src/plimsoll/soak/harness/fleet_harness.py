@@ -39,12 +39,14 @@ class FleetHarnessError(RuntimeError):
 class HarnessLayout:
     """A chain of clusters with their numbers of edges, and the output limit of each edge, None if unlimited.
 
+    `disk_log`: the size of the log that heads keep on disk; None: in memory only.
     `emulated`: the seconds that a publication occupies an edge, and the additional seconds per subscription.
     """
 
     clusters: Mapping[str, int]
     edge_bytes_per_second: int | None = None
     emulated: tuple[float, float] | None = None
+    disk_log: str | None = None
 
     def resources(self, fleet: str) -> Resources:
         edge: dict[str, Any] = {"cpu": "1", "memory": "256Mi"}
@@ -64,6 +66,8 @@ class HarnessLayout:
                 "head": {"profile": "head"},
                 "edges": [{"name": f"{name}-{number}", "profile": "edge"} for number in range(1, edges + 1)],
             }
+            if self.disk_log is not None:
+                spec["head"]["log"] = {"disk": {"size": self.disk_log}}
             if before is not None:
                 spec["neighbors"] = [{"name": before}]
             items.append(_object("BrokerCluster", name, spec))
@@ -95,7 +99,7 @@ class FleetHarness:
         addresses = {
             name: replace(
                 address, public_key=pairs[name].public, secret_key_file=str(pairs[name].secret_file),
-                authorized_keys_file=str(self.folder.authorized_keys),
+                authorized_keys_file=str(self.folder.authorized_keys), log_directory=str(self.folder.head_log(name)),
             )
             for name, address in addresses.items()
         }  # fmt: skip

@@ -13,13 +13,13 @@ import msgspec
 Mode = Literal["drain", "replay", "across"]
 """By drain or by replay within a cluster, or by drain across clusters."""
 Step = Literal["prepare sent", "slots taken", "attached", "cut sent", "cut done", "draining", "done"]
-Victim = Literal["mediator", "subscribers", "source", "target", "head", "far head"]
-"""`head` is that of the source, `far head` that of the target across clusters."""
+Victim = Literal["mediator", "subscribers", "source", "target", "head", "far head", "durable head", "durable far head"]
+"""`head` is that of the source, `far head` that of the target across clusters; a durable one keeps its log on disk."""
 Signal = Literal["KILL", "STOP", "HANG"]
 """SIGKILL; a short SIGSTOP; a SIGSTOP so long that other processes give the victim up."""
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)[:-1]
+VICTIMS: Final[tuple[Victim, ...]] = ("mediator", "subscribers", "source", "target", "head")
 SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
 STOP_SECONDS: Final[dict[Signal, float]] = {"STOP": 3.0, "HANG": 13.0}
 """Brokers give up a silent client or broker after 10 s, clients a silent edge after 5 s."""
@@ -72,6 +72,11 @@ class KillMatrixCell(msgspec.Struct, frozen=True):
         """Whether gaps are allowed: a killed head loses publications that only it held, and reports gaps for them."""
         return self.victim in ("head", "far head") and self.signal == "KILL"
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether heads keep their log on disk."""
+        return self.victim in ("durable head", "durable far head")
+
 
 class KillMatrixResult(msgspec.Struct, kw_only=True):
     """The result of a cell.
@@ -109,9 +114,12 @@ def signal_name(signal: Signal) -> str:
     return f"SIGSTOP for {STOP_SECONDS[signal]:g} s" if signal in STOP_SECONDS else f"SIG{signal}"
 
 
-def victims_of(mode: Mode) -> tuple[Victim, ...]:
-    """All victims in this mode."""
-    return (*VICTIMS, "far head") if mode == "across" else VICTIMS
+def victims_of(mode: Mode, signal: Signal) -> tuple[Victim, ...]:
+    """All victims in this mode. A frozen head is the same with a log on disk."""
+    found: tuple[Victim, ...] = (*VICTIMS, "far head") if mode == "across" else VICTIMS
+    if signal == "KILL":
+        found = (*found, "durable head", "durable far head") if mode == "across" else (*found, "durable head")
+    return found
 
 
 def all_cells() -> Iterator[KillMatrixCell]:
@@ -120,5 +128,5 @@ def all_cells() -> Iterator[KillMatrixCell]:
         yield KillMatrixCell(mode, "done", None, "KILL")
         for step in MEANINGS[mode]:
             for signal in SIGNALS:
-                for victim in victims_of(mode):
+                for victim in victims_of(mode, signal):
                     yield KillMatrixCell(mode, step, victim, signal)

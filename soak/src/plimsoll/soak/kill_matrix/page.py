@@ -81,7 +81,7 @@ def _of_mode(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode) -> It
         yield f"- *{step}*: {meaning}."
     for signal in SIGNALS:
         yield f"\n### {signal_name(signal)}\n"
-        columns = victims_of(mode)
+        columns = victims_of(mode, signal)
         yield "| step | " + " | ".join(columns) + " |"
         yield "|---" * (len(columns) + 1) + "|"
         for step in MEANINGS[mode]:
@@ -90,7 +90,7 @@ def _of_mode(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode) -> It
 
 
 def _cells(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode, step: Step, signal: Signal) -> Iterator[str]:
-    for victim in victims_of(mode):
+    for victim in victims_of(mode, signal):
         one = found.get(KillMatrixCell(mode, step, victim, signal))
         if one is None:
             yield "not run"

@@ -120,7 +120,8 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
 
     With `more` another EDGE_REPORT continues it; the cover is in the last one, after any parts of its own.
     `mediator` is the highest mediator epoch that the edge knows. `boundaries`: the last bundles of the cluster
-    that it was told of, with their mediator and version, as in BUNDLE_TABLE.
+    that it was told of, with their mediator and version, as in BUNDLE_TABLE. `head_epoch` and `position`: how far it
+    has had the head's log, in the epoch that this was; 0 if it has had none.
     """
 
     endpoint: Text
@@ -132,20 +133,30 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     boundaries: list[U32] = []
     bundles_mediator: U63 = 0
     bundles_version: U63 = 0
+    head_epoch: U63 = 0
+    position: U63 = 0
 
 
 class Welcome(Struct, array_like=True, frozen=True, tag=60):
+    """`position`: the end of the log. `start`: the position behind which this stream goes on, if nothing is missing."""
+
     position: U63
+    start: U63 | None = None
 
 
 class NeighborReport(Struct, array_like=True, frozen=True, tag=61):
     """The first record of a head on a new link to a neighbour: the whole cover of this link.
 
     Messages that the neighbour had not acknowledged follow; it drops duplicates. `mediator`: as in EDGE_REPORT.
+    `head_epoch` and `position`: how far the receiver's log has come here, in its epoch then; 0 if this is not known.
+    `log_position`: the end of the sender's log.
     """
 
     cover: Cover
     mediator: U63 = 0
+    head_epoch: U63 = 0
+    position: U63 = 0
+    log_position: U63 = 0
 
 
 class Confirmed(Struct, array_like=True, frozen=True, tag=63):

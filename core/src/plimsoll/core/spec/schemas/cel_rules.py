@@ -193,6 +193,19 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
     ),
 }  # fmt: skip
 
+
+def _disk(root: str) -> str:
+    return f"{root}.spec.head.log.disk"
+
+
+def _has_disk(root: str) -> str:
+    return f"(has({root}.spec.head.log) && has({_disk(root)}))"
+
+
+def _storage_class(root: str) -> str:
+    return f"(has({_disk(root)}.storageClass) ? {_disk(root)}.storageClass : '')"
+
+
 ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
     "BrokerCluster": (
         CelRule(
@@ -204,6 +217,13 @@ ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
             "size(self.metadata.name) <= 58",
             "NAME-head, its head, would have more than 63 characters: shorten the name",
             ".metadata.name",
+        ),
+        CelRule(
+            f"{_has_disk('self')} == {_has_disk('oldSelf')} && (!{_has_disk('self')} || "
+            f"({_disk('self')}.size == {_disk('oldSelf')}.size && "
+            f"{_storage_class('self')} == {_storage_class('oldSelf')}))",
+            "the disk of a head's log stays as it was made: delete the cluster, and create it anew",
+            ".spec.head",
         ),
     ),
     "EdgeBroker": (

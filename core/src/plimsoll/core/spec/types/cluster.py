@@ -17,6 +17,7 @@ from plimsoll.core.spec.types.policy import PolicySpec
 PORT = FieldInfo("", low=0, high=65535)
 HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+LogSync = Literal["Always", "Interval"]
 TaintEffect = Literal["Any", "NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
@@ -83,6 +84,36 @@ class MaintenanceWindow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LogDiskSpec:
+    """The disk of a head's log. Locally it is a folder of the fleet's, on Kubernetes a claim of the head's own."""
+
+    size: Annotated[Quantity, FieldInfo("Bytes of log that it keeps; then the oldest go.", unit="bytes", above=0)]
+    storage_class: Annotated[
+        str,
+        FieldInfo("Storage class of the claim; empty: the default one. Kubernetes only.", pattern=SUBDOMAIN + "|",
+                  form="the name of a StorageClass", max_length=253),
+    ] = ""  # fmt: skip
+    retain: Annotated[
+        bool, FieldInfo("Whether the claim stays when the cluster is deleted. Kubernetes only; local folders stay.")
+    ] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadLogSpec:
+    """Where a head keeps its log: docs/durability.md."""
+
+    memory: Annotated[
+        Quantity | None,
+        FieldInfo("Size of the part in memory; absent: `logSize`, or the fleet's default.", unit="bytes", above=0),
+    ] = None
+    disk: Annotated[LogDiskSpec | None, FieldInfo("Keep it on a disk as well; absent: in memory only.")] = None
+    sync: Annotated[
+        LogSync,
+        FieldInfo("`Always`: nothing leaves the head before it is safe on its disk. `Interval`: every 100 ms."),
+    ] = "Always"
+
+
+@dataclass(frozen=True, kw_only=True)
 class HeadSpec:
     """The head of a cluster; its broker is called `CLUSTER-head`."""
 
@@ -90,6 +121,7 @@ class HeadSpec:
     log_size: Annotated[
         Quantity | None, FieldInfo("Size of its log; absent: the fleet's default.", unit="bytes", above=0)
     ] = None
+    log: Annotated[HeadLogSpec, FieldInfo("Where it keeps its log.")] = HeadLogSpec()
     cordoned_epoch: Annotated[
         int,
         FieldInfo("A head whose epoch is at most this takes no new publishers; the one that replaces it does. Written"

@@ -23,6 +23,7 @@ from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, Gro
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
 
 SMALLEST_LOG_BYTES = 2**20
+LEAST_DISK_LOG = 8 * 1024 * 1024
 LOG_SHARE = 2  # a head's log may take at most 1/LOG_SHARE of its memory
 DEFAULT_LOG_SHARE = 4  # and takes 1/DEFAULT_LOG_SHARE by default
 ROOM_SHARE = Fraction(3, 4)  # and no more than this of what the process leaves of it
@@ -347,11 +348,28 @@ def check_log(resources: Resources, cluster: Resource[BrokerClusterSpec]) -> Ite
     given, owner, path = log_setting(resources, cluster)
     most = largest_log(profile.spec.memory.value)
     needed = log_needed(resources, cluster)
+    yield from _log_fields(cluster)
     if given is not None and given.value > most:
         found = f"a log of {given} leaves too little of the {profile.spec.memory} of profile {profile.name}"
         yield owner.problem(path, found, f"Write at most {bytes_text(most)}, or give the profile more memory.")
     elif needed is not None and needed > (most if given is None else given.value):
         yield _small_log(resources, cluster, needed)
+
+
+def _log_fields(cluster: Resource[BrokerClusterSpec]) -> Iterator[ResourceProblem]:
+    """Fields of a head's log that contradict each other."""
+    head = cluster.spec.head
+    if head.log.memory is not None and head.log_size is not None:
+        found = "log.memory and logSize both say how large the log in memory is"
+        yield cluster.problem(("spec", "head", "logSize"), found, "Remove logSize.")
+    if head.log.disk is None:
+        if head.log.sync != "Always":
+            found = "there is nothing to sync without a disk"
+            yield cluster.problem(("spec", "head", "log", "sync"), found, "Remove it, or add `disk`.")
+    elif head.log.disk.size.value < LEAST_DISK_LOG:
+        found = f"a log of {head.log.disk.size} is too small to be divided into segments"
+        remedy = f"Write at least {bytes_text(Fraction(LEAST_DISK_LOG))}."
+        yield cluster.problem(("spec", "head", "log", "disk", "size"), found, remedy)
 
 
 def _small_log(resources: Resources, cluster: Resource[BrokerClusterSpec], needed: Fraction) -> ResourceProblem:
@@ -381,6 +399,8 @@ def log_setting(
     resources: Resources, cluster: Resource[BrokerClusterSpec]
 ) -> tuple[Quantity | None, Resource[AnySpec], Path]:
     """The specified log size, if any, and where it is written."""
+    if cluster.spec.head.log.memory is not None:
+        return cluster.spec.head.log.memory, cluster, ("spec", "head", "log", "memory")
     if cluster.spec.head.log_size is not None:
         return cluster.spec.head.log_size, cluster, ("spec", "head", "logSize")
     default = resources.fleet.spec.defaults.log_size

@@ -1,0 +1,187 @@
+"""A head's log on its disk, as the event loop uses it: recovery at the start, a batch a round, output that waits.
+
+With `Always` what a round has to say is held until a sync that began behind its batch has ended; the loop goes on
+meanwhile, and the next sync covers all rounds that were written by then. With `Interval` syncs come at most that
+often, and output waits only for what may never be forgotten: the beginning of an epoch, and gaps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from plimsoll.broker.storage.log_folder import LogFolder
+from plimsoll.broker.storage.log_syncer import LogSyncer
+from plimsoll.core.config import DiskLog
+from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
+from plimsoll.core.head.durability.journal import RecoveredLog
+from plimsoll.core.head.durability.records import DamagedBatchError
+from plimsoll.core.head.durability.store import LogStore
+from plimsoll.core.head.machine import Head
+from plimsoll.core.transport.overlay_node import Dial, Hangup
+
+log = logging.getLogger(__name__)
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+LAST_SYNC_SECONDS: Final = 10.0
+"""How long a head that leaves waits for the last sync."""
+
+
+class LogDiskError(OSError):
+    """The disk of a log has failed; the process has to end, and recovers what is safe when it starts again."""
+
+
+class RoundOutput(NamedTuple):
+    """What a machine has to say at the end of a round."""
+
+    dials: list[Dial | Hangup]
+    control: list[tuple[Any, bytes]]
+    data: list[tuple[Any, bytes]]
+
+    def __bool__(self) -> bool:
+        return bool(self.dials or self.control or self.data)
+
+
+class LogDisk:
+    """The disk of the log of head `name`. `recover` comes first, then `attach`."""
+
+    def __init__(self, config: DiskLog, name: str) -> None:
+        """Open the folder of the log.
+
+        Raises:
+            LogFolderError: it cannot be used.
+
+        """
+        self.config, self.name = config, name
+        self.folder = LogFolder(Path(config.directory))
+        self.store = LogStore(self.folder, name, config.size_bytes)
+        self.syncer = LogSyncer(self.folder)
+        self.commit: RoundCommit | None = None
+        self.found = ""
+        self._held: deque[tuple[int, RoundOutput]] = deque()
+        self._round = self._asked = self._waits_for = 0
+        self._next_sync = 0.0
+
+    @property
+    def is_always(self) -> bool:
+        return self.config.sync == "Always"
+
+    # -- start and end
+
+    def recover(self) -> RecoveredLog:
+        """Read what the disk has, and say what was found.
+
+        Raises:
+            LogDiskError: it cannot be read.
+
+        """
+        try:
+            found = self.store.recover()
+            recovered = recovered_log(self.store, found, is_synced=self.is_always, boot=_boot())
+        except (OSError, DamagedBatchError) as error:
+            raise LogDiskError(f"the log in {self.config.directory} cannot be read: {error}") from error
+        for damage in found.damage:
+            log.error("the log in %s: %s", self.config.directory, damage)
+        self.found = (
+            f"positions {self.store.first} to {self.store.position} in {found.segments} segments, "
+            f"{found.bytes} bytes; {found.torn_bytes} bytes of a torn end cut off"
+        )
+        log.info("recovered the log in %s: %s", self.config.directory, self.found)
+        return recovered
+
+    def attach(self, head: Head, now: float) -> None:
+        """Begin to write what this head logs.
+
+        Raises:
+            LogDiskError: there is no room for a log.
+
+        """
+        self.commit = RoundCommit(self.store, head)
+        try:
+            self.commit.begin(now)
+        except OSError as error:
+            raise LogDiskError(str(error)) from error
+        self.syncer.start()
+
+    def close(self) -> None:
+        self.syncer.close()
+        self.folder.close()
+
+    # -- rounds
+
+    def end_round(self, output: RoundOutput, now: float) -> None:
+        """Write what the round has logged, and take what it has to say: `released` gives it back in its time.
+
+        Raises:
+            LogDiskError: the disk has failed.
+
+        """
+        if self.commit is None:
+            raise RuntimeError(f"{self.name} has no log attached")
+        try:
+            written = self.commit.write(now)
+        except OSError as error:
+            raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error
+        if written:
+            self._round += 1
+            if self.is_always or self.commit.is_binding:
+                self._waits_for = self._round
+        if self._asked < self._round and (self._waits_for > self._asked or now >= self._next_sync):
+            self._asked = self._round
+            self._next_sync = now + self.config.interval_seconds
+            self.syncer.ask(self._round)
+        if output:
+            self._held.append((self._waits_for, output))
+
+    def released(self) -> list[RoundOutput]:
+        """The output that may be sent now, in order.
+
+        Raises:
+            LogDiskError: a sync has failed; what is held can never be sent.
+
+        """
+        if self.syncer.failed is not None:
+            raise LogDiskError(f"the log in {self.config.directory} cannot be synced: {self.syncer.failed}")
+        found = []
+        while self._held and self._held[0][0] <= self.syncer.done:
+            found.append(self._held.popleft()[1])
+        return found
+
+    def flush(self) -> list[RoundOutput]:
+        """All that is held, once it is safe: when the head leaves.
+
+        Raises:
+            LogDiskError: as `released`.
+
+        """
+        if self._round and not self.syncer.wait(self._round, LAST_SYNC_SECONDS):
+            log.warning("the last sync of the log in %s has not ended", self.config.directory)
+        return self.released()
+
+    def status(self) -> dict[str, Any]:
+        """Scalars about the disk, for status and metrics."""
+        syncer, store = self.syncer, self.store
+        return {
+            "log_sync": self.config.sync,
+            "log_disk_bytes": store.bytes,
+            "log_disk_limit_bytes": store.size,
+            "log_disk_first": store.first,
+            "log_disk_last": store.position,
+            "log_syncs": syncer.syncs,
+            "log_sync_seconds": syncer.sync_seconds,
+            "log_longest_sync_seconds": syncer.longest_seconds,
+            "log_rounds_held": len(self._held),
+            "log_found": self.found,
+            "log_fault": "" if self.commit is None else self.commit.refused,
+            "log_read_faults": len(store.read_faults),
+        }
+
+
+def _boot() -> str:
+    """Which start of the operating system this is: only with that ends what was written and not synced."""
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return ""

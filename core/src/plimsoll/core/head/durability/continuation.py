@@ -1,0 +1,167 @@
+"""How a head goes on after a restart with the log of its earlier epochs: what edges, neighbours and publishers had.
+
+A head that keeps its log in memory has no journal: then nothing here applies, and all of them get gaps.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from plimsoll.core.head.confirmations import Confirmations
+from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.durability.journal import LogJournal, exceptions_of
+from plimsoll.core.head.durability.records import Checkpoint, NeighborMet, NumberRefused
+from plimsoll.core.head.durability.store import UnreadableLogError
+from plimsoll.core.head.log import Log
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.ownership import ReplayStart, Since, replay_start
+from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import Token
+
+
+class ContinuationContext(Protocol):
+    """The parts of a head that outlast a restart."""
+
+    now: float
+    name: str
+    epoch: int
+    members: frozenset[str]
+    log: Log
+    journal: LogJournal | None
+    routes: RoutingTable
+    outboxes: Outboxes
+    publishers: PublisherTable
+    distributor: Distributor
+    confirmations: Confirmations
+    startup: StartupBarrier
+
+
+class EpochContinuation:
+    """What a head takes from its log when it starts, and where others go on in it."""
+
+    def __init__(self, host: ContinuationContext) -> None:
+        self.host = host
+
+    @property
+    def memory(self) -> int:
+        """The epoch since which this head has forgotten nothing; its own if it keeps nothing."""
+        journal = self.host.journal
+        return journal.memory if journal is not None else self.host.epoch
+
+    def restore(self) -> None:
+        """Take over what the log says of publishers, neighbours and origins; say what may be missing."""
+        host, journal = self.host, self.host.journal
+        if journal is None:
+            return
+        host.publishers.journal = journal
+        state = journal.state
+        host.distributor.seen.update(state.seen())
+        host.distributor.heard.update(state.neighbors)
+        if journal.earlier and not journal.is_unsure:
+            host.startup.recall({name: epoch for name, (epoch, _) in state.neighbors.items()})
+        edges = sorted(host.members)
+        for known in state.publishers.values():
+            exceptions = exceptions_of(state.exceptions.get(known.name, ()), edges)
+            host.publishers.restore(known, deque(exceptions))
+        if journal.is_unsure:
+            host.distributor.log_uncertainty("")  # behind all that is known of the earlier epochs
+
+    def checkpoint(self) -> Checkpoint:
+        """The state behind all that this head has written, for the beginning of a segment.
+
+        Raises:
+            RuntimeError: this head keeps no log on a disk.
+
+        """
+        host, journal = self.host, self.host.journal
+        if journal is None:
+            raise RuntimeError("a head without a journal has no checkpoint")
+        distributor = host.distributor
+        offsets = {**journal.state.offsets, **distributor.seen}
+        if distributor.offset:
+            offsets[host.name, host.epoch] = distributor.offset
+        return Checkpoint(
+            list(journal.epochs.epochs),
+            [(*origin, offset) for origin, offset in sorted(offsets.items())],
+            [each for _, each in sorted(host.publishers.remembered())],
+            list(self._exceptions()),
+            [(name, *at) for name, at in sorted(distributor.heard.items())],
+        )
+
+    def _exceptions(self) -> Iterator[NumberRefused]:
+        for _, each in sorted(self.host.publishers.by_name.items()):
+            for answer in each.singled_out:
+                code, text = (answer.code, answer.text) if isinstance(answer, msg.Refused) else ("", "")
+                yield NumberRefused(each.name, each.incarnation, answer.seq, code, text)
+            for pending in each.pending:
+                yield NumberRefused(each.name, each.incarnation, pending.seq, "", "")
+
+    # -- where others go on
+
+    def for_edge(self, report: msg.EdgeReport) -> int | None:
+        """Where the stream of an edge goes on; None if it has to begin at the end of the log."""
+        journal = self.host.journal
+        if journal is None or not report.head_epoch:
+            return None
+        return journal.goes_on_from(report.head_epoch, report.position, self.host.log.last)
+
+    def send_missed(self, outbox: Outbox, start: int) -> None:
+        """Send an edge all that was logged behind this position: what it does not need it passes over."""
+        last = self.host.log.last
+        if start < last:
+            self.host.outboxes.offer_again(outbox, range(start + 1, last + 1))
+
+    def to_neighbor(self, outbox: Outbox, report: msg.NeighborReport) -> bool:
+        """Send a neighbour what it has missed of earlier epochs; False if it is not known what that is."""
+        journal = self.host.journal
+        if journal is None or not report.head_epoch:
+            return False
+        start = journal.goes_on_from(report.head_epoch, report.position, self.host.log.last)
+        if start is None:
+            return False
+        try:
+            missed = list(self._missed(journal, outbox.name, start))
+        except UnreadableLogError:
+            return False  # a gap over all of the log stands for it
+        self.host.outboxes.offer_again(outbox, missed)
+        return True
+
+    def _missed(self, journal: LogJournal, neighbor: str, start: int) -> Iterable[int]:
+        for position, logged in journal.records_after(start):
+            if logged.source == neighbor:
+                continue  # it came from there
+            message = msg.to_edge.decode(logged.record)
+            if not isinstance(message, msg.PubOpen) or neighbor in self.host.routes.match(message.body.attributes):
+                yield position
+
+    def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None:
+        """Note where the log of a neighbour that is met for the first time begins to be of use here."""
+        host = self.host
+        if host.journal is not None and outbox.name not in host.distributor.heard:
+            epoch, position = outbox.link.incarnation, report.log_position
+            host.distributor.heard[outbox.name] = (epoch, position)
+            host.journal.pending.append(NeighborMet(outbox.name, epoch, position))
+
+    def heard(self, neighbor: str) -> tuple[int, int]:
+        """The epoch and the position up to which the log of a neighbour has come here; zeros if none has."""
+        return self.host.distributor.heard.get(neighbor, (0, 0))
+
+    def replay_start(self, token: Token | None, since: Since) -> ReplayStart:
+        """Where a subscriber goes on, as `ownership.replay_start`; tokens of epochs that the log knows are its own."""
+        host, journal = self.host, self.host.journal
+        if journal is None or token is None or token[0] != host.name:
+            return replay_start(token, since, host.name, host.epoch, host.log)
+        start = journal.goes_on_from(token[1], token[2], host.log.last)
+        if start is None:
+            return replay_start(token, since, host.name, host.epoch, host.log)
+        # Without neighbours all that was ever due to a subscriber is in this log, whether or not it had a cover.
+        if not journal.epochs.was_alone_since(token[1]) and (token[1], token[2]) < since:
+            return replay_start(token, since, host.name, host.epoch, host.log)
+        # Positions go on from one epoch to the next: the token is as good as one of the present epoch.
+        return replay_start((host.name, host.epoch, start), (0, 0), host.name, host.epoch, host.log)

@@ -1,0 +1,184 @@
+"""What a head writes to its disk: batches of records, each with a checksum.
+
+A batch has what one round of the event loop has logged. Its header names the position of its first entry and how many
+entries it has, so that a reader finds a position without decoding what lies before it.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+_HEADER = struct.Struct(">4sIIQI")
+HEADER_BYTES = _HEADER.size
+_MAGIC = b"PLB1"
+MOST_BATCH_BYTES = 1 << 30
+"""A length above this is no length."""
+
+
+class Logged(Struct, array_like=True, frozen=True, tag=1):
+    """An entry of the log: a publication or a gap, as it travels.
+
+    `source`: the neighbour that sent it, with its epoch then and the position in its log.
+    """
+
+    record: bytes
+    source: str = ""
+    source_epoch: int = 0
+    source_position: int = 0
+
+
+class EpochBegan(Struct, array_like=True, frozen=True, tag=2):
+    """A head has started. Its first entry has the position `first`; positions go on from those of earlier epochs.
+
+    `memory`: the epoch since which the log is whole. `has_neighbors`: then positions alone do not say what passed.
+    `is_synced`: it waits for syncs. `boot`: which start of the operating system it is in, empty if that is not known.
+    """
+
+    epoch: int
+    first: int
+    memory: int
+    boot: str = ""
+    has_neighbors: bool = False
+    is_synced: bool = False
+
+
+class PublisherKnown(Struct, array_like=True, frozen=True, tag=3):
+    """A publisher has begun an incarnation, has left or has arrived; publications behind this raise `last_seq`."""
+
+    name: str
+    incarnation: int
+    identity: str = ""
+    last_seq: int = 0
+    left: str = ""
+    arrived: str = ""
+
+
+class NumberRefused(Struct, array_like=True, frozen=True, tag=4):
+    """A number of a publisher that is an exception to acceptance: it was answered by a refusal, and is used up.
+
+    With an empty `code` it was accepted, and waited for edges or was not confirmed by all.
+    """
+
+    publisher: str
+    incarnation: int
+    seq: int
+    code: str
+    text: str
+
+
+class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
+    """The first record of every segment: all that the segments before it said, but for their entries.
+
+    `offsets`: the last offset of each origin. `neighbors`: name, epoch and position of what each has sent.
+    """
+
+    epochs: list[EpochBegan]
+    offsets: list[tuple[str, int, int]]
+    publishers: list[PublisherKnown]
+    refused: list[NumberRefused]
+    neighbors: list[tuple[str, int, int]]
+
+
+class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
+    """A neighbour has reported for the first time, in this epoch of it and at this position of its log."""
+
+    name: str
+    epoch: int
+    position: int
+
+
+DiskRecord = Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[DiskRecord])
+
+
+class Batch(NamedTuple):
+    """Where a batch lies in its segment, and the positions of its entries: `first` to `first + entries - 1`."""
+
+    start: int
+    end: int
+    first: int
+    entries: int
+
+
+class Scan(NamedTuple):
+    """What a segment holds. `end`: of its last good batch; `torn`: bytes behind that are neither zero nor good."""
+
+    batches: list[Batch]
+    end: int
+    torn: int
+
+
+class DamagedBatchError(ValueError):
+    """The bytes at a place of a segment are not the batch that should be there."""
+
+
+def encode_batch(first: int, records: list[DiskRecord]) -> bytes:
+    """One batch; `first` is the position of its first entry."""
+    payload = _encoder.encode(records)
+    entries = sum(type(record) is Logged for record in records)
+    return _HEADER.pack(_MAGIC, len(payload), _checksum(first, entries, payload), first, entries) + payload
+
+
+def _checksum(first: int, entries: int, payload: bytes | memoryview) -> int:
+    return zlib.crc32(payload, zlib.crc32(b"%d,%d" % (first, entries)))
+
+
+def batch_at(data: memoryview, start: int) -> Batch | None:
+    """The batch that begins at `start` of these bytes; None if there is none that is whole and good."""
+    if len(data) - start < HEADER_BYTES:
+        return None
+    magic, length, checksum, first, entries = _HEADER.unpack_from(data, start)
+    end = start + HEADER_BYTES + length
+    if magic != _MAGIC or length > MOST_BATCH_BYTES or end > len(data):
+        return None
+    if _checksum(first, entries, data[start + HEADER_BYTES : end]) != checksum:
+        return None
+    return Batch(start, end, first, entries)
+
+
+def batch_length(header: bytes) -> int:
+    """The whole length of a batch by its header; 0 if it is no header."""
+    if len(header) < HEADER_BYTES:
+        return 0
+    magic, length, *_ = _HEADER.unpack_from(header)
+    return HEADER_BYTES + int(length) if magic == _MAGIC and length <= MOST_BATCH_BYTES else 0
+
+
+def scan(data: bytes) -> Scan:
+    """All good batches from the beginning of a segment on, up to the first that is not good."""
+    view, found, at = memoryview(data), [], 0
+    while (batch := batch_at(view, at)) is not None:
+        found.append(batch)
+        at = batch.end
+    rest = data[at:]
+    return Scan(found, at, len(rest.rstrip(b"\0")))
+
+
+def decode_batch(data: bytes | memoryview, batch: Batch) -> list[DiskRecord]:
+    """The records of a batch whose checksum is good.
+
+    Raises:
+        DamagedBatchError: it was written by another version, or not by a head.
+
+    """
+    try:
+        return _decoder.decode(memoryview(data)[batch.start + HEADER_BYTES : batch.end])
+    except msgspec.MsgspecError as error:
+        raise DamagedBatchError(f"byte {batch.start}: {error}") from error
+
+
+def entries_of(records: Iterable[DiskRecord], first: int) -> Iterator[tuple[int, Logged]]:
+    """The entries of a batch with their positions."""
+    position = first
+    for record in records:
+        if type(record) is Logged:
+            yield position, record
+            position += 1

@@ -1,0 +1,107 @@
+"""Where edges, neighbours, subscribers and publishers go on at a head that has recovered its log."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+import pytest
+from tests.core.head.durability.conftest import MemoryFiles
+from tests.core.head.durability.test_commit import CONFIG, log
+
+from plimsoll.core.config import PeerBroker
+from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
+from plimsoll.core.head.durability.records import NumberRefused, PublisherKnown
+from plimsoll.core.head.durability.store import LogStore
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+
+COVER = msg.Cover(1, [], [])
+TREE = msgspec.structs.replace(CONFIG, neighbors=(PeerBroker(name="a"),), edges=("e1", "e2"))
+
+
+def start(files: MemoryFiles, epoch: int, config: object = CONFIG) -> tuple[Head, RoundCommit]:
+    store = LogStore(files, "h", 100_000, 4096)
+    head = Head(config, epoch, itertools.count(1).__next__, recovered_log(store, store.recover(), is_synced=True))  # type: ignore[arg-type]  # a configuration
+    commit = RoundCommit(store, head)
+    commit.begin(0.0)
+    commit.write(0.0)
+    return head, commit
+
+
+def restarted(files: MemoryFiles, config: object = CONFIG, records: tuple[object, ...] = ()) -> Head:
+    """A head in epoch 6 with the ten entries of epoch 5."""
+    head, commit = start(files, 5, config)
+    assert head.journal is not None
+    head.journal.pending += records  # type: ignore[arg-type]  # records of the test
+    log(head, 10)
+    commit.write(0.0)
+    return start(files, 6, config)[0]
+
+
+def report(epoch: int, position: int) -> msg.EdgeReport:
+    return msg.EdgeReport("tcp://e", "", COVER, [], head_epoch=epoch, position=position)
+
+
+def test_an_edge_goes_on_where_it_had_got_to(files: MemoryFiles):
+    continuation = restarted(files).continuation
+    assert [continuation.for_edge(report(5, at)) for at in (0, 4, 10)] == [0, 4, 10]
+    assert continuation.for_edge(report(5, 11)) is None, "it has had more than the log has"
+    assert continuation.for_edge(report(4, 3)) is None
+    assert continuation.for_edge(report(0, 0)) is None, "it has had nothing"
+
+
+def test_without_a_disk_all_begin_at_the_end():
+    head = Head(CONFIG, 6, lambda: 1)
+    assert head.continuation.for_edge(report(6, 0)) is None
+    assert head.continuation.memory == 6
+    assert head.continuation.heard("a") == (0, 0)
+    with pytest.raises(RuntimeError, match="no checkpoint"):
+        head.continuation.checkpoint()
+
+
+@pytest.mark.parametrize("since", [(5, 0), (5, 7), (6, 10)])
+def test_a_token_of_an_earlier_epoch_resolves_in_a_cluster_of_its_own(files: MemoryFiles, since: tuple[int, int]):
+    head = restarted(files)
+    at = head.continuation.replay_start(("h", 5, 4), since)
+    assert (at.start, at.gap, at.lapsed) == (4, None, False)
+
+
+def test_a_token_of_a_tree_needs_a_cover_that_has_been_there_all_the_time(files: MemoryFiles):
+    head = restarted(files, TREE)
+    assert head.continuation.replay_start(("h", 5, 4), (5, 3)) == (4, None, False)
+    late = head.continuation.replay_start(("h", 5, 4), (6, 10))
+    assert late.gap is not None
+    assert late.lapsed
+
+
+@pytest.mark.parametrize("token", [("h", 5, 11), ("h", 4, 1), ("g", 5, 3)])
+def test_any_other_token_gets_a_gap(files: MemoryFiles, token: tuple[str, int, int]):
+    at = restarted(files).continuation.replay_start(token, (5, 0))
+    assert at.gap is not None
+
+
+def test_a_new_subscriber_begins_at_the_end(files: MemoryFiles):
+    assert restarted(files).continuation.replay_start(None, (6, 10)).start == 10
+
+
+def test_publishers_are_remembered_with_their_numbers_and_exceptions(files: MemoryFiles):
+    known = PublisherKnown("p", 1, "id", left="s")
+    refused = NumberRefused("p", 1, 12, "oversized", "large")
+    waited = NumberRefused("p", 1, 13, "", "")
+    head = restarted(files, TREE, (known, refused, waited))
+    found = head.publishers.by_name["p"]
+    assert (found.incarnation, found.identity, found.left, found.last_seq) == (1, "id", "s", 13)
+    assert list(found.singled_out) == [msg.Refused(0, 12, "oversized", "large"), msg.Unconfirmed(0, 13, ["e1", "e2"])]
+
+
+def test_a_checkpoint_says_all_that_a_restart_needs(files: MemoryFiles):
+    head = restarted(files, TREE, (PublisherKnown("p", 1, "id"), NumberRefused("p", 1, 12, "oversized", "large")))
+    head.distributor.seen["a", 3], head.distributor.heard["a"] = 8, (3, 20)
+    log(head, 2)
+    found = head.continuation.checkpoint()
+    assert [each.epoch for each in found.epochs] == [5, 6]
+    assert found.offsets == [("a", 3, 8), ("h", 5, 10), ("h", 6, 2)]
+    assert found.publishers == [PublisherKnown("p", 1, "id", 12)]
+    assert found.refused == [NumberRefused("p", 1, 12, "oversized", "large")]
+    assert found.neighbors == [("a", 3, 20)]

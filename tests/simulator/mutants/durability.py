@@ -1,0 +1,65 @@
+"""Heads that keep their log on a disk: docs/durability.md."""
+
+from __future__ import annotations
+
+from tests.simulator.mutants.rewriting import Change, Mutant
+
+from plimsoll.core.head.durability.continuation import EpochContinuation
+from plimsoll.core.head.durability.journal import LogJournal
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.simulator.world.durable_heads import HeadDisk
+
+HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
+SLOW, RARE = "slow-disk", "rare-syncs"
+
+MUTANTS = [
+    Mutant(
+        "sent-before-its-sync",
+        "Nothing of a round leaves a head before what the round has logged is safe.",
+        (Change(HeadDisk.end_round, "if self._held or self._waits_for > self._safe:", "if False:"),),
+        (SLOW, HEAD, TREE),
+    ),
+    Mutant(
+        "edges-begin-at-the-end",
+        "An edge goes on where it had got to in an earlier epoch.",
+        (Change(EpochContinuation.for_edge, "if journal is None", "if True or journal is None"),),
+        (HEAD, TREE),
+    ),
+    Mutant(
+        "edges-are-sent-nothing-they-missed",
+        "An edge that goes on is sent what it has missed.",
+        (Change(EpochContinuation.send_missed, "if start < last:", "if False:"),),
+        (HEAD, TREE),
+    ),
+    Mutant(
+        "neighbours-are-sent-nothing-they-missed",
+        "A neighbour is sent what it has missed of earlier epochs.",
+        (Change(EpochContinuation.to_neighbor, "offer_again(outbox, missed)", "offer_again(outbox, [])"),),
+        (TREE, SMALL),
+    ),
+    Mutant(
+        "unacknowledged-is-uncertain",
+        "What a neighbour with a log on a disk has not acknowledged is sent again, without a gap.",
+        (Change(Outboxes._renew, "and not remembers", ""),),
+        (TREE,),
+    ),
+    Mutant(
+        "publishers-are-forgotten",
+        "A head that has recovered remembers the last number of each publisher.",
+        (Change(EpochContinuation.restore, "host.publishers.restore(known, deque(exceptions))", "pass"),),
+        (HEAD, TREE),
+    ),
+    Mutant(
+        "incarnations-are-not-noted",
+        "The incarnation of a publisher is in the log ahead of its publications.",
+        (Change(PublisherTable._note, "if self.journal is not None:", "if False:"),),
+        (HEAD, TREE),
+    ),
+    Mutant(
+        "unsure-logs-keep-their-memory",
+        "A head that may have forgotten something has a new memory epoch.",
+        (Change(LogJournal.__init__, "is_same = before is not None and recovered.is_whole", "is_same = bool(before)"),),
+        (RARE, INTERVAL),
+    ),
+]

@@ -1,0 +1,68 @@
+"""Heads with logs on simulated disks: the laws hold without the exception for heads, and something was at stake."""
+
+from __future__ import annotations
+
+import pytest
+
+from plimsoll.core.head.durability.store import LogStore
+from plimsoll.core.head.log import LogEntry
+from plimsoll.core.head.machine import Head
+from plimsoll.simulator.run import SimulationRun
+from plimsoll.simulator.scenarios.catalogue import SCENARIOS
+from plimsoll.simulator.world.durable_heads import HeadDisk
+
+
+def disks(run: SimulationRun) -> list[HeadDisk]:
+    return [broker.disk for broker in run.fleet.brokers.values() if broker.disk is not None]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "seeds"),
+    [
+        ("durable-head", (0, 1, 2)),
+        ("durable-tree", (0, 1, 3)),
+        ("durable-small", (0, 1)),
+        ("durable-interval", (9, 11)),
+    ],
+)
+def test_heads_that_lose_their_machine_keep_the_laws(scenario: str, seeds: tuple[int, ...]):
+    recovered = lost = 0
+    for seed in seeds:
+        run = SimulationRun(SCENARIOS[scenario], seed)
+        outcome = run.go()
+        assert outcome.ok, f"seed {seed}:\n{outcome.verdict}"
+        recovered += sum(len(disk.recoveries) - 1 for disk in disks(run))
+        lost += sum(disk.disk.lost for disk in disks(run))
+    assert recovered > 1
+    assert lost > 0 or scenario != "durable-interval", "a world in which nothing unsynced is lost tests little"
+
+
+@pytest.mark.parametrize("scenario", ["sessions-durable-head", "sessions-durable-head-across"])
+def test_hand_overs_outlast_heads_that_recover(scenario: str):
+    for seed in range(2):
+        outcome = SimulationRun(SCENARIOS[scenario], seed).go()
+        assert outcome.ok, f"seed {seed}:\n{outcome.verdict}"
+
+
+def test_subscribers_that_are_behind_are_served_from_the_disk(monkeypatch: pytest.MonkeyPatch):
+    reads: list[int] = []
+    read = LogStore.read
+
+    def watched(store: LogStore, position: int, most_bytes: int) -> list[tuple[int, LogEntry]]:
+        reads.append(position)
+        return read(store, position, most_bytes)
+
+    monkeypatch.setattr(LogStore, "read", watched)
+    assert SimulationRun(SCENARIOS["durable-small"], 1).go().ok
+    assert reads
+
+
+def test_a_full_disk_refuses_publications_and_loses_none():
+    run = SimulationRun(SCENARIOS["durable-small"], 2)
+    for disk in disks(run):
+        run.schedule.at(run.end * 0.3, setattr, disk.disk, "is_full", True)
+        run.schedule.at(run.end * 0.6, setattr, disk.disk, "is_full", False)
+    outcome = run.go()
+    assert outcome.ok, outcome.verdict
+    heads = [broker.node for broker in run.fleet.heads() if isinstance(broker.node, Head)]
+    assert sum(head.counters["publications_refused_by_disk"] for head in heads) > 0
