@@ -32,7 +32,7 @@ ACK_SECONDS: Final = 60.0
 def main(arguments: list[str]) -> int:
     """Record until SIGTERM or SIGINT; returns the exit code."""
     options = _parser().parse_args(arguments)
-    stop = StopSignal(options.parent_pid)
+    stop = RecorderStop(options.parent_pid)
     signal.signal(signal.SIGTERM, stop.on_signal)
     signal.signal(signal.SIGINT, stop.on_signal)
     try:
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class StopSignal:
+class RecorderStop:
     """Whether to stop: after SIGTERM or SIGINT, or when the parent process has ended."""
 
     def __init__(self, parent_pid: int | None) -> None:

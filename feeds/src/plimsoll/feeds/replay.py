@@ -58,7 +58,7 @@ def _publication(row: dict[str, Any], schema: FeedSchema) -> RecordedPublication
 
 
 @dataclass
-class Replay:
+class DatasetReplay:
     """A replay under way. `speed`: recorded seconds for each second; None: as fast as the fleet accepts.
 
     `monotonic`: seconds; `sleep` waits for some.

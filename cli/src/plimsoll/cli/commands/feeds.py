@@ -80,14 +80,14 @@ def record(options: argparse.Namespace) -> int:
 def replay(options: argparse.Namespace) -> int:
     """Publish a dataset again; ends when every publication has its answer."""
     from plimsoll.feeds.commit_log import FeedDatasetError
-    from plimsoll.feeds.replay import Replay, recorded_publications
+    from plimsoll.feeds.replay import DatasetReplay, recorded_publications
 
     try:
         publications = recorded_publications(options.path)
         with _stop_signals() as interrupted, open_connection(options) as connection:
             publisher = Publisher(connection, name=options.name)
             try:
-                run = Replay(publisher, options.speed, time.monotonic, time.sleep)
+                run = DatasetReplay(publisher, options.speed, time.monotonic, time.sleep)
                 run.run(publications, interrupted)
                 answers = publisher.flush()
             finally:
