@@ -85,6 +85,7 @@ def test_a_feed_has_each_publication_once_whatever_is_killed(fleet: FleetFolder)
     dataset = fleet.path / "feeds" / "stocks"
     wait_until(lambda: is_recording(fleet), "the feed records")
     way = head_access(fleet)
+    assert way.secret_key_file is not None
     curve = Curve(secret=way.secret_key_file)
     with Connection([Address(way.endpoint, way.server)], security=curve) as connection:
         publisher = Publisher(connection, name="quotes")  # not in a `with`: a killed head leaves answers open
