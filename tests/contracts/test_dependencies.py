@@ -35,6 +35,7 @@ EXTRAS_OF = {  # which extras a package's imports may come from, beside those of
     "simulator": [],
     "operator": ["operator"],
     "telemetry": ["telemetry"],
+    "feeds": ["feeds"],
     "sparkjobs": ["spark"],
     "demo": [],
     "pages": [],

@@ -61,16 +61,17 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/spec_faults.py",
     "operator/src/plimsoll/operator/reconcile/broker_events.py",
     "core/src/plimsoll/core/spec/usable.py",
+    "local/src/plimsoll/local/supervision/feed_processes.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
-OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")} | {
-    "SparkKilled"
-}
+KEPT = ("Mediator", "Collector", "Recorder", "Spark")
+OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} | {"RecorderKilled", "SparkKilled"}
 """Reasons that local/supervision/sidecar.py puts together."""
 
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
+    "Recording", "Recorder",  # a condition of feeds, and what the reasons of its process begin with
     "Curve", "Plain",  # how links are protected
     "Local", "Planned",  # a scope of detection, a phase
     "ConfigMap", "Pod", "PodDisruptionBudget", "Secret", "Service", "StatefulSet",  # kinds of Kubernetes

@@ -37,6 +37,7 @@ FLEET: dict[str, Object] = {
     ),
     "EdgeBroker": make("EdgeBroker", "extra", clusterRef={"name": "east"}, profile="p"),
     "LoadBalancingSession": make("LoadBalancingSession", "s", scope="Local"),
+    "Feed": make("Feed", "stocks", subscription="[class,=,'STOCK']"),
 }  # fmt: skip
 
 ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}
@@ -76,6 +77,10 @@ FULL: dict[str, Object] = {
         "LoadBalancingSession", "s", scope="Local", source={"name": "w-0"}, target={"name": "w-1"},
         select={"count": 3}, candidates=[{"name": "w-1", "metric": "Input", "overloaded": ["Cpu"]}],
         trigger={"broker": "w-0"}, limits={"maxMoves": 5}, exclusions={"subscribers": ["a/1"], "brokers": ["v"]},
+    ),
+    "Feed": make(
+        "Feed", "stocks", subscription="[class,=,'STOCK']", retain={"age": "168h", "size": "10Gi"},
+        schema={"columns": [{"name": "class", "type": "String", "required": True}, {"name": "p", "type": "Number"}]},
     ),
 }  # fmt: skip
 

@@ -77,6 +77,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "EdgeBroker": {"clusterRef": {"name": "c"}, "profile": "p"},
     "HardwareProfile": {"emulation": {}},
     "LoadBalancingSession": {"scope": "Local", "candidates": [{"name": "e", "metric": "Input"}]},
+    "Feed": {"subscription": "[class,=,'STOCK']"},
 }
 
 

@@ -33,9 +33,9 @@ def recorded(root: Path, hours: int = 3, each: int = 10) -> FeedDataset:
 def test_duckdb_and_polars_read_a_dataset_alike(tmp_path: Path) -> None:
     recorded(tmp_path).close()
     pattern = str(tmp_path / "rows" / "**" / "*.parquet")
-    query = f"""select count(*), sum(volume), min(price), max(_seq), count(distinct recorded_hour), min(_sent)
-                from read_parquet('{pattern}', hive_partitioning=true)"""
-    count, volume, price, seq, hours, sent = duckdb.sql(query).fetchall()[0]
+    table = duckdb.read_parquet(pattern, hive_partitioning=True)
+    summary = "count(*), sum(volume), min(price), max(_seq), count(distinct recorded_hour), min(_sent)"
+    count, volume, price, seq, hours, sent = table.aggregate(summary).fetchall()[0]
     assert (count, volume, price, seq, hours) == (27, sum(n for n in range(1, 31) if n % 10), 0.25, 29, 3)
     frame = polars.read_parquet(pattern, hive_partitioning=True)
     assert (frame.height, frame["volume"].sum(), frame["price"].min(), frame["_seq"].max()) == (

@@ -71,7 +71,7 @@ def test_a_schema_is_inferred_from_more_than_the_first(tmp_path: Path, clock: Cl
     clock.seconds += INFER_SECONDS - 1
     published.append(stock(2, late=True))
     recorder.step()
-    assert recorder.dataset.schema is None
+    assert recorder.dataset.waits_for_schema
     clock.seconds += 1.5
     recorder.step()
     assert recorder.dataset.schema is not None

@@ -43,6 +43,15 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
+def parse_speed(text: str) -> float | None:
+    """`2x` or `2` as 2.0; `max` as None: without waiting."""
+    if text == "max":
+        return None
+    if re.fullmatch(r"\d{1,6}(\.\d{1,6})?x?", text) is None or float(text.removesuffix("x")) <= 0.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a speed: write one such as 1x, 0.5x or 10x, or max")
+    return float(text.removesuffix("x"))
+
+
 def parse_duration(text: str) -> str:
     """A duration greater than zero, as it was written."""
     from plimsoll.core.spec.quantities import Duration  # loads all kinds: not at every start

@@ -20,10 +20,14 @@ from plimsoll.cli.argument_types import (
     parse_number,
     parse_seconds,
     parse_share,
+    parse_speed,
 )
 from plimsoll.cli.exit_codes import EXIT_CODE_HELP
 
-KIND_HELP = "BrokerFleet (bf), BrokerCluster (bc), EdgeBroker (eb), HardwareProfile (hwp), LoadBalancingSession (lbs)"
+KIND_HELP = (
+    "BrokerFleet (bf), BrokerCluster (bc), EdgeBroker (eb), HardwareProfile (hwp), LoadBalancingSession (lbs),"
+    " Feed (fd)"
+)
 """The kinds of `plimsoll.core.spec`; written out because loading those would double the time of a start."""
 SHELLS = ("bash", "zsh", "fish")
 
@@ -255,6 +259,7 @@ def _add_pubsub_commands(add: AddCommand) -> None:
         help="wait until the head or the edges have it; default: head",
     )
     _add_connection_options(made)
+    _add_feed_commands(add)
     made = add("sub", "pubsub.sub", "Subscribe and print a line of JSON for each delivery.")
     made.add_argument(
         "subscriptions", metavar="SUBSCRIPTION", nargs="+", help="as in \"[class,=,'STOCK'],[price,>,25.0]\""
@@ -265,6 +270,29 @@ def _add_pubsub_commands(add: AddCommand) -> None:
         "--latency", type=parse_seconds, metavar="S", help="within which a delivery is wanted; late ones are counted"
     )
     made.add_argument("--full", action="store_true", help="also print publisher, origin, position and payload")
+    _add_connection_options(made)
+
+
+def _add_feed_commands(add: AddCommand) -> None:
+    made = add("record", "feeds.record", "Record what a subscription delivers, as a dataset of Parquet files.")
+    what = made.add_mutually_exclusive_group(required=True)
+    what.add_argument("-f", "--file", type=Path, metavar="FILE", help="with the Feed to record")
+    what.add_argument("--subscription", metavar="SUBSCRIPTION", help="as in \"[class,=,'STOCK'],[price,>,25.0]\"")
+    made.add_argument("--feed", metavar="FEED", help="which Feed of the file; default: the only one")
+    made.add_argument("--path", type=Path, metavar="DIR", help="folder of the dataset; default: that of the Feed")
+    made.add_argument("--commit", type=parse_seconds, metavar="S", help="commit every S seconds; default: 10")
+    made.add_argument("--seconds", type=parse_seconds, metavar="S", help="stop after S seconds")
+    made.add_argument("--count", type=parse_number, metavar="N", help="stop when the dataset has N publications")
+    _add_connection_options(made)
+    made = add("replay", "feeds.replay", "Publish a recorded dataset again, in its order and at its rates.")
+    made.add_argument("path", type=Path, metavar="DIR", help="folder of the dataset")
+    made.add_argument(
+        "--speed",
+        type=parse_speed,
+        default=1.0,
+        metavar="N",
+        help="2x: twice as fast; max: without waiting; default: 1x",
+    )
     _add_connection_options(made)
 
 

@@ -193,6 +193,19 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("SUCCEEDED", condition_text("Succeeded"), wide=True),
         TableColumn("MESSAGE", field_text("status", "message"), wide=True),
     ),
+    "Feed": (
+        NAME,
+        TableColumn("RECORDING", condition_text("Recording")),
+        TableColumn("ROWS", field_text("status", "rows")),
+        TableColumn("DEAD-LETTERS", field_text("status", "deadLetters")),
+        TableColumn("GAPS", field_text("status", "gaps")),
+        TableColumn("FILES", field_text("status", "files")),
+        TableColumn("BYTES", field_text("status", "sizeBytes")),
+        TableColumn("RESTARTS", field_text("status", "restarts")),
+        AGE,
+        TableColumn("SUBSCRIPTION", field_text("spec", "subscription"), wide=True),
+        TableColumn("PATH", field_text("status", "path"), wide=True),
+    ),
 }
 
 

@@ -57,7 +57,7 @@ class FeedFile(Struct, frozen=True):
 class FeedCounts(Struct, frozen=True):
     """Counts since the beginning of the dataset: received = rows + dead letters.
 
-    `expired_rows`: rows and dead letters that retention has deleted. `gaps`: ranges that the fleet has reported as missed.
+    `expired_rows`: rows and dead letters that retention has deleted. `gaps`: those that the fleet has reported.
     """
 
     received: int = 0
@@ -124,7 +124,7 @@ class CommitLog:
         except BlockingIOError as error:
             self._lock.close()
             raise FeedDatasetError(
-                f"{root}: another recorder writes this dataset; end it, or use another path"
+                f"{root}: another recorder writes this dataset; end it or use another path"
             ) from error
         try:
             self._recover()
@@ -167,9 +167,7 @@ class CommitLog:
         try:
             link(partial, path)
         except FileExistsError as error:
-            raise FeedDatasetError(
-                f"{path}: another process has written this commit; end it, and start again"
-            ) from error
+            raise FeedDatasetError(f"{path}: another process has written this commit; end it") from error
         sync_folder(path.parent)
         unlink(partial)
 

@@ -19,7 +19,8 @@ _TYPES: Final = {"String": pa.string(), "Integer": pa.int64(), "Number": pa.floa
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _IDENTITY: Final = (
     ("_row", pa.int64()), ("_publisher", pa.string()), ("_incarnation", pa.int64()), ("_seq", pa.int64()),
-    ("_head", pa.string()), ("_head_epoch", pa.int64()), ("_offset", pa.int64()), ("_sent", _TIME), ("_recorded", _TIME),
+    ("_head", pa.string()), ("_head_epoch", pa.int64()), ("_offset", pa.int64()), ("_sent", _TIME),
+    ("_recorded", _TIME),
 )  # fmt: skip
 
 

@@ -8,11 +8,13 @@ that is killed goes on where it was.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
-from plimsoll.client import Delivery, GapNotice, Subscriber, errors
+from plimsoll.client import Connection, Delivery, GapNotice, Subscriber, errors
+from plimsoll.core.protocol.wire import Token
 from plimsoll.feeds.dataset import FeedDataset, Retention
 
 RECEIVE_SECONDS: Final = 0.2
@@ -48,8 +50,8 @@ class FeedRecorder:
 
     source: ReceivedItems
     dataset: FeedDataset
-    limits: CommitLimits = CommitLimits()
-    retention: Retention = Retention()
+    limits: CommitLimits = field(default_factory=CommitLimits)
+    retention: Retention = field(default_factory=Retention)
     clock: Callable[[], int] = lambda: time.time_ns() // 1000
     monotonic: Callable[[], float] = time.monotonic
     commits: int = 0
@@ -94,6 +96,11 @@ class FeedRecorder:
         self._since, self._size, self._committed_at = None, 0, self.monotonic()
         self.commits += 1
 
+    def finish(self) -> None:
+        """Commit what waits."""
+        if self.dataset.pending:
+            self.commit()
+
     def _is_due(self, now: float) -> bool:
         if self._since is None:
             idle = now - self._committed_at >= IDLE_COMMIT_SECONDS
@@ -109,8 +116,22 @@ def record_until(recorder: FeedRecorder, stopped: Callable[[], bool]) -> None:
     recorder.start()
     while not stopped():
         recorder.step()
-    if recorder.dataset.pending:
-        recorder.commit()
+    recorder.finish()
 
 
-__all__ = ["CommitLimits", "FeedRecorder", "ReceivedItems", "Subscriber", "record_until"]
+@contextmanager
+def resumed_subscriber(connection: Connection, name: str, dataset: FeedDataset, timeout: float) -> Iterator[Subscriber]:
+    """A dataset's subscriber, behind its last commit; in the end it is detached, and may come back within its lease.
+
+    Raises:
+        ClientError: the fleet does not serve it.
+
+    """
+    token, marks = dataset.position
+    watermarks = [cast("Token", mark) for mark in marks]
+    subscriber = Subscriber(connection, name=name, token=token, watermarks=watermarks)
+    try:
+        subscriber.subscribe(dataset.subscription, timeout=timeout)
+        yield subscriber
+    finally:
+        subscriber.close(withdraw=False)

@@ -6,19 +6,12 @@ Values only. A schema is declared, or inferred once from the first publications;
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
 from plimsoll.core.protocol.wire import Scalar
-
-ColumnType = Literal["String", "Integer", "Number", "Boolean"]
-
-RESERVED: Final = (
-    "_row", "_publisher", "_incarnation", "_seq", "_head", "_head_epoch", "_offset", "_sent", "_recorded", "_payload",
-    "recorded_day", "recorded_hour",
-)  # fmt: skip
-"""Columns of every dataset, and of its folders. No attribute can have these names."""
+from plimsoll.core.spec.types.feed import RESERVED_COLUMNS, ColumnType, FeedSchemaSpec
 
 EXACT_INTEGER: Final = 2**53
 """Whole numbers up to this one are exact as floating-point numbers."""
@@ -35,7 +28,7 @@ class FeedColumn(Struct, frozen=True):
 
 
 class FeedSchema(Struct, frozen=True):
-    """The columns of a feed. `drops_unknown`: attributes without a column are left out; else such a row does not fit."""
+    """The columns of a feed. `drops_unknown`: attributes without a column are left out; else the row does not fit."""
 
     columns: tuple[FeedColumn, ...]
     drops_unknown: bool = False
@@ -48,8 +41,8 @@ class FeedSchema(Struct, frozen=True):
 
         """
         names = {column.name for column in self.columns}
-        unknown = sorted(name for name in attributes if name not in names or name in RESERVED)
-        if reserved := [name for name in unknown if name in RESERVED]:
+        unknown = sorted(name for name in attributes if name not in names or name in RESERVED_COLUMNS)
+        if reserved := [name for name in unknown if name in RESERVED_COLUMNS]:
             raise MisfitError(f"attribute {_shown(reserved[0])} has the name of a column that every feed has")
         if unknown and not self.drops_unknown:
             raise MisfitError(f"attribute {_shown(unknown[0])} is not in the schema")
@@ -58,6 +51,14 @@ class FeedSchema(Struct, frozen=True):
 
 class MisfitError(ValueError):
     """A publication does not fit a schema; says which attribute, and why."""
+
+
+def declared(spec: FeedSchemaSpec | None) -> FeedSchema | None:
+    """The schema that a resource declares; None: it is to be inferred."""
+    if spec is None:
+        return None
+    columns = tuple(FeedColumn(each.name, each.type, each.required) for each in spec.columns)
+    return FeedSchema(columns, drops_unknown=spec.unknown_attributes == "Drop")
 
 
 def inferred(rows: Iterable[Mapping[str, Scalar]]) -> FeedSchema:
@@ -72,7 +73,7 @@ def inferred(rows: Iterable[Mapping[str, Scalar]]) -> FeedSchema:
             known = types.setdefault(name, found)
             if {known, found} == {"Integer", "Number"}:
                 types[name] = "Number"
-    return FeedSchema(tuple(FeedColumn(name, types[name]) for name in sorted(types) if name not in RESERVED))
+    return FeedSchema(tuple(FeedColumn(name, types[name]) for name in sorted(types) if name not in RESERVED_COLUMNS))
 
 
 def column_type(value: Scalar) -> ColumnType:

@@ -21,6 +21,7 @@ from plimsoll.local.storage.state_files import file_faults, is_write_fault
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
 from plimsoll.local.supervision.collector_processes import TELEMETRY_FOLDER
+from plimsoll.local.supervision.feed_processes import check_feeds
 from plimsoll.local.supervision.spark_process import kill_leftovers
 from plimsoll.local.supervision.supervisor import Supervisor
 from plimsoll.local.timestamps import rfc3339_now
@@ -46,6 +47,7 @@ def up(resources: Resources, announce: Announce, command: BrokerCommand = broker
         StateWriteError: the fleet's folder cannot be written; nothing is left running.
 
     """
+    check_feeds(resources)
     folder = FleetFolder.of(resources.fleet.name)
     folder.make()
     with FleetLock(folder):
@@ -56,6 +58,7 @@ def up(resources: Resources, announce: Announce, command: BrokerCommand = broker
 
 def up_detached(resources: Resources, announce: Announce) -> int:
     """Run a fleet in a process of its own, and return its process id when the fleet is ready; raises as `up` does."""
+    check_feeds(resources)
     folder = FleetFolder.of(resources.fleet.name)
     folder.make()
     with FleetLock(folder):
@@ -174,6 +177,7 @@ def apply_to_store(
     named = {_key(document) for document in given}
     kept = [SourceDocument(item, "<store>") for item in objects if _key(SourceDocument(item)) not in named]
     wanted = parse([*given, *kept])
+    check_feeds(wanted)
     if folder.running_pid():
         _raise_refusals(refused_changes(fleet_resources.fleet_resources(objects), wanted))
     chosen = [item for item in wanted if (item.kind, item.name) in named]

@@ -17,6 +17,7 @@ from plimsoll.local import manifests, ports, runtime
 from plimsoll.local.storage.fleet_folder import FleetBusyError
 from plimsoll.local.storage.object_store import ObjectMissingError
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
+from plimsoll.local.supervision.feed_processes import check_feeds
 
 
 def up(options: argparse.Namespace) -> int:
@@ -85,6 +86,7 @@ def delete(options: argparse.Namespace) -> int:
 def validate(options: argparse.Namespace) -> int:
     """Check files as `up` does, and summarise the fleet that they describe."""
     resources = parse(manifests.load(options.files))
+    check_feeds(resources)
     if options.ports:
         ports.check_ports(resources)
     for line in summary(resources):

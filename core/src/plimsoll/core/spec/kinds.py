@@ -1,4 +1,4 @@
-"""The five kinds of `plimsoll.dev/v1alpha1` as frozen values; schemas are generated from these fields.
+"""The six kinds of `plimsoll.dev/v1alpha1` as frozen values; schemas are generated from these fields.
 
 Kubernetes' conventions hold: camelCase in YAML, no floating-point numbers, quantities and durations as strings, lists
 of named objects instead of maps, a union as `type` and one block of that name. The description of a field says where
@@ -17,6 +17,7 @@ from plimsoll.core.spec.types.cluster import (
     HardwareProfileSpec,
     ListenerSpec,
 )
+from plimsoll.core.spec.types.feed import FeedSpec
 from plimsoll.core.spec.types.fleet import BrokerFleetSpec, WhenSlow
 from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.core.spec.types.session import CandidateSpec, LoadBalancingSessionSpec
@@ -32,6 +33,7 @@ __all__ = [
     "CandidateSpec",
     "EdgeBrokerSpec",
     "EdgeGroup",
+    "FeedSpec",
     "HardwareProfileSpec",
     "ListenerSpec",
     "LoadBalancingSessionSpec",
@@ -46,7 +48,9 @@ GROUP = "plimsoll.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
-AnySpec = BrokerFleetSpec | BrokerClusterSpec | EdgeBrokerSpec | HardwareProfileSpec | LoadBalancingSessionSpec
+AnySpec = (
+    BrokerFleetSpec | BrokerClusterSpec | EdgeBrokerSpec | HardwareProfileSpec | LoadBalancingSessionSpec | FeedSpec
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ KINDS = {
         ResourceKind("EdgeBroker", "edgebrokers", "eb", EdgeBrokerSpec),
         ResourceKind("HardwareProfile", "hardwareprofiles", "hwp", HardwareProfileSpec),
         ResourceKind("LoadBalancingSession", "loadbalancingsessions", "lbs", LoadBalancingSessionSpec),
+        ResourceKind("Feed", "feeds", "fd", FeedSpec),
     )
 }
 

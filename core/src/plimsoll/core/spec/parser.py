@@ -83,6 +83,7 @@ def assemble(resources: Iterable[Resource[AnySpec]]) -> Resources:
         edges=by_kind["EdgeBroker"],
         profiles=by_kind["HardwareProfile"],
         sessions=by_kind["LoadBalancingSession"],
+        feeds=by_kind["Feed"],
     )
     problems = list(consistency.check_resources(found))
     if problems:

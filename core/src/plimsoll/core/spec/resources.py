@@ -15,6 +15,7 @@ from plimsoll.core.spec.kinds import (
     BrokerClusterSpec,
     BrokerFleetSpec,
     EdgeBrokerSpec,
+    FeedSpec,
     HardwareProfileSpec,
     LoadBalancingSessionSpec,
 )
@@ -70,11 +71,12 @@ class Resources:
     edges: Mapping[str, Resource[EdgeBrokerSpec]]
     profiles: Mapping[str, Resource[HardwareProfileSpec]]
     sessions: Mapping[str, Resource[LoadBalancingSessionSpec]]
+    feeds: Mapping[str, Resource[FeedSpec]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Resource[AnySpec]]:
         """Objects in the order in which they can be created: referenced objects come first."""
         yield self.fleet
-        for group in (self.profiles, self.clusters, self.edges, self.sessions):
+        for group in (self.profiles, self.clusters, self.edges, self.sessions, self.feeds):
             yield from (group[name] for name in sorted(group))
 
 

@@ -12,6 +12,7 @@ from plimsoll.core.spec.brokers import head_name
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 from plimsoll.local.storage.session_cache import SessionBriefCache
 from plimsoll.local.supervision.collector_processes import CollectorProcesses
+from plimsoll.local.supervision.feed_processes import FeedProcesses
 from plimsoll.local.supervision.sidecar import Sidecar
 from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
@@ -34,12 +35,14 @@ class FleetStatusWriter:
         mediator: Sidecar,
         collectors: CollectorProcesses,
         spark: SparkProcess,
+        feeds: FeedProcesses,
         *,
         pid: int,
         plain: bool,
     ) -> None:
         self._store, self._brokers, self._pid, self._plain = store, brokers, pid, plain
         self._mediator, self._collectors, self._spark = mediator, collectors, spark
+        self._feeds = feeds
         self._session_cache = SessionBriefCache(store)
 
     def write(self, resources: Resources, now: float) -> None:
@@ -60,6 +63,9 @@ class FleetStatusWriter:
             for name in resources.profiles:
                 calibrated = partial(profile_status, brokers=list(seen.values()), interval_seconds=interval, time=text)
                 self._set("HardwareProfile", name, calibrated)
+            now_us = time.time_ns() // 1000
+            for name in resources.feeds:
+                self._set("Feed", name, partial(self._feeds.status, name, now_us=now_us, text=text))
             change = partial(
                 resource_status.fleet_status,
                 brokers=list(seen.values()),

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of the five kinds: names, columns, subresources, and the schemas of the described fields.
+"""CustomResourceDefinitions of all kinds: names, columns, subresources, and the schemas of the described fields.
 
 Columns summarise an object in one line; those shown only by `kubectl get -o wide` have priority 1.
 """
@@ -12,7 +12,7 @@ from plimsoll.core.spec.field_info import NAME
 from plimsoll.core.spec.kinds import GROUP, KINDS, VERSION, ResourceKind
 from plimsoll.core.spec.schemas.cel_rules import ROOT_RULES
 from plimsoll.core.spec.schemas.openapi import Schema, block_schema
-from plimsoll.core.spec.status.objects import ClusterStatus, EdgeStatus, FleetStatus, ProfileStatus
+from plimsoll.core.spec.status.objects import ClusterStatus, EdgeStatus, FeedStatus, FleetStatus, ProfileStatus
 from plimsoll.core.spec.status.session import SessionStatus
 
 CATEGORY = "plimsoll"
@@ -23,6 +23,7 @@ STATUSES: dict[str, type] = {
     "EdgeBroker": EdgeStatus,
     "HardwareProfile": ProfileStatus,
     "LoadBalancingSession": SessionStatus,
+    "Feed": FeedStatus,
 }
 
 
@@ -171,6 +172,17 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _wide("Trigger", ".spec.trigger.broker", "The broker that asked for it."),
         _wide("Plan", ".status.planHash", "Hash of the present plan."),
         _wide("Message", ".status.message", "Why it is in this phase, in a sentence."),
+        _AGE,
+    ),
+    "Feed": (
+        _column("Recording", _condition("Recording"), "Whether its recorder runs and commits."),
+        _column("Reason", _condition("Recording", "reason"), "Why."),
+        _column("Rows", ".status.rows", "Publications recorded.", "integer"),
+        _column("DeadLetters", ".status.deadLetters", "Publications that did not fit.", "integer"),
+        _column("Gaps", ".status.gaps", "Gaps that the fleet has reported.", "integer"),
+        _column("Bytes", ".status.sizeBytes", "Size of its files.", "integer"),
+        _wide("Path", ".status.path", "Folder of its dataset."),
+        _wide("Message", _condition("Recording", "message"), "Why, in a sentence."),
         _AGE,
     ),
 }

@@ -315,3 +315,24 @@ class ProfileStatus:
     conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
     brokers: Annotated[int, FieldInfo("Number of brokers with this profile.")]
     calibrated: Annotated[CalibratedStatus, FieldInfo("The average of their measurements.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedStatus:
+    """The status of a feed, as its recorder says after each commit; counts are since the beginning of the dataset."""
+
+    observed_generation: Annotated[int, GENERATION]
+    conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
+    path: Annotated[str, FieldInfo("Folder of its dataset.")]
+    received: Annotated[int, FieldInfo("Publications received: rows and dead letters.")]
+    rows: Annotated[int, FieldInfo("Publications that fit the schema.")]
+    dead_letters: Annotated[int, FieldInfo("Publications that did not fit.")]
+    expired_rows: Annotated[int, FieldInfo("Rows and dead letters that retention has deleted.")]
+    gaps: Annotated[int, FieldInfo("Gaps that the fleet has reported: publications that were missed.")]
+    files: Annotated[int, FieldInfo("Number of its files.")]
+    size_bytes: Annotated[int, FieldInfo("Size of its files.", unit="bytes")]
+    commits: Annotated[int, FieldInfo("Number of the last commit.")]
+    committed_at: Annotated[str, FieldInfo("When that was made.", format="date-time")]
+    pid: Annotated[int, FieldInfo("The process of its recorder; on one machine only.")]
+    restarts: Annotated[int, FieldInfo("Number of restarts of its recorder.")]
+    last_end: Annotated[str, FieldInfo("How its recorder last ended.")]

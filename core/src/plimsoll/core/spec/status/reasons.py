@@ -42,6 +42,19 @@ BROKERS = ReasonSection(
     " `Accepted` is about the present specification, all others about the generation that they name: kubectl wait"
     " counts those of an earlier generation as not yet true.",
     (
+        StatusReason("RecorderAttached", "Recording", "the recorder of the feed is attached and commits"),
+        StatusReason(
+            "RecorderStarting",
+            "Recording",
+            "the recorder of the feed has been started, or is about to be, and is not attached yet",
+            "Wait; if it lasts for more than a minute, read the recorder's log.",
+        ),
+        StatusReason(
+            "RecorderExited",
+            "Recording, Warning",
+            "the recorder of the feed has ended; it is started again and goes on behind its last commit",
+            "Do what the message and its log say: free space, make the folder writable, or choose another path.",
+        ),
         StatusReason("AllReady", "Ready", "every broker answers and is connected to its peers"),
         StatusReason("Answering", "Ready", "the broker answers and is connected to its peers"),
         StatusReason(
@@ -443,6 +456,13 @@ EVENTS = ReasonSection(
             "CollectorExited",
             "Warning",
             "a collector of telemetry has ended; it is restarted",
+            "Read its log if it happens again.",
+        ),
+        StatusReason("RecorderStarted", "Normal", "the recorder of a feed was started"),
+        StatusReason(
+            "RecorderKilled",
+            "Warning",
+            "the recorder of a feed did not end when asked to, and was killed; it goes on behind its last commit",
             "Read its log if it happens again.",
         ),
         StatusReason("SparkStarted", "Normal", "the live job on Spark was started"),

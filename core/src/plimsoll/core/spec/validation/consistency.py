@@ -19,7 +19,11 @@ from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSe
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
 from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
 from plimsoll.core.spec.resources import Resource, Resources
+<<<<<<< HEAD
 from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
+=======
+from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
+>>>>>>> channels
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
 
 SMALLEST_LOG_BYTES = 2**20
@@ -78,6 +82,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
         *check_references(resources),
         *_scales(resources),
         *_sessions(resources),
+        *check_feeds(resources),
     ]
     if not problems:
         problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
@@ -91,6 +96,23 @@ def check_timing(resources: Resources) -> Iterator[ResourceProblem]:
         found = f"{timing.heartbeat} is not below deadAfter {timing.dead_after}: idle peers would count as gone"
         path: Path = ("spec", "defaults", "timing", "heartbeat")
         yield resources.fleet.problem(path, found, "Lower it, or raise `deadAfter`.")
+
+
+def check_feeds(resources: Resources) -> Iterator[ResourceProblem]:
+    """Columns that no attribute can have, schemas without a column, and two feeds of one folder."""
+    paths: dict[str, str] = {}
+    for name, feed in sorted(resources.feeds.items()):
+        columns = feed.spec.schema.columns if feed.spec.schema is not None else ()
+        if feed.spec.schema is not None and not columns:
+            remedy = "Name the attributes, or leave `schema` out: then it is inferred."
+            yield feed.problem(("spec", "schema", "columns"), "this list is empty", remedy)
+        for index, column in enumerate(columns):
+            if column.name in RESERVED_COLUMNS:
+                path: Path = ("spec", "schema", "columns", index, "name")
+                yield feed.problem(path, f'every feed has a column "{column.name}" of its own', "Remove it.")
+        place = feed.spec.path.rstrip("/") or f"feeds/{name}"
+        if (other := paths.setdefault(place, name)) != name:
+            yield feed.problem(("spec", "path"), f"Feed/{other} is recorded there, too", "Write another path.")
 
 
 def check_policies(resources: Resources) -> Iterator[ResourceProblem]:

@@ -23,6 +23,7 @@ def refused_changes(running: Resources, wanted: Resources) -> Iterator[ResourceP
     yield from _fleet(running, wanted)
     yield from _clusters(running, wanted)
     yield from _brokers(running, wanted)
+    yield from _feeds(running, wanted)
 
 
 def _fleet(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
@@ -102,6 +103,17 @@ def _brokers(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]
     for name in sorted(changed - {""}):
         users = _listed([place.name for place in before.values() if place.profile == name])
         yield _refusal(wanted.profiles[name], ("spec",), f"{users} run with this profile; it cannot change meanwhile")
+
+
+def _feeds(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
+    for name, old in sorted(running.feeds.items()):
+        new = wanted.feeds.get(name)
+        if new is None or new.spec.path != old.spec.path:
+            continue
+        for field in ("subscription", "schema"):
+            if getattr(old.spec, field) != getattr(new.spec, field):
+                found = "this cannot change for a dataset that was begun"
+                yield new.problem(("spec", field), found, "Take the change back, or write another `path` with it.")
 
 
 def _refusal(owner: Resource[AnySpec], path: Path, found: str) -> ResourceProblem:

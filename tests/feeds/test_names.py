@@ -1,0 +1,10 @@
+"""The name of the subscriber of a dataset."""
+
+from __future__ import annotations
+
+from plimsoll.feeds.names import subscriber_name
+
+
+def test_a_dataset_has_a_subscriber_of_its_own_in_every_life() -> None:
+    assert subscriber_name("/a") == subscriber_name("/a") != subscriber_name("/b")
+    assert len(subscriber_name("/a" * 5000)) == 21
