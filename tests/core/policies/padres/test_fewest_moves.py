@@ -13,7 +13,7 @@ from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.model.plan_builder import PlanBuilder
 from plimsoll.core.policies.padres import Padres, fewest_moves
-from plimsoll.core.policies.padres.policy import FEW
+from plimsoll.core.policies.padres.fewest_moves import FEW
 
 LETTER = Padres(BalancingParameters(rules="Paper"))
 

@@ -23,6 +23,13 @@ from plimsoll.core.policies.padres.selection import goal_end
 PLANS_AT_MOST = 1_000
 """The most possible plans of which all are tried: some ten thousandths of a second each."""
 
+FEW = PLANS_AT_MOST.bit_length() - 1
+"""Subscribers of whom every choice can be tried, since there are at most two to the power of their number.
+
+Each is a large part of all, so that metrics cannot be made equal, and what counts is what is beyond the triggers. Where
+there are more, a plan ends as near to its goal as the one that was made, or what was measured badly would be due again.
+"""
+
 Counts = tuple[tuple[str, int], ...]
 """How many subscribers of each row move."""
 
@@ -66,10 +73,12 @@ def _does_as_much(pair: BrokerPair, goal: OffloadGoal, at: PairPrediction, reach
     limits = pair.parameters
     if limits.thresholds.above_lower(at.target) or whole_objection(pair, goal, at):
         return False
-    if goal.relieves and goal.distance(pair, at) > goal.distance(pair, reached) + MIN_GAIN:
+    few, near = sum(pair.present.values()) <= FEW, 0.0 if goal.relieves else limits.balance_threshold
+    is_far = goal.distance(pair, at) > max(goal.distance(pair, reached) + MIN_GAIN, near)
+    if is_far and (goal.relieves or not few):
         return False
     better = [one <= two + MIN_GAIN for one, two in zip(_quality(pair, at), _quality(pair, reached), strict=True)]
-    return all(better) or (all(better[:2]) and not goal.relieves and bool(_shared_metric(pair, at)))
+    return all(better) or (few and all(better[:2]) and not goal.relieves and bool(_shared_metric(pair, at)))
 
 
 def _quality(pair: BrokerPair, at: PairPrediction) -> tuple[float, float, float, float]:

@@ -12,15 +12,12 @@ from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
 from plimsoll.core.policies.padres import input_offload as by_input
 from plimsoll.core.policies.padres import match_offload, output_offload
-from plimsoll.core.policies.padres.fewest_moves import PLANS_AT_MOST, with_fewest_moves
+from plimsoll.core.policies.padres.fewest_moves import FEW, with_fewest_moves
 from plimsoll.core.policies.padres.report_cards import OffloadGoal
 from plimsoll.core.spec.types.policy import PolicyType
 
 ALGORITHMS = {"input": by_input.offload, "match": match_offload.offload, "output": output_offload.offload}
 RELIEVED_BY_MATCH: tuple[Resource, ...] = ("cpu", "input", "memory")  # PADRES 2006, 5.2
-
-FEW = PLANS_AT_MOST.bit_length() - 1
-"""Subscribers of whom every choice can be tried, since there are at most two to the power of their number."""
 
 ALIKE = 6
 """The decimals in which two differences are equal, as those from idle edges are: they come of sums of rates."""
