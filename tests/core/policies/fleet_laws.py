@@ -347,7 +347,9 @@ def policies() -> Iterator[FleetPolicy]:
         ("Pulsar, ThresholdShedder", Pulsar(splits=False, bundles=BUNDLES)),
         ("Pulsar, AvgShedder", Pulsar(shedder="AvgShedder", splits=False, bundles=BUNDLES)),
     ):
-        yield FleetPolicy(label, pulsar, partial(_by_load, pulsar.weights.usage), has_topics=True)
+        yield FleetPolicy(
+            label, pulsar, partial(_by_load, pulsar.weights.usage), has_topics=True, relieves=pulsar.rules != "Text"
+        )
     shuffle = Shuffle()
     factor = shuffle.parameters.normalization_seconds
     yield FleetPolicy("Shuffle", shuffle, partial(_highest_metrics, factor), is_asked=True)

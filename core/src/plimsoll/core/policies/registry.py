@@ -102,6 +102,7 @@ def pulsar_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Pulsar | None:
         placer=_lookup_placer(own),
         unload=own.unload,
         rules=own.rules,
+        overload=_thresholds(spec),
         interval_seconds=own.interval.seconds * time_factor,
     )  # fmt: skip
 
