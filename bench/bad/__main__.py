@@ -26,10 +26,11 @@ BROKERS, SUBSCRIBERS, CHANNELS, SUBSCRIPTIONS = 10, 10_000, 10, 1_000
 PLACES = ((0.2, 0.3), (0.7, 0.8), (0.8, 0.2))
 PLACERS: dict[str, Placer] = {"nearest": NearestPlacer(), "random": RandomPlacer(1), "round robin": RoundRobinPlacer()}
 SCHEMES = {
-    "LDM": Bad(shuffle="None"),
-    "SDM": Bad(shuffle="None", migration="SimilarityBased"),
-    "shuffle": Bad(gamma=0.15, migration="None"),
-    "multistage": Bad(),
+    "LDM": Bad(shuffle="None", rules="Paper"),
+    "SDM": Bad(shuffle="None", migration="SimilarityBased", rules="Paper"),
+    "shuffle": Bad(gamma=0.15, migration="None", rules="Paper"),
+    "multistage": Bad(rules="Paper"),
+    "multistage, ours": Bad(),
 }
 
 

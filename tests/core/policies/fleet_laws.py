@@ -46,13 +46,17 @@ BUNDLES = 4
 
 @dataclass(frozen=True)
 class FleetPolicy:
-    """`levels`: the load of each edge as the policy compares them. `is_asked`: plans are asked for by a user."""
+    """`levels`: the load of each edge as the policy compares them. `is_asked`: plans are asked for by a user.
+
+    `relieves`: it relieves overloaded edges first, so overload counts before levels.
+    """
 
     label: str
     policy: Rebalancer[Any]
     levels: Callable[[FleetSample], Mapping[str, float]]
     has_topics: bool = False
     is_asked: bool = False
+    relieves: bool = False
 
 
 @dataclass
@@ -111,8 +115,10 @@ def run(fleet: ExactFleet, chosen: FleetPolicy, *, optimum: bool = True) -> Plan
     while quiet < (1 if chosen.is_asked else QUIET_LOOKS) and len(found.plans) < PLANS_AT_MOST:
         fleet, policy = found.fleet, chosen.policy
         loads = loads_of(fleet, has_topics=chosen.has_topics)
-        memory = policy.observe(memory, FleetLook(loads, owners=found.owners))
+        before, memory = memory, policy.observe(memory, FleetLook(loads, owners=found.owners))
         quiet += 1
+        if memory == before and quiet > 1:
+            break  # it would do what it did at the last look
         if not chosen.is_asked and not policy.wanted(memory):
             continue
         plan = fleet_plan(policy, sample_of(fleet, found.owners, has_topics=chosen.has_topics), memory)
@@ -136,7 +142,7 @@ def run(fleet: ExactFleet, chosen: FleetPolicy, *, optimum: bool = True) -> Plan
 
 def _take(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, left: dict[str, set[str]]) -> None:
     """Make the moves of a plan, and judge where they lead."""
-    before = _levels(found.fleet, chosen)
+    before, was_over = _levels(found.fleet, chosen), _overload(found.fleet) > 0.0
     for move in plan.moves:
         for name in move.subscribers:
             found.moved += 1
@@ -150,7 +156,9 @@ def _take(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, left: d
     found.plans.append(plan)
     after, highest = _levels(found.fleet, chosen), max(before.values())
     for target in sorted({move.target for move in plan.moves}):
-        if after[target] > highest * (1.0 + TINY) + TINY:
+        if chosen.relieves and _over(found.fleet, target)[1] > TINY:
+            found.broken["target"].append(f"{target} is left at {_over(found.fleet, target)[0]:.3f}")
+        if not (chosen.relieves and was_over) and after[target] > highest * (1.0 + TINY) + TINY:
             found.broken["target"].append(f"{target} comes to {after[target]:.3f}, the highest was {highest:.3f}")
 
 
@@ -158,11 +166,15 @@ def _levels(fleet: ExactFleet, chosen: FleetPolicy) -> dict[str, float]:
     return dict(chosen.levels(sample_of(fleet, {}, has_topics=chosen.has_topics)))
 
 
-def quality(fleet: ExactFleet, chosen: FleetPolicy) -> tuple[float, float]:
-    """The highest level, and the deviation of all by their mean."""
+def quality(fleet: ExactFleet, chosen: FleetPolicy) -> tuple[float, float, float]:
+    """The highest level; the deviation of all by their mean; and the overload, for a policy that relieves it."""
     levels = list(_levels(fleet, chosen).values())
     mean = fmean(levels)
-    return max(levels), pstdev(levels) / mean if mean else 0.0
+    return max(levels), pstdev(levels) / mean if mean else 0.0, _overload(fleet) if chosen.relieves else 0.0
+
+
+def _overload(fleet: ExactFleet) -> float:
+    return sum(_over(fleet, edge)[1] for edge in fleet.hardware)
 
 
 def _judge_moves(found: PlannedRun, first: ExactFleet, chosen: FleetPolicy) -> None:
@@ -170,8 +182,10 @@ def _judge_moves(found: PlannedRun, first: ExactFleet, chosen: FleetPolicy) -> N
     for placed in alternatives(first, chosen):
         if not 0 < len(placed) <= allowed:
             continue
-        one = quality(replace(first, at={**first.at, **placed}), chosen)
-        if one[0] <= reached[0] + TINY and one[1] <= reached[1] + TINY:
+        after = replace(first, at={**first.at, **placed})
+        if chosen.relieves and any(_over(after, edge)[1] > TINY for edge in set(placed.values())):
+            continue
+        if all(one <= two + TINY for one, two in zip(quality(after, chosen), reached, strict=True)):
             found.broken["moves"].append(f"{found.moved} moves where {len(placed)} are enough: {placed}")
             return
 
@@ -244,7 +258,7 @@ def _judge_reason(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy)
 
 
 def _judge_bad(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, policy: Bad) -> None:
-    highest, cov = quality(found.fleet, chosen)
+    highest, cov, _ = quality(found.fleet, chosen)
     mean = fmean(_levels(found.fleet, chosen).values())
     if plan.ended == "Balanced" and cov > policy.alpha + TINY:
         found.broken["reason"].append(f"cov {cov:.3f} is above alpha")
@@ -254,8 +268,13 @@ def _judge_bad(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, po
         return
     levels = _levels(found.fleet, chosen)
     source = max(sorted(levels), key=lambda name: levels[name])
+    model = policy.fleet(sample_of(found.fleet, {}, has_topics=False))
+    here = model.brokers[source].subscribers
     for name in found.fleet.served(source):
-        if not (target := _tried(found.fleet, policy, levels, source, name)):
+        others = [edge for edge in sorted(levels) if edge != source]
+        if chosen.relieves:  # as it is predicted: two edges may not know what their publications have in common
+            others = [edge for edge in others if policy.overload.spares(model, model.brokers[edge], here[name])]
+        if not (target := _tried(found.fleet, policy, levels, others, name)):
             continue
         after = _levels(replace(found.fleet, at={**found.fleet.at, name: target}), chosen)
         if max(after.values()) < highest * (1.0 - TINY):
@@ -263,11 +282,10 @@ def _judge_bad(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, po
             return
 
 
-def _tried(fleet: ExactFleet, policy: Bad, levels: Mapping[str, float], source: str, name: str) -> str:
-    """The edge to which the scheme would send a subscriber; empty if there is none."""
-    others = [edge for edge in sorted(levels) if edge != source]
+def _tried(fleet: ExactFleet, policy: Bad, levels: Mapping[str, float], others: list[str], name: str) -> str:
+    """The edge of these to which the scheme would send a subscriber; empty if there is none."""
     if policy.migration == "LoadBased":
-        return min(others, key=lambda edge: levels[edge])
+        return min(others, key=lambda edge: levels[edge], default="")
     mean, rate = fmean(levels.values()), fleet.traffic.rate(fleet.wants[fleet.asks[name]])
     below = [edge for edge in others if levels[edge] < mean]
     shared = {edge: rate * any(fleet.asks[each] == fleet.asks[name] for each in fleet.served(edge)) for edge in below}
@@ -312,19 +330,26 @@ def _owners(fleet: ExactFleet) -> dict[str, str]:
 
 def policies() -> Iterator[FleetPolicy]:
     """Those of the registry with their variants, with the parameters that they have by default; beta is 0."""
+    sdm = Bad(beta=0.0, migration="SimilarityBased", shuffle="None")
     for label, bad in (
+        ("Bad, LDM and shuffle by the letter", Bad(beta=0.0, rules="Paper")),
+        ("Bad, LDM and shuffle by the letter, by capacity", Bad(beta=0.0, rules="Paper", normalize="Capacity")),
+        ("Bad, SDM by the letter", replace(sdm, rules="Paper")),
+        ("Bad, SDM by the letter, by capacity", replace(sdm, rules="Paper", normalize="Capacity")),
         ("Bad, LDM and shuffle", Bad(beta=0.0)),
         ("Bad, LDM and shuffle, by capacity", Bad(beta=0.0, normalize="Capacity")),
-        ("Bad, SDM", Bad(beta=0.0, migration="SimilarityBased", shuffle="None")),
-        ("Bad, SDM, by capacity", Bad(beta=0.0, migration="SimilarityBased", shuffle="None", normalize="Capacity")),
+        ("Bad, SDM", sdm),
+        ("Bad, SDM, by capacity", replace(sdm, normalize="Capacity")),
     ):
-        yield FleetPolicy(label, bad, partial(_planned_f, bad))
+        yield FleetPolicy(label, bad, partial(_planned_f, bad), relieves=bad.rules != "Paper")
     for label, pulsar in (
         ("Pulsar, ThresholdShedder by the letter", Pulsar(rules="Text", splits=False, bundles=BUNDLES)),
         ("Pulsar, ThresholdShedder", Pulsar(splits=False, bundles=BUNDLES)),
         ("Pulsar, AvgShedder", Pulsar(shedder="AvgShedder", splits=False, bundles=BUNDLES)),
     ):
-        yield FleetPolicy(label, pulsar, partial(_by_load, pulsar.weights.usage), has_topics=True)
+        yield FleetPolicy(
+            label, pulsar, partial(_by_load, pulsar.weights.usage), has_topics=True, relieves=pulsar.rules != "Text"
+        )
     shuffle = Shuffle()
     factor = shuffle.parameters.normalization_seconds
     yield FleetPolicy("Shuffle", shuffle, partial(_highest_metrics, factor), is_asked=True)

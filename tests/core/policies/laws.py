@@ -18,18 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from random import Random
+from typing import NamedTuple
 
 from tests.core.policies.exact_fleet import SIZE_BYTES, DelayKnowledge, ExactFleet, Hardware
 
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
-from plimsoll.core.policies.detection import Detector, DetectorState
+from plimsoll.core.policies.detection import DetectionResult, Detector, DetectorState
 from plimsoll.core.policies.model.broker_pair import BrokerPair
 from plimsoll.core.policies.model.load import METRICS, BrokerLoad, Resource
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.policies.padres.policy import goal_of
-from plimsoll.core.policies.padres.report_cards import objection, report_card
+from plimsoll.core.policies.padres.report_cards import OUTPUT_WEIGHT, objection, report_card
 from plimsoll.core.policies.registry import POLICIES
 
 MOVES_FACTOR = 1.5
@@ -37,11 +38,12 @@ SESSIONS_AT_MOST = 60
 LONG_AGO = -1e9
 TINY = 1e-6
 LAWS = ("endless", "return", "target", "stranded", "moves", "reason")
+MOVES_BY = ("output weighed alike", "one pair", "several pairs")
 
 
 @dataclass
 class FleetRun:
-    """What became of one fleet. `broken`: the laws that were, each with what happened."""
+    """What became of one fleet. `broken`: the laws that were, each with what happened; `moves_by`: why too many."""
 
     fleet: ExactFleet
     plans: list[OffloadPlan] = field(default_factory=list)
@@ -50,6 +52,7 @@ class FleetRun:
     worst_target: float = 0.0
     targets_above: int = 0
     futile: int = 0
+    moves_by: str = ""
 
     @property
     def moves(self) -> int:
@@ -83,24 +86,29 @@ def run(fleet: ExactFleet, policy: BalancingPolicy, *, optimum: bool = True) -> 
 
 
 def _next(found: FleetRun, policy: BalancingPolicy) -> OffloadPlan | None:
-    """The first plan that moves a subscriber: of overloaded edges first, of edges long between thresholds last."""
+    """The first plan that moves a subscriber: in the order of sessions; of edges long between thresholds last."""
     fleet, detector = found.fleet, Detector(policy.parameters)
     loads = {edge: fleet.load(edge) for edge in sorted(fleet.hardware)}
     for edge, load in loads.items():
         loads[edge] = replace(load, state=detector.run(load, (), DetectorState(), 0.0)[1].state)
-    order = sorted(loads, key=lambda one: (not policy.parameters.thresholds.above_higher(loads[one].measures), one))
     for memory in (DetectorState(), DetectorState(inert_since=LONG_AGO)):
-        for edge in order:
-            finding = detector.run(loads[edge], loads.values(), memory, 0.0)[1]
-            for action in policy.ranked(loads[edge], finding.actions, loads):
-                profile = fleet.profile(edge, action.target)
-                staying = _staying(found, action, policy)
-                plan = policy.plan(loads[edge], loads[action.target], profile, action, staying, others=loads.values())
+        wishes = [(loads[edge], detector.run(loads[edge], loads.values(), memory, 0.0)[1]) for edge in sorted(loads)]
+        for own, finding in sorted((wish for wish in wishes if wish[1].actions), key=_urgency):
+            for action in policy.ranked(own, finding.actions, loads):
+                profile, staying = fleet.profile(own.name, action.target), _staying(found, action, policy)
+                plan = policy.plan(own, loads[action.target], profile, action, staying, others=loads.values())
                 if plan.moves:
                     return plan
                 found.futile += 1
                 _judge_reason(found, plan, policy, loads.values(), staying)
     return None
+
+
+def _urgency(wish: tuple[BrokerLoad, DetectionResult]) -> tuple[bool, float, str]:
+    """As sessions have it: overloaded edges first, then those with the largest difference."""
+    own, finding = wish
+    is_overloaded = any(action.overloaded for action in finding.actions)
+    return not is_overloaded, -max(action.difference for action in finding.actions), own.name
 
 
 def _staying(found: FleetRun, action: BrokerAction, policy: BalancingPolicy) -> dict[str, str]:
@@ -189,26 +197,40 @@ def unrelieved(fleet: ExactFleet, edge: str, policy: BalancingPolicy) -> float:
     return sum(max(0.0, measures.of_resource(each) - limits.of(each).relieved) for each in named)
 
 
-def quality(fleet: ExactFleet, policy: BalancingPolicy) -> tuple[float, float]:
-    """What is above where relief ends, and the squared differences of all metrics beyond the triggers.
+class Quality(NamedTuple):
+    """What is above where relief ends; the squared differences beyond the triggers, and those with a tenth of output's.
 
     The delay of an edge that takes nothing in is what a publication would take, which it cannot measure.
     """
+
+    over: float
+    apart: float
+    weighed: float
+
+
+def quality(fleet: ExactFleet, policy: BalancingPolicy) -> Quality:
+    """How good a state is."""
     limits, over = policy.parameters, sum(unrelieved(fleet, edge, policy) for edge in fleet.hardware)
     loads = [fleet.measures(edge)._replace(match_delay_seconds=fleet.delay(edge)) for edge in sorted(fleet.hardware)]
-    apart = 0.0
+    apart = dict.fromkeys(METRICS, 0.0)
     for one, other in combinations(loads, 2):
         for metric in METRICS:
             limit = limits.local_trigger.delay if metric == "match" else limits.local_trigger.ratio
             factor = limits.normalization_seconds
-            apart += max(0.0, abs(one.of_metric(metric, factor) - other.of_metric(metric, factor)) - limit) ** 2
-    return over, apart
+            beyond = max(0.0, abs(one.of_metric(metric, factor) - other.of_metric(metric, factor)) - limit)
+            apart[metric] += beyond**2
+    first = apart["input"] + apart["match"]
+    return Quality(over, first + apart["output"], first + OUTPUT_WEIGHT * apart["output"])
 
 
 def _judge_moves(found: FleetRun, first: ExactFleet, policy: BalancingPolicy) -> None:
-    """Search every placement with fewer moves for one that is as good, and leaves no target above a threshold."""
-    over, apart = quality(found.fleet, policy)
-    allowed = found.moves / MOVES_FACTOR - TINY
+    """Search every placement with fewer moves for one that is as good, and leaves no target above a threshold.
+
+    Those found are told apart: by whether one is as good also where output counts a tenth, as it does in the rules of
+    PADRES, and by whether all sessions were between the same two edges.
+    """
+    reached, allowed = quality(found.fleet, policy), found.moves / MOVES_FACTOR - TINY
+    pairs = {frozenset((plan.source.name, plan.target.name)) for plan in found.plans}
     for placed in sorted(first.alternatives(_rows(first, *first.hardware)), key=len):
         if len(placed) > allowed:
             return
@@ -216,8 +238,13 @@ def _judge_moves(found: FleetRun, first: ExactFleet, policy: BalancingPolicy) ->
         if any(overload(after, edge, policy) > 0.0 for edge in set(placed.values())):
             continue
         one = quality(after, policy)
-        if one[0] <= over + TINY and one[1] <= apart + TINY:
+        if one.over > reached.over + TINY or one.apart > reached.apart + TINY:
+            continue
+        if "moves" not in found.broken:
             found.broken["moves"].append(f"{found.moves} moves where {len(placed)} are enough: {placed}")
+            found.moves_by = "output weighed alike"
+        if one.weighed <= reached.weighed + TINY:
+            found.moves_by = "one pair" if len(pairs) == 1 else "several pairs"
             return
 
 
@@ -252,7 +279,7 @@ def count(policy: BalancingPolicy, seeds: range, knowledge: DelayKnowledge) -> C
     worst = 0.0
     for seed in seeds:
         found = run(random_fleet(seed, knowledge), policy)
-        sums.update(list(found.broken))
+        sums.update([*found.broken, found.moves_by])
         sums.update(sessions=len(found.plans), moved=found.moves, futile=found.futile, above=found.targets_above)
         worst = max(worst, found.worst_target)
     sums["worst target, thousandths"] = round(1000 * worst)
@@ -268,14 +295,15 @@ def policies() -> Iterator[tuple[str, BalancingPolicy]]:
 
 def table(fleets: int) -> Iterator[str]:
     """The rows of the table in docs/padres.md."""
-    yield f"| policy | matching delay | sessions | moved | {' | '.join(LAWS)} | worst target |"
+    yield f"| policy | matching delay | sessions | moved | {' | '.join(LAWS)} | worst target | {' | '.join(MOVES_BY)} |"
     told: tuple[DelayKnowledge, ...] = ("Linear", "Measured")
     for knowledge in told:
         for label, chosen in policies():
             found = count(chosen, range(fleets), knowledge)
             broken = " | ".join(str(found[law]) for law in LAWS)
             worst = found["worst target, thousandths"] / 1000
-            yield f"| {label} | {knowledge} | {found['sessions']} | {found['moved']} | {broken} | {worst:.3f} |"
+            by = " | ".join(str(found[each]) for each in MOVES_BY)
+            yield f"| {label} | {knowledge} | {found['sessions']} | {found['moved']} | {broken} | {worst:.3f} | {by} |"
 
 
 if __name__ == "__main__":

@@ -26,4 +26,4 @@ def test_the_sweeps_have_a_row_for_each_value(streams, scenario):
     assert (len(claims), figure.name) == (1, "6g")
     claims, figure, rows = local.thresholds(streams, PolicyPlan(), scenario, (0.1, 0.4))
     assert [row["trigger"] for row in rows] == [0.1, 0.4]
-    assert (len(claims), figure.name) == (2, "6h")
+    assert (len(claims), figure.name) == (3, "6h")

@@ -12,7 +12,7 @@ from plimsoll.core.policies.bad import Bad
 from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.rebalancer import FleetLook, FleetSample, RebalancingPlan, fleet_plan
 
-EAGER = Bad(beta=0.0)
+EAGER = Bad(beta=0.0, rules="Paper")
 
 
 def planned(policy: Bad, given: FleetSample) -> RebalancingPlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tests.core.policies.exact_fleet import ExactFleet, Hardware
@@ -12,6 +13,9 @@ from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.model.plan_builder import PlanBuilder
 from plimsoll.core.policies.padres import Padres, fewest_moves
+from plimsoll.core.policies.padres.fewest_moves import FEW
+
+LETTER = Padres(BalancingParameters(rules="Paper"))
 
 
 class AlgorithmAlone(Padres):
@@ -64,6 +68,36 @@ def test_a_plan_says_how_many_it_saves():
     assert any(" do as much as " in plan.stopped for plan in found)
 
 
+def three_edges(at: str, *, power: float = 1.0) -> ExactFleet:
+    """Six subscribers of everything at one of three edges, of which b3 has `power` times as much of all."""
+    kinds = {
+        name: Hardware(0.0, 0.05 / times, 800.0 * times) for name, times in (("b1", 1.0), ("b2", 1.0), ("b3", power))
+    }
+    asks = {f"s{number}": "all" for number in range(6)}
+    return ExactFleet((1.0,), {"all": 1}, kinds, asks, dict.fromkeys(asks, at))
+
+
+def test_a_target_gets_no_more_than_its_share_of_the_fleet():
+    """Six at b1: two go to each of the others. By pairs alone three would go to b2, and one of them on to b3."""
+    alone, whole = (run(three_edges("b1"), policy) for policy in (AlgorithmAlone(), Padres()))
+    assert (alone.moves, whole.moves) == (5, 4)
+    assert sorted(whole.fleet.at.values()) == ["b1", "b1", "b2", "b2", "b3", "b3"]
+    assert "b2 has its share, the average of all in input, with 2 instead of 3" in whole.plans[0].stopped
+    assert not whole.broken
+
+
+def test_of_idle_edges_the_strongest_is_asked_first_where_few_subscribers_could_go():
+    fleet = three_edges("b1", power=4.0)
+    loads = {name: fleet.load(name) for name in fleet.hardware}
+    actions = tuple(BrokerAction(name, "output", 0.75) for name in ("b2", "b3"))
+    some, many = loads["b1"], replace(loads["b1"], subscribers=FEW + 1)
+    assert [each.target for each in Padres().ranked(some, actions, loads)] == ["b3", "b2"]
+    assert [each.target for each in Padres().ranked(many, actions, loads)] == ["b2", "b3"]
+    assert [each.target for each in LETTER.ranked(some, actions, loads)] == ["b2", "b3"]
+    further = (BrokerAction("b2", "output", 0.76), actions[1])
+    assert [each.target for each in Padres().ranked(some, further, loads)] == ["b2", "b3"]
+
+
 def test_where_too_many_plans_are_possible_the_algorithm_has_the_last_word(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fewest_moves, "PLANS_AT_MOST", 1)
     for seed in range(20):
@@ -72,6 +106,5 @@ def test_where_too_many_plans_are_possible_the_algorithm_has_the_last_word(monke
 
 
 def test_the_letter_of_the_paper_is_left_as_it_is():
-    letter = Padres(BalancingParameters(rules="Paper"))
-    made = run(random_fleet(9), letter, optimum=False).plans
+    made = run(random_fleet(9), LETTER, optimum=False).plans
     assert not [move for plan in made for move in plan.moves if move.reason.startswith("fewest")]

@@ -17,7 +17,7 @@ from plimsoll.core.session.request.forecasts import edge_forecast, forecasts_of,
 from plimsoll.core.session.session_plan import LoadFigures
 
 QUIET = SubscriptionProfile(SampledTraffic([]), ())
-SOON = BalancingParameters(stabilize_seconds=1.5, detection_seconds=1.0)
+SOON = BalancingParameters(stabilize_seconds=8.0 / 3.0, detection_seconds=1.0)
 """With the hand-over, the middle of what is measured is three seconds later."""
 
 

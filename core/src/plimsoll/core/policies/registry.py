@@ -12,6 +12,7 @@ from typing import Final
 
 from plimsoll.core.policies.bad import Bad
 from plimsoll.core.policies.bad.placers import NearestPlacer, RandomPlacer, RoundRobinPlacer
+from plimsoll.core.policies.bad.relief import OverloadRules
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.delay_sensitive import DelaySensitive
 from plimsoll.core.policies.delay_sensitive.limits import DeadlineLimits
@@ -62,7 +63,7 @@ def is_fleet_wide(spec: PolicySpec) -> bool:
 def rebalancer_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Bad | Pulsar | DelaySensitive | None:
     """The policy that plans for a whole cluster; None if edges ask for balance themselves."""
     if spec.type == "Bad":
-        return _bad(spec.bad or BadParameters(), time_factor)
+        return _bad(spec.bad or BadParameters(), _thresholds(spec), time_factor)
     return pulsar_of_spec(spec, time_factor) or deadlines_of_spec(spec, time_factor)
 
 
@@ -86,7 +87,7 @@ def deadlines_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> DelaySensit
     )
 
 
-def _bad(own: BadParameters, time_factor: float) -> Bad:
+def _bad(own: BadParameters, thresholds: ResourceThresholds, time_factor: float) -> Bad:
     return Bad(
         migration=own.migration,
         shuffle=own.shuffle,
@@ -94,6 +95,8 @@ def _bad(own: BadParameters, time_factor: float) -> Bad:
         beta=_ratio(own.beta),
         gamma=_ratio(own.gamma),
         normalize=own.normalize,
+        rules=own.rules,
+        overload=OverloadRules(thresholds),
         interval_seconds=own.interval.seconds * time_factor,
     )
 
@@ -122,6 +125,7 @@ def pulsar_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Pulsar | None:
         placer=_lookup_placer(own),
         unload=own.unload,
         rules=own.rules,
+        overload=_thresholds(spec),
         interval_seconds=own.interval.seconds * time_factor,
     )  # fmt: skip
 

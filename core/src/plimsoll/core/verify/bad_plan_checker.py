@@ -23,6 +23,7 @@ class BadPlanContext:
     """The data to check a plan against. `profiles`: of each broker, with each subscription; `takes`: who may take.
 
     `capacities`: what the load of each is divided by. `stays`: subscribers that may not move; `most`: how many may.
+    `relieved`: brokers that are overloaded, and relieved before the highest load counts.
     """
 
     profiles: Mapping[str, Any]
@@ -30,13 +31,14 @@ class BadPlanContext:
     capacities: Mapping[str, float]
     stays: Set[str] = frozenset()
     most: int | None = None
+    relieved: Set[str] = frozenset()
 
 
 def bad_plan_faults(plan: ShufflePlanView, fleet: BadPlanContext) -> list[str]:
     """Every fault of a plan in words; empty if there is none.
 
     No subscriber may move twice, be unknown or be one that must stay; targets may take; each has a reason to move or to
-    stay; and the highest load falls, or fewer brokers are at it.
+    stay; and the highest load falls, or fewer brokers are at it, or a broker that is relieved has fewer subscribers.
     """
     moves = [move for wave in plan.waves for move in wave]
     found = [*member_faults(moves, fleet), *reason_faults(plan, moves, fleet)]
@@ -52,6 +54,8 @@ def _objective(moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:
         return
     before = _places(fleet)
     after = before | {name: move.target for move in moves for name in move.subscribers}
+    if any(_count_of(name, after) < _count_of(name, before) for name in fleet.relieved):
+        return
     was, will = (sorted(_loads(places, fleet), reverse=True) for places in (before, after))
     least = EQUAL * max(1.0, was[0])
     if abs(will[0] - was[0]) <= least:
@@ -59,6 +63,10 @@ def _objective(moves: Sequence[Any], fleet: BadPlanContext) -> Iterator[str]:
             yield f"the highest load stays {was[0]:.4g}, at as many brokers"
     elif will[0] > was[0]:
         yield f"the highest load would rise from {was[0]:.4g} to {will[0]:.4g}"
+
+
+def _count_of(broker: str, places: Mapping[str, str]) -> int:
+    return sum(place == broker for place in places.values())
 
 
 def _count_at(loads: Sequence[float], level: float) -> int:

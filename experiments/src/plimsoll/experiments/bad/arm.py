@@ -38,7 +38,7 @@ class BadArm:
         """The policy block, as in a custom resource; the rest are the defaults, which are the paper's."""
         own = {
             "placement": self.placement, "migration": self.migration, "shuffle": self.shuffle, "alpha": self.alpha,
-            "seed": seed,
+            "seed": seed, "rules": "Paper",
         }  # fmt: skip
         return {"type": "Bad", "bad": own}
 

@@ -217,11 +217,13 @@ def thresholds(
         rows.append(_threshold_row(quotes, policy, short, trigger))
     held = bool(rows) and all(row["input"] <= row["trigger"] for row in rows)
     said = ", ".join(f"{row['trigger']:g}: {row['input']:.3f}" for row in rows)
-    over = [row for row in rows if row["output"] > row["trigger"]]
+    over, wider = ([row for row in rows if row["output"] > row[name]] for name in ("trigger", "input"))
     claims = [
         Claim("Input differs by less than the threshold (6h)", "always", said, held),
         Claim("Output may differ by more, for stability (6h)", "yes",
-              f"at {len(over)} of {len(rows)} thresholds", bool(rows)),
+              f"at {len(over)} of {len(rows)} thresholds", bool(over)),
+        Claim("Output differs by more than input (6h)", "yes",
+              f"at {len(wider)} of {len(rows)} thresholds", len(wider) > len(rows) / 2),
     ]  # fmt: skip
     lines = [
         ChartLine(name, look, [(row["trigger"], row[name]) for row in rows])

@@ -61,12 +61,12 @@ def pulsar(bundles: int, seed: int, **own: Any) -> dict[str, Any]:
 
 def policies(bundles: int, seed: int) -> dict[str, Mapping[str, Any] | None]:
     """Those that are compared."""
-    avg = {"strategy": "AvgShedder"}
+    avg, bad = {"strategy": "AvgShedder"}, {"shuffle": "None", "seed": seed, "beta": "0", "rules": "Paper"}
     return {
         NONE: None, BUNDLES: pulsar(bundles, seed, shedding={"strategy": "None"}),
         THRESHOLD: pulsar(bundles, seed), LETTER: pulsar(bundles, seed, rules="Text"),
         AVG: pulsar(bundles, seed, shedding=avg), LOOKUP: pulsar(bundles, seed, unload="Lookup"),
-        BAD: {"type": "Bad", "bad": {"placement": "RoundRobin", "shuffle": "None", "seed": seed, "beta": "0"}},
+        BAD: {"type": "Bad", "bad": {**bad, "placement": "RoundRobin"}},
         PADRES: {"type": "Padres"},
     }  # fmt: skip
 

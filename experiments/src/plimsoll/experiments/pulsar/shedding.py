@@ -63,7 +63,8 @@ def policy(
 
 def policies(bundles: int, seed: int = 1) -> dict[str, PolicySpec]:
     """Those that are compared."""
-    bad = {"type": "Bad", "bad": {"placement": "Random", "seed": seed, "shuffle": "None", "beta": "0"}}
+    own = {"placement": "Random", "seed": seed, "shuffle": "None", "beta": "0", "rules": "Paper"}
+    bad = {"type": "Bad", "bad": own}
     return {
         TEXT: policy(bundles, seed), OURS: policy(bundles, seed, rules="Plimsoll"),
         AVG: policy(bundles, seed, shedder="AvgShedder"),

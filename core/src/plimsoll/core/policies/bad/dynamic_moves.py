@@ -8,7 +8,7 @@ heavier than all else would go back and forth for ever. Ours: the highest load h
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,10 +35,16 @@ class MoveLimits:
         return now.cov > self.alpha and now.mean > self.beta
 
 
-def migrations(fleet: BadFleet, scheme: Migration, limits: MoveLimits) -> Generator[Step, None, BadFleet]:
+Spares = Callable[[BadFleet, BadBroker, BadSubscriber], bool]
+"""Whether a broker may take a subscriber: by the letter it always may."""
+
+
+def migrations(
+    fleet: BadFleet, scheme: Migration, limits: MoveLimits, spares: Spares | None = None
+) -> Generator[Step, None, BadFleet]:
     """The moves of dynamic migration, each a step; returns the fleet after all of them."""
     while scheme != "None" and limits.allow(imbalance := imbalance_of(fleet)):
-        step = next_migration(fleet, scheme, imbalance)
+        step = next_migration(fleet, scheme, imbalance, spares)
         if step is None:
             break
         yield step
@@ -51,14 +57,18 @@ def imbalance_of(fleet: BadFleet) -> Imbalance:
     return Imbalance.of(fleet.brokers[name].load for name in sorted(fleet.brokers))
 
 
-def next_migration(fleet: BadFleet, scheme: Migration, imbalance: Imbalance) -> Step | None:
+def next_migration(
+    fleet: BadFleet, scheme: Migration, imbalance: Imbalance, spares: Spares | None = None
+) -> Step | None:
     """The next move; None if no subscriber of the broker of the highest load can lower it."""
     brokers = [fleet.brokers[name] for name in sorted(fleet.brokers)]
     source = max(brokers, key=lambda broker: (broker.load, -brokers.index(broker)))
     for subscriber in heaviest_first(source.subscribers.values()):
         if subscriber.fixed:
             continue
-        target = _target(brokers, source, subscriber, scheme, imbalance.mean)
+        able = _in_order([broker for broker in brokers if broker.takes and broker is not source], subscriber, scheme,
+                         imbalance.mean)  # fmt: skip
+        target = next((each for each in able if spares is None or spares(fleet, each, subscriber)), None)
         if target is None or target.load > source.load:
             continue
         if _helps(brokers, source, target, subscriber):
@@ -71,14 +81,12 @@ def heaviest_first(subscribers: Iterable[BadSubscriber]) -> list[BadSubscriber]:
     return sorted(subscribers, key=lambda subscriber: (-subscriber.load, subscriber.name))
 
 
-def _target(
-    brokers: list[BadBroker], source: BadBroker, subscriber: BadSubscriber, scheme: Migration, mean: float
-) -> BadBroker | None:
-    able = [broker for broker in brokers if broker.takes and broker.name != source.name]
+def _in_order(able: list[BadBroker], subscriber: BadSubscriber, scheme: Migration, mean: float) -> list[BadBroker]:
+    """Where a subscriber would go by the scheme; by our rules to the first of these that it does not overload."""
     if scheme == "LoadBased":
-        return min(able, key=lambda broker: (broker.load, broker.name), default=None)
+        return sorted(able, key=lambda broker: (broker.load, broker.name))
     below = [broker for broker in able if broker.load < mean]
-    return min(below, key=lambda broker: (-broker.similarity(subscriber), broker.load, broker.name), default=None)
+    return sorted(below, key=lambda broker: (-broker.similarity(subscriber), broker.load, broker.name))
 
 
 def _helps(brokers: list[BadBroker], source: BadBroker, target: BadBroker, subscriber: BadSubscriber) -> bool:

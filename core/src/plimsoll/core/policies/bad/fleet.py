@@ -9,13 +9,17 @@ Two subscriptions are one back-end subscription if their canonical texts are equ
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from plimsoll.core.policies.model.broker_pair import likened_loads
 from plimsoll.core.policies.model.load import BrokerLoad, LoadChange
+from plimsoll.core.policies.model.traffic import SampledTraffic, union_bits
 from plimsoll.core.policies.rebalancer import FleetSample, Step
 
 NO_RATE = (0.0, 0.0)
+
+COMPARED_AT_MOST = 200
+"""The most back-end subscriptions that are compared with one another: each load takes some microseconds for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,8 @@ class BadBroker:
 class BadFleet:
     """All brokers by name, and the reports that predictions start from.
 
-    `message_rates`: publications per second of each back-end subscription. `sizes`: subscriptions of each subscriber.
+    `message_rates`: publications per second of each back-end subscription. `samples`: of each broker the samples that
+    each back-end subscription matches; empty if there are too many subscriptions to compare them.
     """
 
     brokers: Mapping[str, BadBroker]
@@ -110,25 +115,39 @@ class BadFleet:
     message_rates: Mapping[str, float]
     most: int | None = None
     start: Mapping[str, BadBroker] | None = None
+    samples: tuple[tuple[SampledTraffic, Mapping[str, int]], ...] = field(default=(), compare=False)
 
     @property
     def loads(self) -> tuple[BrokerLoad, ...]:
         """What each broker would report: its last report, and the change that the subscribers make."""
-        return tuple(self._load(name) for name in sorted(self.brokers))
+        return tuple(self.load_of(self.brokers[name]) for name in sorted(self.brokers))
 
-    def _load(self, name: str) -> BrokerLoad:
-        report, now, was = self.reports[name], self.brokers[name], (self.start or self.brokers)[name]
+    def load_of(self, now: BadBroker) -> BrokerLoad:
+        """What a broker of this fleet would report with the subscribers that it has here."""
+        report, was = self.reports[now.name], (self.start or self.brokers)[now.name]
         change = LoadChange(
             len(now.subscribers) - len(was.subscribers),
             _subscriptions(now) - _subscriptions(was),
-            self._rate(now.counts, each=False) - self._rate(was.counts, each=False),
-            self._rate(now.counts, each=True) - self._rate(was.counts, each=True),
+            self._incoming(now.counts) - self._incoming(was.counts),
+            self._outgoing(now.counts) - self._outgoing(was.counts),
             now.outgoing - was.outgoing,
         )
         return report if now is was else report.after(change)
 
-    def _rate(self, counts: Mapping[str, int], *, each: bool) -> float:
-        return sum(self.message_rates[text] * (counts[text] if each else 1) for text in sorted(counts))
+    def _outgoing(self, counts: Mapping[str, int]) -> float:
+        return sum(self.message_rates[text] * counts[text] for text in sorted(counts))
+
+    def _incoming(self, counts: Mapping[str, int]) -> float:
+        """Publications per second that match any of these, each once.
+
+        Where no broker has samples of all of them, the least that one's samples allow; without samples their sum.
+        """
+        whole = sum(self.message_rates[text] for text in sorted(counts))
+        return min((self._matching(counts, *some) for some in self.samples), default=whole)
+
+    def _matching(self, counts: Mapping[str, int], traffic: SampledTraffic, known: Mapping[str, int]) -> float:
+        bits = union_bits(known[text] for text in counts if text in known)
+        return traffic.rate(bits) + sum(self.message_rates[text] for text in sorted(counts) if text not in known)
 
     def after(self, step: Step) -> BadFleet:
         """The fleet after a step."""
@@ -153,6 +172,7 @@ def _subscriptions(broker: BadBroker) -> int:
 def bad_fleet(sample: FleetSample, *, by_capacity: bool = False) -> BadFleet:
     """The fleet of a sample. A rate is the highest that any broker has measured: one that lags measures too little."""
     rates: dict[str, tuple[float, float]] = {}
+    samples = tuple((each.traffic, dict(each.back_end_subscriptions())) for _, each in sorted(sample.profiles.items()))
     for profile in sample.profiles.values():
         for text, bits in profile.back_end_subscriptions():
             found = profile.traffic.bytes_per_second(bits), profile.traffic.rate(bits)
@@ -167,4 +187,5 @@ def bad_fleet(sample: FleetSample, *, by_capacity: bool = False) -> BadFleet:
         )  # fmt: skip
         brokers[load.name] = BadBroker(load.name, data, {}, {}, capacity=capacity, takes=takes).plus(members)
     reports = {load.name: load for load in likened_loads(sample.loads)}
-    return BadFleet(brokers, reports, {text: rate for text, (_, rate) in rates.items()}, sample.most)
+    messages = {text: rate for text, (_, rate) in rates.items()}
+    return BadFleet(brokers, reports, messages, sample.most, samples=samples if len(rates) <= COMPARED_AT_MOST else ())

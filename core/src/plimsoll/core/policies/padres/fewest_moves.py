@@ -3,8 +3,9 @@
 Of plans with as many subscribers it is the one that leaves the fleet most even.
 
 The algorithms of PADRES 2006 choose one set after another and take none back. A first choice that a later one makes
-needless costs a hand-over, and a set with little traffic goes where one with much would have been enough. With few
-subscribers that is a large part of all moves, so there every smaller plan between the two brokers is tried.
+needless costs a hand-over, and a set with little traffic goes where one with much would have been enough. They even
+out two brokers though a third has less than both, and what went too far goes on from there. With few subscribers that
+is a large part of all moves, so there every smaller plan between the two brokers is tried.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from plimsoll.core.policies.model.broker_pair import BrokerPair, PairPrediction
-from plimsoll.core.policies.model.load import METRICS, RESOURCES, LoadMeasures
-from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.model.load import METRICS, RESOURCES, Metric
 from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
 from plimsoll.core.policies.padres.report_cards import MIN_GAIN, OffloadGoal, weighted_excess, whole_objection
@@ -22,6 +22,13 @@ from plimsoll.core.policies.padres.selection import goal_end
 
 PLANS_AT_MOST = 1_000
 """The most possible plans of which all are tried: some ten thousandths of a second each."""
+
+FEW = PLANS_AT_MOST.bit_length() - 1
+"""Subscribers of whom every choice can be tried, since there are at most two to the power of their number.
+
+Each is a large part of all, so that metrics cannot be made equal, and what counts is what is beyond the triggers. Where
+there are more, a plan ends as near to its goal as the one that was made, or what was measured badly would be due again.
+"""
 
 Counts = tuple[tuple[str, int], ...]
 """How many subscribers of each row move."""
@@ -38,7 +45,7 @@ def with_fewest_moves(made: OffloadPlan, begin: Callable[[], PlanBuilder], goal:
         able = [(_quality(first, at), counts) for counts in _spread(rows, total)
                 if _does_as_much(first, goal, at := _chosen(begin(), counts).pair.now, reached)]  # fmt: skip
         quality, counts = min(able, default=(_quality(first, reached), ()))
-        if counts and (total < len(made.members) or quality[1] < _quality(first, reached)[1] - MIN_GAIN):
+        if counts and (total < len(made.members) or quality[2] < _quality(first, reached)[2] - MIN_GAIN):
             return _plan_of(begin(), counts, goal, made)
     return made
 
@@ -62,23 +69,34 @@ def _chosen(draft: PlanBuilder, counts: Counts) -> PlanBuilder:
 
 
 def _does_as_much(pair: BrokerPair, goal: OffloadGoal, at: PairPrediction, reached: PairPrediction) -> bool:
-    """Whether a plan comes as far as the one that was made, by the same rules."""
+    """Whether a plan is as good for the fleet as the one that was made, by the same rules."""
     limits = pair.parameters
     if limits.thresholds.above_lower(at.target) or whole_objection(pair, goal, at):
         return False
-    near = 0.0 if goal.relieves else limits.balance_threshold
-    if goal.distance(pair, at) > max(goal.distance(pair, reached) + MIN_GAIN, near):
+    few, near = sum(pair.present.values()) <= FEW, 0.0 if goal.relieves else limits.balance_threshold
+    is_far = goal.distance(pair, at) > max(goal.distance(pair, reached) + MIN_GAIN, near)
+    if is_far and (goal.relieves or not few):
         return False
-    return all(one <= other + MIN_GAIN for one, other in zip(_quality(pair, at), _quality(pair, reached), strict=True))
+    better = [one <= two + MIN_GAIN for one, two in zip(_quality(pair, at), _quality(pair, reached), strict=True)]
+    return all(better) or (few and all(better[:2]) and not goal.relieves and bool(_shared_metric(pair, at)))
 
 
-def _quality(pair: BrokerPair, at: PairPrediction) -> tuple[float, float, float]:
-    """Overload of the source; differences beyond the triggers, weighted as in the rules, and as they are."""
-    return _overload(at.source, pair.parameters), weighted_excess(pair, at), pair.excess(METRICS, at)
+def _quality(pair: BrokerPair, at: PairPrediction) -> tuple[float, float, float, float]:
+    """What is above where relief ends; the overload of the source; differences beyond triggers, weighed and as such."""
+    limits = pair.parameters.thresholds
+    above = sum(max(0.0, m.of_resource(r) - limits.of(r).relieved) for m in (at.source, at.target) for r in RESOURCES)
+    over = sum(max(0.0, at.source.of_resource(each) - limits.of(each).lower) for each in RESOURCES)
+    return above, over, weighted_excess(pair, at), pair.excess(METRICS, at)
 
 
-def _overload(measures: LoadMeasures, limits: BalancingParameters) -> float:
-    return sum(max(0.0, measures.of_resource(each) - limits.thresholds.of(each).lower) for each in RESOURCES)
+def _shared_metric(pair: BrokerPair, at: PairPrediction) -> Metric | None:
+    """The metric of which the target has its share: as much as the brokers of its fleet have on average."""
+    for metric in METRICS if pair.others else ():
+        factor = pair.parameters.normalization_seconds
+        levels = [each.of_metric(metric, factor) for each in (at.source, at.target, *pair.others)]
+        if levels[1] >= sum(levels) / len(levels):
+            return metric
+    return None
 
 
 def _plan_of(draft: PlanBuilder, counts: Counts, goal: OffloadGoal, made: OffloadPlan) -> OffloadPlan:
@@ -87,5 +105,14 @@ def _plan_of(draft: PlanBuilder, counts: Counts, goal: OffloadGoal, made: Offloa
         before, at = pair.difference(goal.metric), pair.predict_move(rows[key], count)
         what = f"{goal.metric} difference {before:+.4f} -> {pair.difference(goal.metric, at):+.4f}"
         draft.choose(rows[key], count, f"fewest moves: {what}; {count} of {rows[key].count}")
-    text = f"{sum(count for _, count in counts)} do as much as {len(made.members)}: {made.stopped}"
-    return draft.plan(goal_end(draft, goal) or PlanEnd(made.ended, text))
+    return draft.plan(goal_end(draft, goal) or _end(pair, sum(count for _, count in counts), made))
+
+
+def _end(pair: BrokerPair, count: int, made: OffloadPlan) -> PlanEnd:
+    reached = PairPrediction(made.predicted_source.measures, made.predicted_target.measures, 0.0, 0.0)
+    before, after = _quality(pair, reached), _quality(pair, pair.now)
+    if all(one <= two + MIN_GAIN for one, two in zip(after, before, strict=True)):
+        return PlanEnd(made.ended, f"{count} do as much as {len(made.members)}: {made.stopped}")
+    shared = _shared_metric(pair, pair.now)
+    text = f"{pair.target.name} has its share, the average of all in {shared}, with {count} instead of"
+    return PlanEnd("Balanced", f"{text} {len(made.members)}; the others have less")

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from plimsoll.core.policies.balancing_policy import RowChoosingPolicy
-from plimsoll.core.policies.model.load import Resource
+from plimsoll.core.policies.model.load import BrokerLoad, Resource
 from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
 from plimsoll.core.policies.padres import input_offload as by_input
 from plimsoll.core.policies.padres import match_offload, output_offload
-from plimsoll.core.policies.padres.fewest_moves import with_fewest_moves
+from plimsoll.core.policies.padres.fewest_moves import FEW, with_fewest_moves
 from plimsoll.core.policies.padres.report_cards import OffloadGoal
 from plimsoll.core.spec.types.policy import PolicyType
 
 ALGORITHMS = {"input": by_input.offload, "match": match_offload.offload, "output": output_offload.offload}
 RELIEVED_BY_MATCH: tuple[Resource, ...] = ("cpu", "input", "memory")  # PADRES 2006, 5.2
+
+ALIKE = 6
+"""The decimals in which two differences are equal, as those from idle edges are: they come of sums of rates."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,18 @@ class Padres(RowChoosingPolicy):
     """PADRES 2006, section 5."""
 
     name: ClassVar[PolicyType] = "Padres"
+
+    def ranked(
+        self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
+    ) -> tuple[BrokerAction, ...]:
+        """The largest difference first; of equal ones that of the strongest target, if few subscribers could go.
+
+        It takes more of them before it has to give, and each is a large part of all. Where there are many, as in 6.2,
+        it would take most of them at once, and outputs would end further apart.
+        """
+        if self.parameters.rules == "Paper" or own.subscribers > FEW:
+            return tuple(actions)
+        return tuple(sorted(actions, key=lambda each: (-round(each.difference, ALIKE), -others[each.target].capacity)))
 
     def choose(self, draft: PlanBuilder) -> PlanEnd:
         """Run the algorithm of the metric."""

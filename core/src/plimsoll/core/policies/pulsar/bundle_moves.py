@@ -10,9 +10,10 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.core.policies.model.hash_ranges import HashRange
-from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.load import BrokerLoad, ResourceThresholds
 from plimsoll.core.policies.model.plan import PlanMove, PlanRejection
 from plimsoll.core.policies.placement import PlacementTarget, PlacementUnit, Placer
+from plimsoll.core.policies.pulsar.fewest_moves import fewest_moves
 from plimsoll.core.policies.pulsar.fleet import BundleUnits, PulsarFleet
 from plimsoll.core.policies.pulsar.shedding import Relief
 from plimsoll.core.policies.pulsar.usage import UsageWeights
@@ -39,6 +40,7 @@ class BundleMoves:
     weights: UsageWeights
     is_letter: bool = False
     is_by_lookup: bool = False
+    overload: ResourceThresholds = ResourceThresholds()  # noqa: RUF009  # a frozen value
     placed: int = 0
     _rejected: dict[tuple[str, HashRange], tuple[str, str]] = field(default_factory=dict)
     _moved: set[tuple[str, HashRange]] = field(default_factory=set)
@@ -51,11 +53,39 @@ class BundleMoves:
             stopped = "units that came late are handed over first"
             return StepsEnd(GATHERED, stopped, tuple(self._stays(fleet, stopped)))
         fleet = yield from self._unloaded(fleet)
-        for relief in reliefs:
-            fleet = yield from self._relieved(fleet, relief)
+        fleet = yield from self._shed(fleet, reliefs)
         usage = ", ".join(f"{load.name} {self.weights.usage(load):.3f}" for load in fleet.loads[:8])
         stopped = f"usage after it: {usage}"
         return StepsEnd("Unloaded" if fleet.unload else "Shed", stopped, tuple(self._stays(fleet, stopped)))
+
+    def _shed(self, fleet: PulsarFleet, reliefs: Sequence[Relief]) -> Moving:
+        """What edges shed; by our rules in the fewest moves, if so few are possible that all can be tried."""
+        first, known = fleet, set(self._moved)
+        moving, taken = self._reliefs(fleet, reliefs), list[Step]()
+        while True:
+            try:
+                step = next(moving)
+            except StopIteration as end:
+                fleet = end.value
+                break
+            if self.is_letter or known:
+                yield step
+            taken.append(step)
+        if self.is_letter or known:
+            return fleet
+        moved = sum(len(move.subscribers) for step in taken for move in step.moves)
+        if (fewer := fewest_moves(first, fleet, moved, self.weights, self.overload)) is not None:
+            taken, fleet = fewer, first
+            for step in taken:
+                fleet = fleet.after(step)
+            self._moved = {(move.source, HashRange.of_name(move.key)) for step in taken for move in step.moves}
+        yield from taken
+        return fleet
+
+    def _reliefs(self, fleet: PulsarFleet, reliefs: Sequence[Relief]) -> Moving:
+        for relief in reliefs:
+            fleet = yield from self._relieved(fleet, relief)
+        return fleet
 
     def _stays(self, fleet: PulsarFleet, stopped: str) -> Iterator[PlanRejection]:
         """Why each bundle stays that does not move, and each subscriber without a topic."""
@@ -106,6 +136,8 @@ class BundleMoves:
     def _relieved(self, fleet: PulsarFleet, relief: Relief) -> Moving:
         """The bundles of one edge, those of the highest throughput first, until its relief is reached."""
         source, held = relief.source, fleet.owned(relief.source)
+        if relief.is_overloaded:
+            return (yield from self._rescued(fleet, relief, held))
         if len(held) < 2:
             for units in held:
                 self._reject("OnlyBundle", units, source, f"{source} has no other; only a split relieves it")
@@ -127,6 +159,41 @@ class BundleMoves:
             fleet, left = fleet.after(step), left - units.throughput
         return fleet
 
+    def _rescued(self, fleet: PulsarFleet, relief: Relief, held: Sequence[BundleUnits]) -> Moving:
+        """The bundles of an overloaded edge, those of the highest throughput first, until it is not.
+
+        Each goes to the least used edge that it leaves below its lower thresholds. An only bundle goes, too: to a
+        stronger edge.
+        """
+        source = relief.source
+        for units in held:
+            if not self.overload.above_lower(fleet.load(source).measures):
+                break
+            why = ("Staying", f"{source}: {units.fixed}") if units.fixed else None
+            target = "" if why else self._spared(fleet, units, source)
+            if why is None and not target:
+                why = "WouldOverload", f"no edge that takes any has room for it, or {source} would be as overloaded"
+            if why is not None:
+                self._reject(why[0], units, source, why[1])
+                continue
+            step = self._take(units, source, target, f"{source} {relief.reason}; {target} stays below its thresholds")
+            yield step
+            fleet = fleet.after(step)
+        return fleet
+
+    def _spared(self, fleet: PulsarFleet, units: BundleUnits, source: str) -> str:
+        """The least used edge with room for a bundle; empty if there is none, or if it does not relieve its source."""
+        limits, before = self.overload, fleet.load(source).measures
+        found = []
+        for target in sorted(fleet.takes - {source}):
+            loads = {load.name: load for load in fleet.after(_step(units, source, target, "")).loads}
+            after = loads[source].measures
+            lessens = any(after.of_resource(each) < before.of_resource(each) - TOLERANCE for each in
+                          limits.above_lower(before))  # fmt: skip
+            if lessens and not limits.above_lower(loads[target].measures):
+                found.append((self.weights.usage(loads[target]), target))
+        return min(found, default=(0.0, ""))[1]
+
     def _refusal(self, fleet: PulsarFleet, units: BundleUnits, source: str, target: str) -> tuple[str, str] | None:
         """Why a bundle does not go to an edge, in a word and as a sentence; None if it does."""
         if units.fixed:
@@ -138,8 +205,15 @@ class BundleMoves:
         before, after = fleet.loads, fleet.after(_step(units, source, target, "")).loads
         high, low = self._highest(before, source, target), self._highest(after, source, target)
         if low < high * (1.0 - TOLERANCE):
-            return None
+            return self._overloading(after, target)
         return "NoBetter", f"with it {target} would be at {low:.3f}, and {source} is at {high:.3f}"
+
+    def _overloading(self, after: Iterable[BrokerLoad], target: str) -> tuple[str, str] | None:
+        """Why a bundle does not go to an edge that it would overload; None if it would not."""
+        over = next(self.overload.above_lower(load.measures) for load in after if load.name == target)
+        if not over:
+            return None
+        return "WouldOverload", f"with it {target} would be above its lower threshold: {', '.join(over)}"
 
     def _highest(self, loads: Iterable[BrokerLoad], *names: str) -> float:
         return max(self.weights.usage(load) for load in loads if load.name in names)

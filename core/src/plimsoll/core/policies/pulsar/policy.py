@@ -4,7 +4,8 @@ Its memory holds the partition of the topics, which is stored before any broker 
 since nothing moves by them; bundles move by the steps of a plan.
 
 Where the letter of the text goes on for ever or makes things worse (docs/pulsar.md), `rules` decide: Plimsoll's take a
-move only if it brings the higher of both usages down, and shed only while the present usage asks for it, too.
+move only if it brings the higher of both usages down, shed only while the present usage asks for it, too, and relieve
+overloaded edges first.
 """
 
 # ruff: noqa: RUF009  # frozen values, safe as defaults
@@ -18,6 +19,7 @@ from typing import Any, ClassVar, Literal
 
 from plimsoll.core.policies.model.bundle_load import BundleLoad
 from plimsoll.core.policies.model.hash_ranges import HashRange, Partition, partition_of
+from plimsoll.core.policies.model.load import ResourceThresholds
 from plimsoll.core.policies.pulsar.bundle_moves import BundleMoves
 from plimsoll.core.policies.pulsar.fleet import PulsarFleet, pulsar_fleet
 from plimsoll.core.policies.pulsar.placer import LeastLongTermMessageRate
@@ -62,6 +64,7 @@ class Pulsar:
     placer: LeastLongTermMessageRate = LeastLongTermMessageRate()
     unload: Unloading = "Transfer"
     rules: Rules = "Plimsoll"
+    overload: ResourceThresholds = ResourceThresholds()
     interval_seconds: float = 10.0
 
     # -- the partition
@@ -105,8 +108,17 @@ class Pulsar:
             "now": {name: round(value, 6) for name, value in sorted(now.items())},
             "hits": pair_hits(_wholes(memory, "hits"), now, self.pairs) if self.shedder == "AvgShedder" else {},
             "late": late,
+            "overloaded": self._overloaded(look),
         }
         return self._with_splits(found, look) if self.splits else found
+
+    def _overloaded(self, look: FleetLook) -> dict[str, float]:
+        """The highest of the overloaded resources of each edge that has one; by the letter of the text none has."""
+        if self.rules == "Text" or self.shedder == "None":
+            return {}
+        over = {load.name: [load.measures.of_resource(each) for each in self.overload.above_higher(load.measures)]
+                for load in look.loads}  # fmt: skip
+        return {name: round(max(levels), 6) for name, levels in sorted(over.items()) if levels}
 
     def _with_splits(self, memory: Memory, look: FleetLook) -> Memory:
         loads = [each for load in look.loads for each in load.bundles]
@@ -136,7 +148,15 @@ class Pulsar:
         return f"{reliefs[0].source}: {reliefs[0].reason}" if reliefs else ""
 
     def reliefs(self, memory: Memory) -> tuple[Relief, ...]:
-        """The edges that should shed bundles."""
+        """The edges that should shed bundles; those that are overloaded first, by our rules."""
+        over = _numbers(memory, "overloaded") if self.rules != "Text" else {}
+        first = sorted(over, key=lambda name: (-over[name], name))
+        relieved = tuple(
+            Relief(name, 1.0, f"is overloaded, a resource at {over[name]:.3f}", is_overloaded=True) for name in first
+        )
+        return (*relieved, *(each for each in self._shedding(memory) if each.source not in over))
+
+    def _shedding(self, memory: Memory) -> tuple[Relief, ...]:
         usage, now = _numbers(memory, "usage"), _numbers(memory, "now")
         if self.shedder == "AvgShedder":
             return avg_reliefs(_wholes(memory, "hits"), now, self.pairs)
@@ -157,7 +177,9 @@ class Pulsar:
     def steps(self, fleet: PulsarFleet, memory: Memory) -> Steps:
         """Units that have come late first, then bundles to unload, then those that edges shed."""
         is_letter, is_by_lookup = self.rules == "Text", self.unload == "Lookup"
-        moves = BundleMoves(self.placer, self.weights, is_letter=is_letter, is_by_lookup=is_by_lookup)
+        moves = BundleMoves(
+            self.placer, self.weights, is_letter=is_letter, is_by_lookup=is_by_lookup, overload=self.overload
+        )
         reliefs = () if fleet.unload else self.reliefs(memory)
         return moves.steps(fleet, reliefs)
 

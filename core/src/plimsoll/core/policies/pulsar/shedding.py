@@ -22,6 +22,7 @@ class Relief:
     """An edge that sheds bundles: `share` of its throughput, to `target` if that is fixed.
 
     `hits_all`: bundles are taken until the share is reached, even if the last exceeds it; otherwise only what fits.
+    `is_overloaded`: bundles are taken until no resource is above its lower threshold, whatever their share (ours).
     """
 
     source: str
@@ -29,6 +30,7 @@ class Relief:
     reason: str
     target: str = ""
     hits_all: bool = True
+    is_overloaded: bool = False
 
 
 def threshold_reliefs(usage: Mapping[str, float], threshold: float) -> tuple[Relief, ...]:

@@ -9,6 +9,7 @@ from plimsoll.core.session.context.edge_loads import EdgeLoads
 from plimsoll.core.session.context.listings import PublisherListings, SubscriberListings
 from plimsoll.core.session.context.profile_queries import ProfileQueries
 from plimsoll.core.session.context.reservations import SessionReservations
+from plimsoll.core.session.context.settled_loads import SettledLoads
 from plimsoll.core.session.context.watched_clusters import WatchedCluster
 from plimsoll.core.session.inputs import EngineSettings, FleetView, SessionRequest, Timings
 from plimsoll.core.session.state import Session
@@ -42,6 +43,7 @@ class EngineContext:
         """The last trigger of each edge that has not become a session, and when it came."""
         self.awaited_sessions: dict[str, tuple[float, frozenset[str]]] = {}
         """By name: sessions of triggers whose objects have not come back yet, until when, and the edges meant."""
+        self.settled_loads = SettledLoads()
         self.watched_clusters: dict[str, WatchedCluster] = {}
         self.cluster_memories = ClusterMemories()
 

@@ -176,6 +176,7 @@ def step_stabilizing(context: EngineContext, request: SessionRequest, session: S
 def is_settling(context: EngineContext, session: Session) -> bool:
     """Whether loads still settle, or an edge has not yet reported a load that was measured since the last move."""
     settled = session.phase_at + context.loads.settle_seconds(session)
+    _note_reports(context, session)
     if context.now < min(settled, session.deadline_at):
         return True
     closing = session.deadline_at - closing_seconds(context, session) / 2
@@ -184,6 +185,14 @@ def is_settling(context: EngineContext, session: Session) -> bool:
     return not all(
         context.loads.is_reported_since(edge, session.phase_at) for edge in _reporting_edges(context, session)
     )
+
+
+def _note_reports(context: EngineContext, session: Session) -> None:
+    """Keep what edges have reported of the second half of the time in which loads settle."""
+    half = session.phase_at + context.loads.settle_seconds(session) / 2.0
+    for edge in _reporting_edges(context, session):
+        if context.loads.is_reported_since(edge, half) and (load := context.loads.reported(edge)) is not None:
+            context.settled_loads.note(session.uid, load)
 
 
 def _reporting_edges(context: EngineContext, session: Session) -> list[str]:
@@ -217,26 +226,30 @@ def _is_overload_trigger(request: SessionRequest | None, brokers: set[str]) -> b
 
 
 def with_measurements(context: EngineContext, session: Session) -> Session:
-    """The session with the loads of its edges as measured since the last move, beside those predicted.
+    """The session with the loads of its edges as measured since they have settled, beside those predicted.
+
+    Where none was reported since then, as under a session that gives way, by the last report since the last move.
 
     An edge that has not reported such a load in time has no measurement: its load before the move is none.
     """
     if session.plan is None:
         return session
-    forecasts = [_measured_forecast(context, one, session.phase_at) for one in session.plan.forecasts]
+    forecasts = [_measured_forecast(context, one, session) for one in session.plan.forecasts]
+    context.settled_loads.keep({one.uid for one in context.table.open_sessions()} - {session.uid})
     if forecasts == session.plan.forecasts:
         return session
     return replace(session, plan=replace(session.plan, forecasts=forecasts))
 
 
-def _measured_forecast(context: EngineContext, forecast: Forecast, since: float) -> Forecast:
-    if not context.loads.is_reported_since(forecast.edge, since):
+def _measured_forecast(context: EngineContext, forecast: Forecast, session: Session) -> Forecast:
+    if not context.loads.is_reported_since(forecast.edge, session.phase_at):
         return forecast
     if forecast.before is None:
         port = placer_port(context.fleet.edges[forecast.edge])
         higher = round(port.utilization, 4)
         return replace(forecast, utilization_measured=higher, subscribers_measured=port.subscribers)
-    if (load := context.loads.reported(forecast.edge)) is None:
+    load = context.settled_loads.mean(session.uid, forecast.edge) or context.loads.reported(forecast.edge)
+    if load is None:
         return forecast
     higher = max(load.input_utilization, load.output_utilization)
     return replace(

@@ -173,7 +173,7 @@ def step_stabilizing(context: EngineContext, request: SessionRequest, session: S
         session.phase_at + _settle_seconds(context, session),
         session.deadline_at - closing_seconds(context, session) / 2,
     )
-    if session.verdict is None and (context.now < settled or is_settling(context, session)):
+    if session.verdict is None and (is_settling(context, session) or context.now < settled):
         return session
     if session.kind != "drain":
         return finish_session(context, request, with_measurements(context, session))

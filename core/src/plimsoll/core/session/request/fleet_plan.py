@@ -140,7 +140,7 @@ def _faults(policy: FleetPolicy, made: RebalancingPlan, sample: FleetSample) -> 
             capacities = {load.name: load.capacity if policy.normalize == "Capacity" else 1.0 for load in sample.loads}
             return bad_plan_checker.bad_plan_faults(
                 made, bad_plan_checker.BadPlanContext(sample.profiles, takes, capacities, sample.staying.keys(),
-                                                      sample.most)
+                                                      sample.most, policy.relieved(sample.loads))
             )  # fmt: skip
         case Pulsar():
             checked_bundles = pulsar_plan_checker.PulsarPlanContext(

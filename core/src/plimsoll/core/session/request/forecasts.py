@@ -32,8 +32,9 @@ def forecasts_of(
     made: OffloadPlan, profile: SubscriptionProfile, parameters: BalancingParameters
 ) -> tuple[list[Forecast], str]:
     """The forecasts of both edges, and what they allow for in words, empty if for nothing."""
-    # A measurement is the mean of an interval: what comes in the middle of it is half of what comes by its end.
-    seconds = HANDOVER_SECONDS + parameters.stabilize_seconds + parameters.detection_seconds / 2.0
+    # A measurement is the mean of the second half of the time to stabilise: by its middle half have come of those who
+    # come by its end.
+    seconds = HANDOVER_SECONDS + 0.75 * parameters.stabilize_seconds
     sampled = _sampling_uncertainty(made, profile)
     found: list[Forecast] = []
     counted, uncertain = [], []

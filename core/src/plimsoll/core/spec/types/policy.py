@@ -213,6 +213,11 @@ class BadParameters:
         FieldInfo("Capacity: F and `beta` are divided by the capacity of an edge, which is its output bandwidth over"
               " 100 kB/s, or 1 if that is not limited."),
     ] = "None"  # fmt: skip
+    rules: Annotated[
+        Literal["Plimsoll", "Paper"],
+        FieldInfo("Whose rules decide where they differ: Plimsoll's, by which overloaded edges are relieved first and"
+              " no move overloads an edge, or the letter of the paper, which has no measure of overload."),
+    ] = "Plimsoll"  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

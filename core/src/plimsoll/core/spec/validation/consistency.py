@@ -19,11 +19,8 @@ from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSe
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
 from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
 from plimsoll.core.spec.resources import Resource, Resources
-<<<<<<< HEAD
 from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
-=======
 from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
->>>>>>> channels
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
 
 SMALLEST_LOG_BYTES = 2**20
