@@ -8,9 +8,10 @@ import pytest
 from tests.core.client.bundled import EDGES, Bundled
 from tests.examples import examples
 
-from plimsoll.core.client import Acknowledged, Forgotten, Lapsed, SubscriptionRefused
+from plimsoll.core.client import Acknowledged, Forgotten, GapNotice, Lapsed, SubscriptionRefused
 from plimsoll.core.client.subscriber import SubscriberPhase
 from plimsoll.core.client.subscriber_topics import SubscriberTopics
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash
 
 TOPICS = tuple(f"t{number}" for number in range(12))
@@ -273,3 +274,16 @@ def _happen(world: Bundled, draw: random.Random) -> None:
         new = [topic for topic in TOPICS if topic not in world.since[name]]
         if new:
             world.subscribe(name, draw.choice(new))
+
+
+def test_a_gap_says_of_which_topics_it_is():
+    world = Bundled()
+    subscriber = world.subscribe("s", "t0", "t1")
+    assert isinstance(subscriber.topics, SubscriberTopics)
+    lost = msg.Gap("h", 1, 5, 1, 6, [], "slow")
+    subscriber.topics.units[topic_hash("t0")].tell(GapNotice(lost, 0.0))
+    subscriber.tell(GapNotice(lost, 0.0))
+    world.run(0.1)
+    of_unit, of_rest = world.gaps("s")
+    assert (of_unit.concerns("t0"), of_unit.concerns("t1")) == (True, False)
+    assert (of_rest.concerns("t0"), of_rest.concerns("t1")) == (True, True)

@@ -55,6 +55,11 @@ class JournaledReaders:
     def of_delivery(self, item: client.Delivery) -> str:
         return f"{self._plan.name}/{item.attributes[TOPIC]}" if self._plan.topics else self._plan.name
 
+    def of_gap(self, item: client.GapNotice) -> list[str]:
+        """The readers that may have missed something."""
+        topics = zip(self.names, self._plan.topics, strict=True) if self._plan.topics else ()
+        return [name for name, topic in topics if item.concerns(topic)] if self._plan.topics else self.names
+
     def of_ids(self, ids: Sequence[int]) -> dict[str, list[int]]:
         """These subscriptions by the reader that asked for them."""
         found: dict[str, list[int]] = {}
@@ -154,7 +159,7 @@ class JournaledSubscribers:
                     self._counts["delivered"] += 1
                 else:
                     self._counts["gaps"] += 1
-                    for reader_name in readers.names:  # a gap does not say of which topics it is
+                    for reader_name in readers.of_gap(item):
                         self._journal.note(_gap(reader_name, item, at))
 
     def _on_state(self, name: str, state: Any) -> None:
