@@ -57,7 +57,7 @@ def bundles_of(at: Course) -> Bundles:
     found = Bundles(POLICY)
     found.partition, found.version = RANGES[at.head[0]], (at.head[1], at.head[0])
     found.owners = {found.partition.range_of(low): edge for low, edge in at.owners}
-    found._released = {found.partition.range_of(low): number for low, number in at.released}
+    found._released = {found.partition.range_of(low): frozenset({number}) for low, number in at.released}
     return found
 
 
@@ -68,7 +68,7 @@ def with_bundles(at: Course, found: Bundles) -> Course:
         at,
         head=(version, found.version[0]),
         owners=tuple(sorted((bundle.low, edge) for bundle, edge in found.owners.items())),
-        released=tuple(sorted((bundle.low, number) for bundle, number in found._released.items())),
+        released=tuple(sorted((bundle.low, max(numbers)) for bundle, numbers in found._released.items())),
     )
 
 

@@ -200,6 +200,22 @@ RECORDS: list[tuple[str, str, Any]] = [
         "an edge that knows mediator epoch 3",
         msg.EdgeReport("tcp://127.0.0.1:7001", "", msg.Cover(1, [], []), [], False, 3),
     ),
+    (
+        "report-bundles",
+        "an edge that knows two bundles, and a release of the second",
+        msg.EdgeReport(
+            "tcp://127.0.0.1:7001",
+            "",
+            msg.Cover(1, [], []),
+            [],
+            False,
+            3,
+            [0, 0x80000000, 0xFFFFFFFF],
+            3,
+            1,
+            [msg.ReleasedBundle(0x80000000, 7)],
+        ),
+    ),
     ("welcome", "the head's log ends at position 50", msg.Welcome(50)),
     ("neighbor-report", "a head's whole cover of a neighbour's link", msg.NeighborReport(msg.Cover(1, [], []))),
     (

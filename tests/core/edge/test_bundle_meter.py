@@ -77,3 +77,12 @@ def test_a_release_counts_once():
     assert found.released(table(parted, 1, 1, (5, 7))) == [parted.ranges[0]]
     assert found.released(table(parted, 1, 1, (5, 7))) == []
     assert found.released(table(parted, 1, 1, (5, 8), (0x80000000, 8))) == list(parted.ranges)
+
+
+def test_releases_that_were_seen_are_told_to_the_next_life_of_the_head():
+    found, parted = meter(), Partition.of_count(2)
+    assert found.seen_releases() == []
+    for number in (7, 8):
+        found.released(table(parted, 1, 1, (0, number)))
+    found.released(table(parted, 1, 1, (0x80000000, 8)))
+    assert found.seen_releases() == [msg.ReleasedBundle(0, 8), msg.ReleasedBundle(0x80000000, 8)]

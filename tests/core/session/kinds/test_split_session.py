@@ -112,7 +112,7 @@ def test_a_split_whose_edge_does_not_report_ends_with_its_time_in_the_queue():
         silent = replace(found.edges[owner], report_age_seconds=world.now - since + 1.0)
         return replace(found, edges={**found.edges, owner: silent})
 
-    world.view = view  # type: ignore[method-assign]  # the edge has been silent since
+    world.view = view  # the edge has been silent since
     uid = world.ask("cut", source="east", action="Split", select={"bundles": [NAMES[0]]}, limits={"queueFor": "6s"})
     world.until_over(uid, seconds=60.0)
     session = world.session(uid)

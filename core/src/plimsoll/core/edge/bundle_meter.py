@@ -68,6 +68,10 @@ class BundleMeter:
                 found.append(bundle)
         return found
 
+    def seen_releases(self) -> list[msg.ReleasedBundle]:
+        """The last release of each bundle, for a head that has begun since: it is not to release them again."""
+        return [msg.ReleasedBundle(bundle.low, number) for bundle, number in sorted(self._released.items())]
+
     def note(self, attributes: Attributes, size: int, deliveries: int) -> None:
         """Hot path: count one publication, of this size in bytes, that was delivered so often."""
         topic = attributes.get(self.attribute)

@@ -39,4 +39,5 @@ def edge_report(
         yield msg.EdgeReport(*at, last, owned, mediator=mediator_epoch)
     else:
         boundaries = list(bundles.partition.boundaries)
-        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version)
+        seen = bundles.seen_releases()
+        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version, seen)

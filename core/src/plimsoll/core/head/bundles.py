@@ -36,7 +36,7 @@ class Bundles:
         self.partition = Partition.of_count(1)
         self.version = FIRST
         self.owners: dict[HashRange, str] = {}
-        self._released: dict[HashRange, int] = {}
+        self._released: dict[HashRange, frozenset[int]] = {}
         self.take_policy(policy)
 
     @property
@@ -64,10 +64,22 @@ class Bundles:
             self.owners[self.partition.range_of(assigned.low)] = assigned.edge
         for released in table.released:
             bundle = self.partition.range_of(released.low)
-            if self._released.get(bundle) != released.number:
-                self._released[bundle] = released.number
+            if released.number not in self._released.get(bundle, ()):
+                self._released[bundle] = frozenset({released.number})
                 self.owners.pop(bundle, None)
         return True
+
+    def take_report(self, report: msg.EdgeReport) -> None:
+        """Take over what an edge knows: ranges, and releases that an earlier life of this head has carried out.
+
+        The units that a release has sent away may be at other edges by now, which would not send them away again.
+        """
+        if not self.is_used or not report.boundaries:
+            return
+        self.take_ranges(report.boundaries, (report.bundles_mediator, report.bundles_version))
+        for seen in report.released:
+            bundle = self.partition.range_of(seen.low)
+            self._released[bundle] = self._released.get(bundle, frozenset()) | {seen.number}
 
     def take_ranges(self, boundaries: Iterable[int], version: Version) -> bool:
         """Divide the topics in another way, unless this is older than the present one or no partition."""
@@ -85,7 +97,7 @@ class Bundles:
         owners = {bundle: self.owners.get(before.range_of(bundle.low)) for bundle in partition.ranges}
         self.partition, self.version = partition, version
         self.owners = {bundle: edge for bundle, edge in owners.items() if edge is not None}
-        self._released = {bundle: number for bundle, number in self._released.items() if partition.has(bundle)}
+        self._released = {bundle: numbers for bundle, numbers in self._released.items() if partition.has(bundle)}
 
     def adopt(self, served: Mapping[str, str]) -> None:
         """After a start: the owner of a bundle without one is the edge that serves most of its units.

@@ -64,8 +64,7 @@ class Membership:
         host.edges[outbox.name] = outbox
         host.placement.add(outbox.name, report.endpoint, report.public_key)
         host.mediator_fence.raise_to(report.mediator)
-        if report.boundaries:
-            host.bundles.take_ranges(report.boundaries, (report.bundles_mediator, report.bundles_version))
+        host.bundles.take_report(report)
         if outbox.key in host.outboxes.joining:
             host.covers.apply(outbox, report.cover)
             host.outboxes.joining.remove(outbox.key)

@@ -39,6 +39,8 @@ class JournaledReaders:
         self._plan = plan
         self.names = [f"{plan.name}/{topic}" for topic in plan.topics] or [plan.name]
         self._by_id: dict[int, str] = {}
+        self.acknowledged: set[int] = set()
+        """The subscriptions that count now."""
 
     def subscribe(self, one: client.Subscriber, at: float) -> list[seen.SubscriptionObserved]:
         """Ask for everything that is planned; returns what the journal is to hold of it."""
@@ -105,7 +107,7 @@ class JournaledSubscribers:
             "started": len(self._subscribers),
             "said": {name: n for name, n in self._connection.status()["counters"].items() if name.startswith("said_")},
             "subscribers": len(self._attached),
-            "unsettled": sum(len(each.names) for each in self._readers.values()) - counts.get("acknowledged", 0),
+            "unsettled": sum(len(each.names) - len(each.acknowledged) for each in self._readers.values()),
             "lowest_position": min(positions, default=0),
             "furthest_behind": min(standing, default=(0, ""))[1],
             "highest_position": max(positions, default=0),
@@ -163,7 +165,7 @@ class JournaledSubscribers:
                         self._journal.note(_gap(reader_name, item, at))
 
     def _on_state(self, name: str, state: Any) -> None:
-        at, counts = time.monotonic(), self._counts
+        at = time.monotonic()
         with self._lock:
             readers = self._readers[name]
             if isinstance(state, client.Attached):
@@ -177,11 +179,11 @@ class JournaledSubscribers:
                     self._journal.note(
                         seen.AcknowledgementObserved(reader, INCARNATION, ids, state.head, state.unreached, at)
                     )
-                counts["acknowledged"] += len(state.ids)
+                readers.acknowledged.update(state.ids)
             elif isinstance(state, client.Lapsed):
                 for reader in readers.names:
                     self._journal.note(seen.LeaseEndObserved(reader, INCARNATION, at))
-                counts["acknowledged"] -= len(readers.names)
+                readers.acknowledged.clear()
             elif isinstance(state, client.SubscriptionRefused | client.Failed):
                 raise RuntimeError(f"subscriber {name}: {state}")
 

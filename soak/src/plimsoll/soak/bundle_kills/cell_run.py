@@ -170,7 +170,7 @@ class BundleKillRun:
             case "stored":
                 return len(stored) > INITIAL
             case "told":
-                return self._head_report.get("bundles", 0) > INITIAL
+                return int(self._head_report.get("bundles", 0)) > INITIAL
             case _:
                 return self._session().get("phase") == "Succeeded"
 

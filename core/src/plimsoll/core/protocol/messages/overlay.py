@@ -109,12 +109,22 @@ class OwnedItem(Struct, array_like=True, frozen=True):
     identity: Text = ""
 
 
+class ReleasedBundle(Struct, array_like=True, frozen=True):
+    """The bundle with this first hash has no edge any more; its units are to look it up again.
+
+    `number`: of the unload that wants it. A broker that has seen it for this bundle does nothing.
+    """
+
+    low: U32
+    number: U63
+
+
 class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     """The first record of an edge on a new link to its head: its address for clients, and its subscribers.
 
     With `more` another EDGE_REPORT continues it; the cover is in the last one, after any parts of its own.
     `mediator` is the highest mediator epoch that the edge knows. `boundaries`: the last bundles of the cluster
-    that it was told of, with their mediator and version, as in BUNDLE_TABLE.
+    that it was told of, with their mediator and version, as in BUNDLE_TABLE. `released`: the releases that it has seen.
     """
 
     endpoint: Text
@@ -126,6 +136,7 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     boundaries: list[U32] = []
     bundles_mediator: U63 = 0
     bundles_version: U63 = 0
+    released: list[ReleasedBundle] = []
 
 
 class Welcome(Struct, array_like=True, frozen=True, tag=60):

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of the five kinds: names, columns, subresources, and the schemas of the described fields.
+"""CustomResourceDefinitions of all kinds: names, columns, subresources, and the schemas of the described fields.
 
 Columns summarise an object in one line; those shown only by `kubectl get -o wide` have priority 1.
 """
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.spec.field_info import NAME
-from plimsoll.core.spec.kinds import GROUP, KINDS, VERSION, ResourceKind
+from plimsoll.core.spec.kinds import GROUP, KINDS, VERSION, WRITTEN_KINDS, ResourceKind
 from plimsoll.core.spec.schemas.cel_rules import ROOT_RULES
 from plimsoll.core.spec.schemas.openapi import Schema, block_schema
-from plimsoll.core.spec.status.objects import ClusterStatus, EdgeStatus, FleetStatus, ProfileStatus
+from plimsoll.core.spec.status.objects import BundleLoadStatus, ClusterStatus, EdgeStatus, FleetStatus, ProfileStatus
 from plimsoll.core.spec.status.session import SessionStatus
 
 CATEGORY = "plimsoll"
@@ -23,6 +23,7 @@ STATUSES: dict[str, type] = {
     "EdgeBroker": EdgeStatus,
     "HardwareProfile": ProfileStatus,
     "LoadBalancingSession": SessionStatus,
+    "Bundle": BundleLoadStatus,
 }
 
 
@@ -173,6 +174,17 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _wide("Message", ".status.message", "Why it is in this phase, in a sentence."),
         _AGE,
     ),
+    "Bundle": (
+        _column("Cluster", ".spec.clusterRef.name", "Its cluster."),
+        _column("Range", ".spec.range", "The range of the hashes of its topics."),
+        _column("Owner", ".status.edge", "The edge that owns it."),
+        _column("Topics", ".status.topics", "Topics with subscribers.", "integer"),
+        _column("Sessions", ".status.sessions", "Subscribers of its topics, by topic.", "integer"),
+        _column("In/s", ".status.publicationsPerSecond", "Incoming publications per second.", "integer"),
+        _column("Out/s", ".status.deliveriesPerSecond", "Outgoing deliveries per second.", "integer"),
+        _wide("Bytes/s", ".status.bytesPerSecond", "Incoming and outgoing bytes per second.", "integer"),
+        _AGE,
+    ),
 }
 
 
@@ -199,7 +211,7 @@ def crd(kind: ResourceKind) -> dict[str, Any]:
                     "served": True,
                     "storage": True,
                     "schema": {"openAPIV3Schema": object_schema(kind)},
-                    "subresources": _subresources(kind),
+                    **({} if kind.name in WRITTEN_KINDS else {"subresources": _subresources(kind)}),
                     "additionalPrinterColumns": [column.written() for column in COLUMNS[kind.name]],
                 }
             ],
@@ -209,7 +221,7 @@ def crd(kind: ResourceKind) -> dict[str, Any]:
 
 def all_crds() -> dict[str, dict[str, Any]]:
     """The definitions of all kinds, by the kind's name."""
-    return {name: crd(kind) for name, kind in KINDS.items()}
+    return {name: crd(kind) for name, kind in {**KINDS, **WRITTEN_KINDS}.items()}
 
 
 def object_schema(kind: ResourceKind) -> Schema:

@@ -114,10 +114,9 @@ class LastSessionStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BundleStatus:
-    """A bundle of topics: a range of the hashes of topics."""
+class BundleLoadStatus:
+    """Where a bundle of topics is, and what it brings."""
 
-    name: Annotated[str, FieldInfo("Its range, which is its name.")]
     edge: Annotated[
         str, FieldInfo("The edge that owns it; absent: none, until a subscriber asks for one of its topics.")
     ]
@@ -126,6 +125,13 @@ class BundleStatus:
     publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
     deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
     bytes_per_second: Annotated[int, FieldInfo("Incoming and outgoing bytes.", unit="bytes/s")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleStatus(BundleLoadStatus):
+    """A bundle of topics: a range of the hashes of topics."""
+
+    name: Annotated[str, FieldInfo("Its range, which is its name.")]
 
 
 @dataclass(frozen=True, kw_only=True)
