@@ -124,6 +124,14 @@ def test_a_bundle_is_released_once_for_each_number():
     assert bundles.owners == {}
 
 
+def test_a_unit_that_attaches_by_an_older_answer_gives_its_bundle_an_owner():
+    bundles = Bundles(policy())
+    bundles.attached("s#00000001", "a")
+    bundles.attached("s#00000002", "b")
+    bundles.attached("whole", "b")
+    assert bundles.owners == {LOW: "a"}, "an owner that is known stays"
+
+
 def report(*released: tuple[int, int], partition: Partition = TWO) -> msg.EdgeReport:
     seen = [msg.ReleasedBundle(*each) for each in released]
     return msg.EdgeReport("", "", msg.Cover(1, [], []), [], False, 1, list(partition.boundaries), 1, 0, seen)

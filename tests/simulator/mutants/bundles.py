@@ -10,6 +10,7 @@ from plimsoll.core.policies.pulsar import policy
 from plimsoll.core.session.triggers import bundle_tables
 
 CALM, LOOKUP, FAULTS = "sessions-bundles", "sessions-bundles-lookup", "sessions-bundles-faults"
+LOOKUP_FAULTS = "sessions-bundles-lookup-faults"
 
 MUTANTS = [
     Mutant(
@@ -45,7 +46,7 @@ MUTANTS = [
     Mutant(
         "releases-repeat",
         "A release that is repeated takes the owner away only once.",
-        (Change(Bundles.take_table, "if self._released.get(bundle) != released.number:", "if True:"),),
+        (Change(Bundles.take_table, "if released.number not in self._released.get(bundle, ()):", "if True:"),),
         (LOOKUP,),
     ),
     Mutant(
@@ -53,6 +54,30 @@ MUTANTS = [
         "The units of a bundle that is released leave their edge.",
         (Change(BundleMeter.released, "if self._released.get(bundle) != item.number:", "if False:"),),
         (LOOKUP,),
+    ),
+    Mutant(
+        "edge-releases-repeat",
+        "A release that is repeated sends the units of a bundle away only once.",
+        (Change(BundleMeter.released, "if self._released.get(bundle) != item.number:", "if True:"),),
+        (LOOKUP,),
+    ),
+    Mutant(
+        "releases-are-not-reported",
+        "A head that restarts does not carry out a release again that an edge has seen.",
+        (Change(Bundles.take_report, "for seen in report.released:", "for seen in []:"),),
+        (LOOKUP_FAULTS,),
+    ),
+    Mutant(
+        "late-attachment-owns-nothing",
+        "A unit that attaches by an older answer gives a bundle without an owner its edge.",
+        (Change(Bundles.attached, "self.owners.setdefault(self.partition.range_of(unit), edge)", "pass"),),
+        (LOOKUP_FAULTS, FAULTS),
+    ),
+    Mutant(
+        "vacant-bundle-stays-vacant",
+        "A bundle that was released, and whose release is not repeated any more, is its units' again.",
+        (Change(Bundles.is_vacant, "return bool(over)", "return False"),),
+        (LOOKUP_FAULTS,),
     ),
     Mutant(
         "head-adopts-no-owners",

@@ -37,6 +37,7 @@ class Bundles:
         self.version = FIRST
         self.owners: dict[HashRange, str] = {}
         self._released: dict[HashRange, frozenset[int]] = {}
+        self._vacant: set[HashRange] = set()
         self.take_policy(policy)
 
     @property
@@ -67,7 +68,19 @@ class Bundles:
             if released.number not in self._released.get(bundle, ()):
                 self._released[bundle] = frozenset({released.number})
                 self.owners.pop(bundle, None)
+                self._vacant.add(bundle)
         return True
+
+    def is_vacant(self, table: msg.BundleTable) -> bool:
+        """Whether a bundle that was released still has no owner, and the mediator no longer says that it is released.
+
+        Then an edge may not have heard of it: its units stay, and the bundle is theirs again (`adopt`).
+        """
+        still = {self.partition.range_of(each.low) for each in table.released}
+        self._vacant = {each for each in self._vacant if self.partition.has(each) and each not in self.owners}
+        over = self._vacant - still
+        self._vacant &= still
+        return bool(over)
 
     def take_report(self, report: msg.EdgeReport) -> None:
         """Take over what an edge knows: ranges, and releases that an earlier life of this head has carried out.
@@ -92,12 +105,13 @@ class Bundles:
         return True
 
     def _divide(self, partition: Partition, version: Version) -> None:
-        """Halves of a bundle have its owner."""
+        """Halves of a bundle have its owner, or none, as it has."""
         before = self.partition
         owners = {bundle: self.owners.get(before.range_of(bundle.low)) for bundle in partition.ranges}
         self.partition, self.version = partition, version
         self.owners = {bundle: edge for bundle, edge in owners.items() if edge is not None}
         self._released = {bundle: numbers for bundle, numbers in self._released.items() if partition.has(bundle)}
+        self._vacant = {bundle for bundle in partition.ranges if before.range_of(bundle.low) in self._vacant}
 
     def adopt(self, served: Mapping[str, str]) -> None:
         """After a start: the owner of a bundle without one is the edge that serves most of its units.
@@ -114,6 +128,15 @@ class Bundles:
             self.owners.setdefault(bundle, most)
 
     # -- units that join
+
+    def attached(self, subscriber: str, edge: str) -> None:
+        """A subscriber has attached to an edge: if it is a unit of a bundle without an owner, the edge owns it.
+
+        It was told of the edge before the bundle was released, or by an earlier life of the head.
+        """
+        unit = hash_of_unit(subscriber) if self.is_used else None
+        if unit is not None:
+            self.owners.setdefault(self.partition.range_of(unit), edge)
 
     def place(self, unit: int, placement: Placement, exclude: Collection[str]) -> EdgeCandidate | None:
         """The edge for a unit of this hash: the owner of its bundle, or an edge that the placer draws.

@@ -42,6 +42,8 @@ SCENARIO = DemoScenario(
 )  # fmt: skip
 STEP_SECONDS = 30.0
 END_SECONDS = 90.0
+WATCH_SECONDS = 6.0
+"""After this time the connections to brokers are made again: one that was killed may report to the supervisor alone."""
 QUIET_LOOKS = 8
 """Ranges and owners are right if they were at so many looks in a row, four a second."""
 
@@ -150,8 +152,12 @@ class BundleKillRun:
         """Bring the change to the step of the cell, and hold it there."""
         change, step = self._cell.change, self._cell.step
         if change == "split":
-            self._freeze({"requested": ["mediator"], "stored": [HEAD], "told": self._edges}.get(step, []))
+            self._freeze({"requested": ["mediator"], "stored": [HEAD], "told": [HEAD]}.get(step, []))
             self._request("Split", {})
+            if step == "told":
+                self._await(lambda: self._is_split_at("stored"), "the split is stored")
+                self._freeze(self._edges)
+                self._thaw_one(HEAD)
             self._await(lambda: self._is_split_at(step), f"the split is {step}")
             return
         self._request("Unload", {"target": {"name": self._target}, "approval": {"policy": "Manual"}})
@@ -209,9 +215,13 @@ class BundleKillRun:
     def _settle(self) -> Iterator[str]:
         """Wait until ranges and owners are right, and stay so; what is wrong when time is up."""
         quiet, deadline, found = 0, time.monotonic() + END_SECONDS, ["not looked at"]
+        watch_at = time.monotonic() + WATCH_SECONDS
         while quiet < QUIET_LOOKS and time.monotonic() < deadline:
             self._traffic.look()
             found = list(self._faults())
+            if found and time.monotonic() > watch_at:
+                watch_at += WATCH_SECONDS
+                self._fleet.watch()
             quiet = 0 if found else quiet + 1
         self._settled_at = time.monotonic()
         yield from found
@@ -273,6 +283,9 @@ class BundleKillRun:
         while self._frozen:
             with contextlib.suppress(ProcessLookupError):  # it was killed
                 os.kill(self._frozen.popitem()[1], signal.SIGCONT)
+
+    def _thaw_one(self, name: str) -> None:
+        os.kill(self._frozen.pop(name), signal.SIGCONT)
 
     def _await(self, what: Callable[[], bool], meaning: str) -> None:
         deadline = time.monotonic() + STEP_SECONDS

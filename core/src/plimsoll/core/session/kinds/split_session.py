@@ -88,9 +88,10 @@ def _unheard(context: EngineContext, cluster: str, bundles: Sequence[HashRange],
     head = context.fleet.head_of(cluster)
     if head is None or not head.report:
         return f"{head_name(cluster)} has not reported yet which edges own bundles"
-    owners = context.fleet.bundle_owners(cluster)
-    for edge in sorted({owners[bundle.name] for bundle in bundles if bundle.name in owners}):
-        if edge in context.fleet.edges and not context.loads.is_reported_since(edge, since):
+    owners, edges = context.fleet.bundle_owners(cluster), [edge.name for edge in context.fleet.edges_of([cluster])]
+    named = {owners.get(bundle.name, "") for bundle in bundles}
+    for edge in edges:  # a bundle that has no owner yet may be at any of them
+        if (edge in named or "" in named) and not context.loads.is_reported_since(edge, since):
             return f"{edge} has not reported since the split was asked for"
     return ""
 
