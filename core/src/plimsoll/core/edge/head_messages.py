@@ -102,6 +102,7 @@ class HeadMessages:
 
     def _on_welcome(self, welcome: msg.Welcome) -> None:
         """A head has restarted: LIVE subscribers get a gap from their token to here, all epochs between included."""
+        self.host.head_endpoint = welcome.endpoint
         gap = msg.Gap(
             self.host.config.head_name,
             self._position_epoch,

@@ -64,6 +64,7 @@ class Edge(OverlayNode):
             raise ValueError(f"edge {config.name}: config.head is missing; an edge needs the head that it belongs to")
         self.config, self.epoch, self.public_key = config, epoch, public_key
         self.position = self.head_epoch = 0
+        self.head_endpoint = ""
         self.leaving_since: float | None = None
         self._next_progress = 0.0
         self.subscription_table = SubscriptionTable(

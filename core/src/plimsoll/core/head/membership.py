@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.handover.coordinator import Coordinator
@@ -33,6 +34,7 @@ class MembershipContext(Protocol):
     name_grants: NameGrants
     name: str
     epoch: int
+    config: BrokerConfig
     log: Log
     edges: dict[str, Outbox]
     outboxes: Outboxes
@@ -77,7 +79,7 @@ class Membership:
                 winner, above = host.owners.entries[item.subscriber], (loser.epoch[0], loser.epoch[1] + 1)
                 epoch = winner.epoch if winner.is_of(loser.identity) else max(winner.epoch, above)
                 self.release(loser.key, item.subscriber, epoch)
-        host.outboxes.send(outbox, msg.Welcome(host.log.last))
+        host.outboxes.send(outbox, msg.Welcome(host.log.last, host.config.advertised))
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
         host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))

@@ -165,6 +165,7 @@ from plimsoll.core.protocol.messages.subscribers import (
     Policy,
     Resume,
     Resumed,
+    SeeHead,
     Suback,
     SubRefused,
     Subs,
@@ -306,6 +307,7 @@ __all__ = [
     "Route",
     "Routed",
     "RowItem",
+    "SeeHead",
     "Slot",
     "StartMove",
     "StatusQuery",
@@ -345,7 +347,7 @@ FromClient = (
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
-    AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
+    SeeHead | AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
     PublisherMove | PublisherStay | PublisherStandby | PublisherLeft
 )  # fmt: skip
 FromEdge = (

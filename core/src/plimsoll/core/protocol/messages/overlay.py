@@ -140,7 +140,10 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
 
 
 class Welcome(Struct, array_like=True, frozen=True, tag=60):
+    """The end of the head's log; and where clients reach the head, which an edge tells those that ask it instead."""
+
     position: U63
+    endpoint: Text = ""
 
 
 class NeighborReport(Struct, array_like=True, frozen=True, tag=61):

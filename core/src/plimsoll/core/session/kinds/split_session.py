@@ -16,7 +16,6 @@ from plimsoll.core.session.context.cluster_memories import stored_of
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.state import Session, SessionVerdict
-from plimsoll.core.spec.brokers import head_name
 
 REASON = "a user has asked for it"
 
@@ -84,10 +83,7 @@ def step_moving(context: EngineContext, request: SessionRequest, session: Sessio
 
 
 def _unheard(context: EngineContext, cluster: str, bundles: Sequence[HashRange], since: float) -> str:
-    """Which broker is to report before the topics of these bundles are known; a mediator may have just begun."""
-    head = context.fleet.head_of(cluster)
-    if head is None or not head.report:
-        return f"{head_name(cluster)} has not reported yet which edges own bundles"
+    """Which edge is to report before the topics of these bundles are known; a mediator may have just begun."""
     owners, edges = context.fleet.bundle_owners(cluster), [edge.name for edge in context.fleet.edges_of([cluster])]
     named = {owners.get(bundle.name, "") for bundle in bundles}
     for edge in edges:  # a bundle that has no owner yet may be at any of them
