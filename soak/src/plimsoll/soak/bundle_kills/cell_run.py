@@ -44,6 +44,7 @@ STEP_SECONDS = 30.0
 END_SECONDS = 90.0
 WATCH_SECONDS = 6.0
 """After this time the connections to brokers are made again: one that was killed may report to the supervisor alone."""
+LOOK_SECONDS = 0.01
 QUIET_LOOKS = 8
 """Ranges and owners are right if they were at so many looks in a row, four a second."""
 
@@ -152,12 +153,11 @@ class BundleKillRun:
         """Bring the change to the step of the cell, and hold it there."""
         change, step = self._cell.change, self._cell.step
         if change == "split":
-            self._freeze({"requested": ["mediator"], "stored": [HEAD], "told": [HEAD]}.get(step, []))
+            self._freeze(["mediator"] if step == "requested" else [])
             self._request("Split", {})
-            if step == "told":
-                self._await(lambda: self._is_split_at("stored"), "the split is stored")
-                self._freeze(self._edges)
-                self._thaw_one(HEAD)
+            if step == "stored":
+                self._await_stored()
+                self._freeze([HEAD])
             self._await(lambda: self._is_split_at(step), f"the split is {step}")
             return
         self._request("Unload", {"target": {"name": self._target}, "approval": {"policy": "Manual"}})
@@ -284,8 +284,11 @@ class BundleKillRun:
             with contextlib.suppress(ProcessLookupError):  # it was killed
                 os.kill(self._frozen.popitem()[1], signal.SIGCONT)
 
-    def _thaw_one(self, name: str) -> None:
-        os.kill(self._frozen.pop(name), signal.SIGCONT)
+    def _await_stored(self) -> None:
+        """Look often: the head is told within a second of this."""
+        deadline = time.monotonic() + STEP_SECONDS
+        while not self._is_split_at("stored") and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
 
     def _await(self, what: Callable[[], bool], meaning: str) -> None:
         deadline = time.monotonic() + STEP_SECONDS

@@ -29,8 +29,8 @@ MEANINGS: Final[dict[Change, dict[Step, str]]] = {
     },
     "split": {
         "requested": "the split is requested, and the mediator, which is frozen, has not seen it",
-        "stored": "the store has the new ranges; the head, which is frozen, does not know them",
-        "told": "the head has the new ranges; the edges, which are frozen, do not know them",
+        "stored": "the store has just got the new ranges; the head is frozen at once, before or while it is told",
+        "told": "the head has just reported the new ranges",
         "done": "the session is over, and its halves are unloaded next",
     },
 }
