@@ -28,6 +28,7 @@ from plimsoll.core.edge.queues import DeliveryQueues, QueueOutcomes
 from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
 from plimsoll.core.edge.subscription_listing import subscription_page
 from plimsoll.core.edge.subscription_table import SubscriptionTable
+from plimsoll.core.edge.undivided import UndividedSubscribers
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
@@ -75,6 +76,7 @@ class Edge(OverlayNode):
         self._with_several = self.subscription_table.with_several
         self._record_traffic: TrafficRecorder | None = None
         self.bundle_meter: BundleMeter | None = None
+        self.undivided = UndividedSubscribers()
 
         by_link: dict[Link, LinkAttachments] = {}
         self.cursor = CatchupCursor()
@@ -250,6 +252,7 @@ class Edge(OverlayNode):
             self.handover_target.delivery_audit.query()
         if self.reporter.due(self.now):
             self.load_reports.send()
+            self._redirect(self.undivided.some(self.attachments.by_subscriber))
         if self.balancing_agent is not None:
             # Not in __init__: rates are counted from the time at which the edge begins to see publications.
             self._record_traffic = self._record_traffic or self.balancing_agent.begin()
@@ -289,8 +292,10 @@ class Edge(OverlayNode):
             agent = policy_change.agent_after(self, self.config, self.balancing_agent, message.policy)
             if agent is not self.balancing_agent:
                 self.balancing_agent, self._record_traffic = agent, None  # it begins with the next tick
-                policy = None if agent is None else agent.policy
-                self.bundle_meter = policy_change.bundle_meter_after(self.bundle_meter, policy, self.now)
+                policy, before = None if agent is None else agent.policy, self.bundle_meter
+                self.bundle_meter = meter = policy_change.bundle_meter_after(before, policy, self.now)
+                if meter is not before:
+                    self.undivided.begin("" if meter is None else meter.attribute, self.attachments.by_subscriber)
         elif isinstance(message, msg.BundleTable):
             self._take_bundles(message)
         elif self.balancing_agent is not None and isinstance(
