@@ -132,6 +132,20 @@ def test_a_unit_that_attaches_by_an_older_answer_gives_its_bundle_an_owner():
     assert bundles.owners == {LOW: "a"}, "an owner that is known stays"
 
 
+def test_a_bundle_whose_release_is_not_repeated_is_its_units_again():
+    """The last word of a session may reach the head alone: its edges have not heard of it, and units stay."""
+    bundles = Bundles(policy())
+    bundles.adopt({"s#00000001": "a", "t#80000000": "b"})
+    gone, quiet = table(released=[msg.ReleasedBundle(0, 7)]), table()
+    bundles.take_table(gone)
+    assert not bundles.is_vacant(gone), "units may be on their way"
+    bundles.take_table(table(Partition.of_count(4), 1, released=[msg.ReleasedBundle(0x40000000, 8)]))
+    assert bundles.is_vacant(table(Partition.of_count(4), 1)), "halves of a vacant bundle are vacant"
+    bundles.adopt({"s#00000001": "a"})
+    assert bundles.owners[HashRange(0, 0x40000000)] == "a"
+    assert not bundles.is_vacant(quiet), "once"
+
+
 def report(*released: tuple[int, int], partition: Partition = TWO) -> msg.EdgeReport:
     seen = [msg.ReleasedBundle(*each) for each in released]
     return msg.EdgeReport("", "", msg.Cover(1, [], []), [], False, 1, list(partition.boundaries), 1, 0, seen)
