@@ -21,7 +21,8 @@ SMALL = [
 ]  # fmt: skip
 LARGE = [
     *(Config("lookup", (fault,), is_split=False) for fault in FAULTS),
-    *(Config(session, faults) for session in ("transfer", "lookup") for faults in ((), *((each,) for each in FAULTS))),
+    *(Config("transfer", faults) for faults in ((), *((each,) for each in FAULTS))),
+    *(Config("lookup", faults) for faults in ((), ("head",), ("a",))),
 ]  # fmt: skip
 RULES = [
     ("halves-have-no-owner", Config(), "a bundle with units has no owner"),
