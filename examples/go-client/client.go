@@ -22,7 +22,7 @@ const (
 	recordJoin        = 20
 	recordPlaced      = 21
 	recordUnplaced    = 22
-	recordSeeHead     = 27
+	recordSeeHead     = 28
 	recordResume      = 30
 	recordResumed     = 31
 	recordSuback      = 32

@@ -72,6 +72,8 @@ PUBLISHER_MOVES: list[tuple[str, str, Any]] = [
     ("publisher-standby", "handle 2 is on standby", msg.PublisherStandby(2)),
     ("publisher-go", "all that handle 1 has sent is answered, and it sends no more", msg.PublisherGo(1, "3.18")),
     ("publisher-stay", "the move is off", msg.PublisherStay(1, "3.18")),
+    ("publisher-elsewhere", "h takes no new publishers; k does",
+     msg.PublisherElsewhere(1, "k", "tcp://k:7000", "")),
     ("publisher-left", "handle 1 is closed at head h, which has taken all up to 41", msg.PublisherLeft(1, "3.18", 41)),
     ("open-returning", "p asks the head that it has left to take it again", msg.OpenReturning(3, "p", 7, "3.18")),
     ("publisher-marker", "the next of p at head k is number 42", msg.PublisherMarker("3.18", "p", 7, 41, "app")),
@@ -144,6 +146,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         "subs",
         "version 2 of the list of attachment 5: one subscription is added, number 1 is removed",
         msg.Subs(5, 2, [msg.SubscriptionItem(2, "[high,>,25.0]")], [1]),
+    ),
+    (
+        "subs-latency",
+        "version 3: a subscription whose messages are wanted within a quarter of a second",
+        msg.Subs(5, 3, [msg.SubscriptionItem(3, STOCK, {"latency_seconds": 0.25})], []),
     ),
     ("detach", "attachments 5 and 8 leave for good", msg.Detach([5, 8], True)),
     (
@@ -241,6 +248,16 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("no-policy", "the cluster has none", msg.ClusterPolicy()),
     ("bundles", "two bundles of equal ranges", msg.BundleTable(3, 1, [0, 0x80000000, 0xFFFFFFFF])),
     (
+        "topic-assigned",
+        "topics are owned singly: one has another edge",
+        msg.BundleTable(3, 0, [], [msg.AssignedBundle(0x4F2B7A11, "e2")]),
+    ),
+    (
+        "publisher-paths",
+        "publishers of k are 20 ms away from it, of one topic only 5 ms; k is 30 ms away, and heads take 2 ms",
+        msg.PublisherPaths("topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True),
+    ),
+    (
         "bundles-changed",
         "the second one belongs to e2 now, and the first one to none: its units look it up again",
         msg.BundleTable(
@@ -248,6 +265,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         ),
     ),
     ("members", "the head's edges are e1 and e2; e2 takes no newcomers", msg.ClusterMembers(["e1", "e2"], ["e2"])),
+    (
+        "members-cordoned",
+        "the head takes no new publishers while its epoch is at most 5: they go to k",
+        msg.ClusterMembers(["e1"], [], 5, [msg.HeadAddress("k", "tcp://k:7000", "")]),
+    ),
     (
         "prepare",
         "hand-over 3.17: keep places for s and t for 20 seconds; they attach before the cut",

@@ -47,6 +47,7 @@ SPEAKERS: dict[str, Any] = {
     "control socket": msg.ControlRecord,
 }
 TYPES = {
+    "HeadAddress": "head_address",
     "PublisherItem": "listed_publisher",
     "PublisherPlan": "publisher_plan",
     "Annotated": "",
@@ -56,6 +57,7 @@ TYPES = {
     "CoverItem": "cover_item",
     "OwnedItem": "owned_item",
     "AssignedBundle": "assigned_bundle",
+    "OriginPath": "origin_path",
     "ReleasedBundle": "released_bundle",
     "Policy": "policy",
     "U32": "u32",

@@ -40,7 +40,7 @@ MUTANTS = [
     Mutant(
         "owner-that-is-gone-stays",
         "A bundle whose owner takes no newcomers is given to another edge.",
-        (Change(Bundles.place, "owner is None:", "bundle not in self.owners:"),),
+        (Change(Bundles.place, "owner is None:", "key not in self.owners:"),),
         (FAULTS,),
     ),
     Mutant(
@@ -70,7 +70,7 @@ MUTANTS = [
     Mutant(
         "late-attachment-owns-nothing",
         "A unit that attaches by an older answer gives a bundle without an owner its edge.",
-        (Change(Bundles.attached, "self.owners.setdefault(self.partition.range_of(unit), edge)", "pass"),),
+        (Change(Bundles.attached, "self.owners.setdefault(self.key_of(unit), edge)", "pass"),),
         (LOOKUP_FAULTS, FAULTS),
     ),
     Mutant(
@@ -82,7 +82,7 @@ MUTANTS = [
     Mutant(
         "head-adopts-no-owners",
         "A head that restarts takes the edge that serves most units of a bundle as its owner.",
-        (Change(Bundles.adopt, "self.owners.setdefault(bundle, most)", "pass"),),
+        (Change(Bundles.adopt, "self.owners.setdefault(key, most)", "pass"),),
         (FAULTS,),
     ),
     Mutant(

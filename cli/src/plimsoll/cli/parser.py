@@ -114,7 +114,7 @@ def _add_lifecycle_commands(add: AddCommand) -> None:
 
 def _add_inspect_commands(add: AddCommand) -> None:
     made = add("get", "inspect.get", "Show objects.")
-    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}; or bundles")
+    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}; or bundles, topics")
     made.add_argument("name", metavar="NAME", nargs="?")
     made.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     made.add_argument("-w", "--watch", action="store_true", help="then print a line for each change")
@@ -164,7 +164,7 @@ def _add_session_commands(add: AddCommand) -> None:
     )
     _add_session_options(made)
     made = add(
-        "drain", "sessions.drain", "Cordon an edge and move its subscribers away; or move all publishers of a head."
+        "drain", "sessions.drain", "Cordon an edge and move its subscribers away; or a head, and its publishers."
     )
     made.add_argument("edge", metavar="EDGE|HEAD")
     _add_session_options(made)
@@ -182,10 +182,10 @@ def _add_session_commands(add: AddCommand) -> None:
     _add_session_options(made)
     _add_bundle_commands(add)
     for name, command, text in (
-        ("cordon", "sessions.cordon", "Place new subscribers on other edges; those attached stay."),
-        ("uncordon", "sessions.uncordon", "Let an edge take new subscribers again."),
+        ("cordon", "sessions.cordon", "Place newcomers on other edges, or new publishers at other heads."),
+        ("uncordon", "sessions.uncordon", "Let an edge or a head take newcomers again."),
     ):
-        add(name, command, text).add_argument("edge", metavar="EDGE")
+        add(name, command, text).add_argument("edge", metavar="EDGE|HEAD")
     made = add("approve", "sessions.approve", "Approve the plan of a session or a dry run, so that it is carried out.")
     made.add_argument("session", metavar="SESSION")
     made.add_argument("--hash", metavar="HASH", help="approve only the plan with this hash (or prefix of it)")
@@ -261,6 +261,9 @@ def _add_pubsub_commands(add: AddCommand) -> None:
     )
     made.add_argument("--count", type=int, metavar="N", help="stop after N deliveries")
     made.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
+    made.add_argument(
+        "--latency", type=parse_seconds, metavar="S", help="within which a delivery is wanted; late ones are counted"
+    )
     made.add_argument("--full", action="store_true", help="also print publisher, origin, position and payload")
     _add_connection_options(made)
 

@@ -1,8 +1,9 @@
 """The metrics of a broker, in the text format of Prometheus.
 
 Every label has a closed set of values, known here or made from names in the program: a subscriber, a publisher, a
-session or a predicate is never one; bundles are ranges, as many as the policy allows. Counters start at 0 with the
-broker; a changed `epoch` shows that it restarted. Units are seconds, bytes and ratios. docs/broker.md has the table.
+session or a predicate is never one; bundles are ranges, as many as the policy allows, and topics those that it names.
+Counters start at 0 with the broker; a changed `epoch` shows that it restarted. Units are seconds, bytes and ratios.
+docs/broker.md has the table.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from plimsoll.broker.monitoring.bundle_metrics import bundle_metrics
+from plimsoll.broker.monitoring.publisher_metrics import publisher_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
+from plimsoll.broker.monitoring.topic_metrics import topic_metrics
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
 from plimsoll.core.policies.model.load import RESOURCES, ResourceThresholds
+from plimsoll.core.transport.round_trips import ROLES
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 PREFIX: Final = "plimsoll_broker_"
@@ -52,8 +56,11 @@ class _SnapshotCollector(Collector):
         yield from _identity(self._snapshot)
         yield from _traffic(self._snapshot)
         yield from _load(self._snapshot)
+        yield from _round_trips(self._snapshot)
         yield from _contents(self._snapshot)
         yield from bundle_metrics(self._snapshot.report)
+        yield from publisher_metrics(self._snapshot.publisher_moves)
+        yield from topic_metrics(self._snapshot.report, self._snapshot.named_topics, self._snapshot.late)
         yield from _refusals(self._snapshot)
         yield from _process(self._snapshot)
 
@@ -111,6 +118,7 @@ def _load(now: BrokerSnapshot) -> Iterator[Metric]:
     for name, text in (
         ("input_utilization", "Arrival rate times matching delay: 1 is all that the broker can take."),
         ("output_utilization", "Output over output bandwidth; 0 where the profile sets none."),
+        ("downlink_utilization", "Bytes that come in over input bandwidth; 0 where the profile sets none."),
         ("input_queue_delay_seconds", "Mean wait before service, in the last report interval."),
         ("output_queue_delay_seconds", "Mean wait of frames for room on their link, in the last report interval."),
         ("cpu_ratio", "CPU used over the limit of the profile."),
@@ -123,6 +131,19 @@ def _load(now: BrokerSnapshot) -> Iterator[Metric]:
     yield _gauges("queue_messages", "Messages that wait, by queue.", "queue", tuple(messages), messages)
     octets = {"input": report.get("input_queue_bytes", 0), "output": report.get("output_queue_bytes", 0)}
     yield _gauges("queue_bytes", "Bytes that wait, by queue.", "queue", tuple(octets), octets)
+
+
+def _round_trips(now: BrokerSnapshot) -> Iterator[Metric]:
+    family = GaugeMetricFamily(
+        PREFIX + "link_round_trip_seconds",
+        "Round trips of open links, each the least of its last answers, by the role of the peer; 0 before the first.",
+        labels=("peer", "statistic"),
+    )
+    for statistic, name in (("max", "round_trip_seconds"), ("median", "round_trip_median_seconds")):
+        found = now.report.get(name, {})
+        for role in ROLES:
+            family.add_metric((role, statistic), found.get(role, 0.0))
+    yield family
 
 
 def _load_line(thresholds: ResourceThresholds) -> Metric:

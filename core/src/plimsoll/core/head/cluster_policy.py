@@ -14,6 +14,8 @@ from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement, policy_of
+from plimsoll.core.head.publisher_topics import PublisherTopics
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
@@ -25,6 +27,7 @@ class BundleTableContext(Protocol):
 
     bundles: Bundles
     owners: OwnershipTable
+    topics: TopicOwners
     reporter: LoadReporter
     counters: Counter[str]
 
@@ -38,6 +41,7 @@ class ClusterPolicyContext(BundleTableContext, Protocol):
     """What a change of the policy needs of a head."""
 
     placement: Placement
+    publisher_topics: PublisherTopics
     load_exchange: LoadExchange | None
 
 
@@ -58,6 +62,8 @@ class ClusterPolicies:
         if policy != self._policy:
             self._policy, host.placement.placer = policy, placer_of_spec(spec)
             host.bundles.take_policy(spec)
+            host.topics.take_policy(spec)
+            host.publisher_topics.take_policy(spec)
             if policy is None:
                 host.load_exchange = None
             elif host.load_exchange is None:
@@ -67,6 +73,8 @@ class ClusterPolicies:
 
     def receive_bundles(self, host: BundleTableContext, said: msg.BundleTable) -> None:
         """Take over what a mediator says of bundles, and tell the edges, to which the same may have been lost."""
+        if host.topics.take_table(said):
+            return
         if not host.bundles.take_table(said):
             host.counters["bundle_tables_refused"] += 1
             return

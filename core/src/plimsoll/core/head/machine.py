@@ -26,6 +26,7 @@ from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
 from plimsoll.core.head.handover.links import HandoverLinks
 from plimsoll.core.head.handover.remote_members import KEPT_SECONDS, RemoteMembers
+from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.join_requests import JoinRequests
 from plimsoll.core.head.load_exchange import LoadExchange
 from plimsoll.core.head.log import Log, LogGrowth
@@ -40,10 +41,13 @@ from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_commands import PublisherCommands
 from plimsoll.core.head.publisher_moves import PublisherMoves
+from plimsoll.core.head.publisher_paths import PublisherPaths
+from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import name_of_broker
@@ -51,6 +55,7 @@ from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
+from plimsoll.core.transport import round_trips
 from plimsoll.core.transport.client_intake import ClientIntake
 from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
@@ -89,6 +94,8 @@ class Head(OverlayNode):
         self.owners = OwnershipTable()
         policy = policy_of(config.policy)
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
+        self.topics = TopicOwners(policy)
+        self.publisher_topics = PublisherTopics(policy)
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
         self.publishers = PublisherTable(limits, ClientShares(self.outboxes.by_key, SILENT_SECONDS * factor))
         self.confirmations = Confirmations(self.outboxes, self.publishers, limits.confirm_seconds * factor)
@@ -104,6 +111,7 @@ class Head(OverlayNode):
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.client_intake = ClientIntake(self, self._on_request, RECORD_UNITS)
         self.router = TreeRouter(config.name, self.routes, self.outboxes, self._deliver_routed)
+        self.head_cordon = HeadCordon(epoch, self.router.reaches)
         self.handover_links = HandoverLinks(self)
         self.remote_members = RemoteMembers(self, self.handover_links, self.router, KEPT_SECONDS * factor)
         self.membership = Membership(self, limits.lease_seconds * factor)
@@ -114,10 +122,12 @@ class Head(OverlayNode):
             self, self.handover_links, self.commands.broadcast, limits.progress_seconds * factor
         )
         self.handovers = HandoverDispatch(self)
-        self.join_requests = JoinRequests(self, self.placement, self.bundles, self.router, factor)
+        self.join_requests = JoinRequests(self, self.placement, (self.bundles, self.topics), self.router, factor)
         report_seconds = limits.report_seconds * factor
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
+        self.publisher_paths = PublisherPaths(self, report_seconds)
+        self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
         self._started: float | None = None
         self._next_progress = 0.0
         self._left = False
@@ -190,6 +200,7 @@ class Head(OverlayNode):
     # -- messages of data streams
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        self.meter.bytes_in += size
         if self.server.transparent and link.remote is not None and link.remote.role == "client":
             self.client_intake.on_frame(link, frame, size)
         else:
@@ -315,6 +326,8 @@ class Head(OverlayNode):
                 self.router.on_route(outbox.name, message)
             case msg.MediatorEpoch():
                 self.mediator_fence.raise_to(message.epoch)
+            case msg.PublisherPaths():
+                self.publisher_paths.receive(outbox.name, message)
             case msg.EdgeReport():
                 self.membership.on_report(outbox, message)
             case msg.ResumeUp():
@@ -347,7 +360,9 @@ class Head(OverlayNode):
 
     def _on_ready(self) -> None:
         """All have reported: what has waited goes on, relayed publications first, for those were sent earlier."""
-        self.bundles.adopt({name: owner.edge for name, owner in self.owners.entries.items()})
+        served = {name: owner.edge for name, owner in self.owners.entries.items()}
+        self.bundles.adopt(served)
+        self.topics.adopt(served)
         for held in self.startup.take_held():
             self._relay(held.link, held.message)
             if held.ends_frame and held.link.id == held.link_id:
@@ -392,6 +407,7 @@ class Head(OverlayNode):
 
     def _report(self) -> None:
         """Send the load report of the interval that ends now, and to edges the loads of the others."""
+        self.topics.reconcile(self.membership.served, self.now)
         seconds, log_bytes_per_second = self.log_growth.since_last(self.log, self.now)
         extra = {
             "subscribers": len(self.owners.entries),
@@ -402,14 +418,19 @@ class Head(OverlayNode):
             "log_limit_bytes": self.log.limit_bytes,
             "log_bytes_per_second": log_bytes_per_second,
             **self.publishers.rates(seconds),
+            **self.publisher_topics.report(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
             **self.bundles.report(),
+            **self.topics.report(),
+            **round_trips.measured(self.links.values()),
             **(self.load_exchange.cluster() if self.load_exchange is not None else {}),
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))
         if self.load_exchange is not None:
             self.load_exchange.tell_loads()
+        self.publisher_paths.tell(self.reporter.last, self.config.hardware.output_bytes_per_second)
+        self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
 
     def wake_at(self) -> float:
         if self.cover_turns.waiting or self.client_intake.waiting or not self.routes.is_tidy:
@@ -433,6 +454,7 @@ class Head(OverlayNode):
         match message:
             case msg.ClusterMembers() if is_mediator:
                 self.members, self.placement.cordoned = frozenset(message.edges), frozenset(message.cordoned)
+                self.head_cordon.take(message)
             case msg.ClusterPolicy() if is_mediator:
                 self.policies.receive(self, self, message)
             case msg.BundleTable() if is_mediator and message.mediator >= self.mediator_fence.epoch:
@@ -485,6 +507,7 @@ class Head(OverlayNode):
             "guests": len(self.remote_members),
             "outcomes": dict(sorted(self.coordinator.table.outcomes.items())),
             "publisher_moves": len(self.publisher_moves.sessions),
+            "cordoned": self.head_cordon.is_cordoned,
             "publisher_outcomes": dict(sorted(self.publisher_moves.outcomes.items())),
             "lagging": sorted(o.name for o in self.outboxes.by_key.values() if o.lagging),
             "plain": self.config.security.plain,

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from plimsoll.core.policies.model.bundle_load import BundleLoad, reported_bundles
 from plimsoll.core.policies.model.match_delay import LinearMatchDelay, MatchDelayModel
 from plimsoll.core.policies.model.match_delay import MatchLoadChange as MatchChange
+from plimsoll.core.policies.model.topic_load import TopicLoad, reported_topics
 
 BalancingState = Literal["OK", "BUSY", "N/A", "STABILIZING"]
 Metric = Literal["input", "match", "output"]
@@ -95,7 +96,9 @@ class BrokerLoad:
     `bandwidth` is in bytes per second, None if output is not limited. `delay` predicts the matching delay; None means
     eq. 4 from the report. With either, a prediction starts from the measured delay. `memory_per_subscriber` and
     `cpu_per_input` are the slopes of these ratios. `growth`: how many more subscribers it had each second.
-    `bundles`: the load of each bundle of topics, under a policy that has them.
+    `bundles`: the load of each bundle of topics, under a policy that has them. `topics`: the load of each topic, under
+    a policy that defends deadlines. `downlink_utilization`: bytes in by the bandwidth of the input, 0 if that is not
+    limited; `downlink_bandwidth`: that bandwidth in bytes per second, None if it is not limited or not known.
     """
 
     name: str
@@ -123,6 +126,9 @@ class BrokerLoad:
     cpu_per_input: float = 0.0
     input_bytes_per_second: float = 0.0
     bundles: tuple[BundleLoad, ...] = ()
+    topics: tuple[TopicLoad, ...] = ()
+    downlink_utilization: float = 0.0
+    downlink_bandwidth: float | None = None
 
     @classmethod
     def from_report(
@@ -168,6 +174,9 @@ class BrokerLoad:
             delay=delay,
             input_bytes_per_second=_number(report, "input_bytes_per_second"),
             bundles=reported_bundles(report),
+            topics=reported_topics(report),
+            downlink_utilization=_number(report, "downlink_utilization"),
+            downlink_bandwidth=_downlink_bandwidth(report),
         )
 
     @property
@@ -289,6 +298,13 @@ def combined_load(cluster: str, edges: Sequence[BrokerLoad]) -> BrokerLoad:
         subscribers=sum(edge.subscribers for edge in edges),
         subscriptions=sum(edge.subscriptions for edge in edges),
     )
+
+
+def _downlink_bandwidth(report: Mapping[str, Any]) -> float | None:
+    """What the report says, or what its use of the downlink implies."""
+    used = _number(report, "downlink_utilization")
+    said = _number(report, "downlink_bandwidth_bytes_per_second")
+    return said or (_number(report, "input_bytes_per_second") / used if used else None)
 
 
 def _number(report: Mapping[str, Any], name: str) -> float:

@@ -39,6 +39,7 @@ from plimsoll.core.protocol.messages.control import (
     ClusterPolicy,
     Command,
     HandoverPlan,
+    HeadAddress,
     Identify,
     Leave,
     ListSubscribers,
@@ -111,7 +112,9 @@ from plimsoll.core.protocol.messages.overlay import (
     Forget,
     Leaving,
     NeighborReport,
+    OriginPath,
     OwnedItem,
+    PublisherPaths,
     Release,
     ReleasedBundle,
     Replay,
@@ -142,6 +145,7 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     OpenStandby,
     PublisherArrived,
     PublisherCommand,
+    PublisherElsewhere,
     PublisherGo,
     PublisherItem,
     PublisherLeft,
@@ -234,6 +238,7 @@ __all__ = [
     "GoItem",
     "HandoverPlan",
     "HandoverRejected",
+    "HeadAddress",
     "Held",
     "HeldItem",
     "Identify",
@@ -262,6 +267,7 @@ __all__ = [
     "OpenReturning",
     "OpenStandby",
     "Opened",
+    "OriginPath",
     "Orphan",
     "Outcome",
     "OwnedItem",
@@ -283,6 +289,7 @@ __all__ = [
     "Publish",
     "PublisherArrived",
     "PublisherCommand",
+    "PublisherElsewhere",
     "PublisherGo",
     "PublisherItem",
     "PublisherLeft",
@@ -290,6 +297,7 @@ __all__ = [
     "PublisherMarker",
     "PublisherMove",
     "PublisherOutcome",
+    "PublisherPaths",
     "PublisherPlan",
     "PublisherStandby",
     "PublisherStay",
@@ -348,7 +356,7 @@ FromClient = (
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     SeeHead | AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
-    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft
+    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | Slot | TargetAttached | CutRequest | Done |
@@ -358,7 +366,7 @@ ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |
     Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries
 )  # fmt: skip
-BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch
+BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths
 FromHead = ToEdge | BetweenHeads
 LinkMessage = FromClient | ToClient | FromEdge | FromHead
 Routed = (
@@ -370,7 +378,7 @@ ControlRecord = (
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage |
-    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage
+    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -45,11 +45,24 @@ class Revoke(Struct, array_like=True, frozen=True, tag=105):
     public_key: Text
 
 
+class HeadAddress(Struct, array_like=True, frozen=True):
+    """A head as clients reach it."""
+
+    head: Name
+    endpoint: Text
+    public_key: Text
+
+
 class ClusterMembers(Struct, array_like=True, frozen=True, tag=106):
-    """From a mediator to a head, periodically: the edges that belong to it, and those that take no newcomers."""
+    """From a mediator to a head, periodically: the edges that belong to it, and those that take no newcomers.
+
+    A head with an epoch up to `cordoned_epoch` takes no new publishers, and sends them to one of `heads`.
+    """
 
     edges: list[Name]
     cordoned: list[Name]
+    cordoned_epoch: U63 = 0
+    heads: list[HeadAddress] = []
 
 
 class ClusterPolicy(Struct, array_like=True, frozen=True, tag=120):
@@ -71,7 +84,8 @@ class AssignedBundle(Struct, array_like=True, frozen=True):
 class BundleTable(Struct, array_like=True, frozen=True, tag=125):
     """The bundles of a cluster: their boundaries, and what changes. Newer is the higher (`mediator`, `version`).
 
-    From a mediator to a head, periodically, and from the head to its edges, without `assigned`.
+    From a mediator to a head, periodically, and from the head to its edges, without `assigned`. Without `boundaries`
+    each topic is a bundle of its own, `low` is its hash, and edges are not told.
     """
 
     mediator: U63

@@ -41,7 +41,7 @@ class Unplaced(Struct, array_like=True, frozen=True, tag=22):
     retry_seconds: float
 
 
-class SeeHead(Struct, array_like=True, frozen=True, tag=27):
+class SeeHead(Struct, array_like=True, frozen=True, tag=28):
     """The answer of an edge to JOIN and to OPEN, which it does not deal with: the head of its cluster, for clients.
 
     Without an endpoint it does not know that yet: ask again, or another broker.
