@@ -51,8 +51,8 @@ def main() -> None:
         plain = one_by_one(names, meter.partition)
         if counted != {bundle: (len(some), sum(some.values())) for bundle, some in plain.items()}:
             raise AssertionError("the two ways do not count the same")
-        slow = best_milliseconds(lambda names=names, meter=meter: one_by_one(names, meter.partition))  # type: ignore[misc]  # bound now
-        fast = best_milliseconds(lambda names=names, meter=meter: meter.report(names, 2.0))  # type: ignore[misc]  # bound now
+        slow = best_milliseconds(lambda names=names, meter=meter: one_by_one(names, meter.partition))
+        fast = best_milliseconds(lambda names=names, meter=meter: meter.report(names, 2.0))
         sys.stdout.write(f"{units:6,}  {topics:6,}  {slow:8.2f} ms  {fast:6.2f} ms  x{fast / slow:.2f}\n")
 
 

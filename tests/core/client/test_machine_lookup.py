@@ -106,8 +106,8 @@ def test_who_is_no_edge_of_ours_cannot_send_a_client_on():
     late = client.subscriber("t")
     late.subscribe("[price,>,0]")
     run(world, client, lambda _: late.is_acknowledged)
-    [served] = [name for name in EDGES if "t" in world.fleet.nodes[name].attachments.by_subscriber]
-    edge = world.fleet.nodes[served]
+    [served] = [name for name in EDGES if "t" in world.fleet.edge(name).attachments.by_subscriber]
+    edge = world.fleet.edge(served)
     [attachment] = edge.attachments.by_subscriber.values()
     edge.say(attachment.link, msg.SeeHead("h2", "mem://h2", ""))
     world.run(0.5)
