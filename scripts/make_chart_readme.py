@@ -17,7 +17,7 @@ CHART = Path(__file__).resolve().parent.parent / "helm" / "plimsoll"
 
 INTRODUCTION = """# The chart of Plimsoll
 
-Installs the operator, its rights, and the five definitions of `plimsoll.dev/v1alpha1`. Brokers are made by the operator
+Installs the operator, its rights, and the definitions of `plimsoll.dev/v1alpha1`. Brokers are made by the operator
 from the objects that you apply; the chart never touches them, so `helm uninstall` leaves a running fleet as it is.
 
 ```

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from plimsoll.core.spec import KINDS
+from plimsoll.core.spec.kinds import WRITTEN_KINDS
 from plimsoll.core.spec.schemas.crd import all_crds
 from plimsoll.core.spec.schemas.field_reference import field_table
 from plimsoll.core.spec.status.reasons import BALANCE, BROKERS, EVENTS, PODS, PROFILES, SPARK, reason_table
@@ -60,7 +61,8 @@ def between(page: str, name: str, content: str) -> str:
 
 def files() -> dict[Path, str]:
     """Every generated file with its contents."""
-    texts = {f"{KINDS[name].plural}.yaml": definition_text(item) for name, item in all_crds().items()}
+    plurals = {name: kind.plural for name, kind in {**KINDS, **WRITTEN_KINDS}.items()}
+    texts = {f"{plurals[name]}.yaml": definition_text(item) for name, item in all_crds().items()}
     found = {folder / name: text for folder in (CRDS, CHART) for name, text in texts.items()}
     resources = ROOT / "docs" / "resources.md"
     page = resources.read_text()

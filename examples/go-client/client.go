@@ -22,6 +22,7 @@ const (
 	recordJoin        = 20
 	recordPlaced      = 21
 	recordUnplaced    = 22
+	recordSeeHead     = 28
 	recordResume      = 30
 	recordResumed     = 31
 	recordSuback      = 32
@@ -277,5 +278,25 @@ func (c *client) onHeadRecord(number int64, f fields) {
 			}
 			s.onUnplaced(time.Duration(seconds * float64(time.Second)))
 		}
+	case recordSeeHead:
+		c.seeHead(f.text(1), f.text(2))
 	}
+}
+
+// seeHead follows an edge that was asked in place of a head: it names its head, or does not know it yet.
+func (c *client) seeHead(endpoint, key string) {
+	for _, p := range c.publishers {
+		p.isOpen = false
+	}
+	for _, s := range c.subscribers {
+		s.headLost()
+	}
+	c.head.out(c.head.frame(kindBye, c.head.id, "it is an edge"))
+	if endpoint == "" {
+		c.head.restart()
+		c.head.helloAt = c.now // it is asked again a little later
+		return
+	}
+	c.drop(c.head)
+	c.head = c.newLink("", endpoint, key)
 }

@@ -305,6 +305,7 @@ def _always_withdraws(original: Wrapped, self: Any, *attachments: Any, withdraw:
 SUBSCRIBING = [
     Mutant("attach", "reports a subscription before SUBACK", around(edge_finder.EdgeFinder, "resume", _counts_at_once)),
     Mutant("no-edge-yet", "asks again at once", around(edge_finder.EdgeFinder, "on_unplaced", _asks_at_once)),
+    Mutant("sent-on", "ignores SEE_HEAD", around(machine.Client, "_follow", nothing)),
     Mutant("closed", "raises n by 1", around(subscribers.ClientSubscriber, "resume_record", _raises_by(1))),
     Mutant("closed-epoch", "does not raise n", around(subscribers.ClientSubscriber, "resume_record", _raises_by(0))),
     Mutant("closed-for-good", "comes back after `slow`", around(edge_records.EdgeRecords, "_on_closed", _comes_back)),

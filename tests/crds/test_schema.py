@@ -8,10 +8,12 @@ import pytest
 from tests.crds.structural import defaulted, definitions, faults, nodes, schema_of
 
 from plimsoll.core.spec import KINDS, SourceDocument
+from plimsoll.core.spec.kinds import WRITTEN_KINDS
 from plimsoll.core.spec.parser import parse_each
 from plimsoll.core.spec.resources import to_mapping
 
 KIND_NAMES = sorted(KINDS)
+ALL_NAMES = sorted({**KINDS, **WRITTEN_KINDS})
 
 
 def spec_nodes(kind: str) -> list[tuple[str, dict[str, Any]]]:
@@ -19,10 +21,10 @@ def spec_nodes(kind: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_there_is_a_definition_of_each_kind():
-    assert sorted(definitions()) == KIND_NAMES
+    assert sorted(definitions()) == ALL_NAMES
 
 
-@pytest.mark.parametrize("kind", KIND_NAMES)
+@pytest.mark.parametrize("kind", ALL_NAMES)
 def test_every_part_has_a_type_and_is_described(kind):
     for path, node in nodes(schema_of(kind)):
         is_free = path in ("status.record", "status.policyMemory")
@@ -34,7 +36,7 @@ def test_every_part_has_a_type_and_is_described(kind):
         assert node["description"][0].isupper(), path
 
 
-@pytest.mark.parametrize("kind", KIND_NAMES)
+@pytest.mark.parametrize("kind", ALL_NAMES)
 def test_everything_that_is_asked_for_is_bounded(kind):
     """So that the cost of rules can be estimated, and no single object fills the store."""
     for path, node in spec_nodes(kind):

@@ -121,6 +121,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("join-location", "s says where it is", msg.Join("s", location=(33.5, -117.75))),
     ("join-elsewhere", "s asks for an edge of head k, whose stream it was consuming", msg.Join("s", [], "", "k")),
     ("placed", "s goes to edge e1", msg.Placed("s", "e1", "tcp://127.0.0.1:7001", "")),
+    ("see-head", "an edge that was asked for an edge names its head", msg.SeeHead("h", "tcp://127.0.0.1:7000", "")),
     ("unplaced", "there is no edge for s; it asks again after half a second", msg.Unplaced("s", "no edge", 0.5)),
     (
         "resume",
@@ -209,7 +210,24 @@ RECORDS: list[tuple[str, str, Any]] = [
         "an edge that knows mediator epoch 3",
         msg.EdgeReport("tcp://127.0.0.1:7001", "", msg.Cover(1, [], []), [], False, 3),
     ),
+    (
+        "report-bundles",
+        "an edge that knows two bundles, and a release of the second",
+        msg.EdgeReport(
+            "tcp://127.0.0.1:7001",
+            "",
+            msg.Cover(1, [], []),
+            [],
+            False,
+            3,
+            [0, 0x80000000, 0xFFFFFFFF],
+            3,
+            1,
+            [msg.ReleasedBundle(0x80000000, 7)],
+        ),
+    ),
     ("welcome", "the head's log ends at position 50", msg.Welcome(50)),
+    ("welcome-address", "and clients reach the head here", msg.Welcome(50, None, "tcp://127.0.0.1:7000")),
     ("neighbor-report", "a head's whole cover of a neighbour's link", msg.NeighborReport(msg.Cover(1, [], []))),
     (
         "neighbor-report-mediator",

@@ -44,9 +44,13 @@ def test_bundles_are_listed_with_edge_and_load(run: Run, folder: FleetFolder):
         [HIGH, "east", "-", "0", "0", "0", "0", "0"],
     ]
     assert run("get", "bundles", "-o", "name")[1].split() == [LOW, HIGH]
-    assert json.loads(run("get", "bundle", HIGH, "-o", "json")[1]) == [
-        {"cluster": "east", "name": HIGH, **dict.fromkeys(ROW, 0)}
-    ]
+    whole = json.loads(run("get", "bundle", HIGH, "-o", "json")[1])
+    assert (whole["kind"], whole["metadata"]["name"]) == ("Bundle", "east-80000000-ffffffff")
+    assert whole["metadata"]["ownerReferences"][0]["name"] == "east"
+    assert (whole["spec"]["range"], whole["status"]) == (HIGH, dict.fromkeys(ROW, 0))
+    assert json.loads(run("get", "bundle", "east-80000000-ffffffff", "-o", "json")[1]) == whole
+    listed = json.loads(run("get", "bundles", "-o", "json")[1])
+    assert [item["status"].get("edge") for item in listed["items"]] == ["e-0", None]
     assert run("get", "bundles", "0x00000000_0x00000001")[0] == 3
 
 

@@ -8,9 +8,10 @@ import pytest
 from tests.core.client.bundled import EDGES, Bundled
 from tests.examples import examples
 
-from plimsoll.core.client import Acknowledged, Forgotten, Lapsed, SubscriptionRefused
+from plimsoll.core.client import Acknowledged, Forgotten, GapNotice, Lapsed, SubscriptionRefused
 from plimsoll.core.client.subscriber import SubscriberPhase
 from plimsoll.core.client.subscriber_topics import SubscriberTopics
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash
 
 TOPICS = tuple(f"t{number}" for number in range(12))
@@ -247,7 +248,13 @@ def test_whatever_happens_each_application_gets_each_publication_once_and_in_ord
     world.check()
     assert all(not world.gaps(name) for name in names)
     for bundle in world.partition.ranges:
-        assert len(world.places(bundle)) <= 1 or world.owner(bundle) in world.places(bundle)
+        owner = world.owner(bundle)
+        assert bool(owner) or not world.places(bundle), "what has units has an owner"
+        for edge in sorted(world.places(bundle) - {owner}):  # units that could not reach it follow, as the policy wants
+            world.move(bundle, edge, owner)
+        assert world.places(bundle) <= {owner}
+    world.publish(*TOPICS)
+    world.check()
 
 
 def _happen(world: Bundled, draw: random.Random) -> None:
@@ -273,3 +280,16 @@ def _happen(world: Bundled, draw: random.Random) -> None:
         new = [topic for topic in TOPICS if topic not in world.since[name]]
         if new:
             world.subscribe(name, draw.choice(new))
+
+
+def test_a_gap_says_of_which_topics_it_is():
+    world = Bundled()
+    subscriber = world.subscribe("s", "t0", "t1")
+    assert isinstance(subscriber.topics, SubscriberTopics)
+    lost = msg.Gap("h", 1, 5, 1, 6, [], "slow")
+    subscriber.topics.units[topic_hash("t0")].tell(GapNotice(lost, 0.0))
+    subscriber.tell(GapNotice(lost, 0.0))
+    world.run(0.1)
+    of_unit, of_rest = world.gaps("s")
+    assert (of_unit.concerns("t0"), of_unit.concerns("t1")) == (True, False)
+    assert (of_rest.concerns("t0"), of_rest.concerns("t1")) == (True, True)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from plimsoll.core.edge import bundle_meter as module
 from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.policies.model.bundle_load import reported_bundles
 from plimsoll.core.policies.model.hash_ranges import Partition
+from plimsoll.core.policies.pulsar.splitting import topics_middle
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash, unit_name
 from plimsoll.core.spec.types.policy import BundlesSpec, PulsarParameters
@@ -77,3 +81,32 @@ def test_a_release_counts_once():
     assert found.released(table(parted, 1, 1, (5, 7))) == [parted.ranges[0]]
     assert found.released(table(parted, 1, 1, (5, 7))) == []
     assert found.released(table(parted, 1, 1, (5, 8), (0x80000000, 8))) == list(parted.ranges)
+
+
+def test_releases_that_were_seen_are_told_to_the_next_life_of_the_head():
+    found, parted = meter(), Partition.of_count(2)
+    assert found.seen_releases() == []
+    for number in (7, 8):
+        found.released(table(parted, 1, 1, (0, number)))
+    found.released(table(parted, 1, 1, (0x80000000, 8)))
+    assert found.seen_releases() == [msg.ReleasedBundle(0, 8), msg.ReleasedBundle(0x80000000, 8)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 0xFFFFFFFF) | st.sampled_from((0, 0x80000000, 0xFFFFFFFF)))),
+    st.integers(1, 64),
+)
+def test_what_is_counted_at_once_is_what_is_counted_one_by_one(units: list[tuple[int, int]], bundles: int):
+    """Names that come and go between reports count as they are now."""
+    parted, found = Partition.of_count(bundles), meter()
+    found.take_ranges(table(parted))
+    names = sorted({unit_name(f"s{number}", topic) for number, topic in units})
+    found.report(names[::2], 1.0)
+    loads = {load.bundle: load for load in reported_bundles(found.report([*names, "whole"], 2.0))}
+    for bundle in parted.ranges:
+        here = [int(name[-8:], 16) for name in names if bundle.holds(int(name[-8:], 16))]
+        if not here:
+            assert bundle not in loads
+        else:
+            assert (loads[bundle].sessions, loads[bundle].topics) == (len(here), len(set(here)))
+            assert loads[bundle].middle == topics_middle(here)

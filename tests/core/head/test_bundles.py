@@ -124,6 +124,46 @@ def test_a_bundle_is_released_once_for_each_number():
     assert bundles.owners == {}
 
 
+def test_a_unit_that_attaches_by_an_older_answer_gives_its_bundle_an_owner():
+    bundles = Bundles(policy())
+    bundles.attached("s#00000001", "a")
+    bundles.attached("s#00000002", "b")
+    bundles.attached("whole", "b")
+    assert bundles.owners == {LOW: "a"}, "an owner that is known stays"
+
+
+def test_a_bundle_whose_release_is_not_repeated_is_its_units_again():
+    """The last word of a session may reach the head alone: its edges have not heard of it, and units stay."""
+    bundles = Bundles(policy())
+    bundles.adopt({"s#00000001": "a", "t#80000000": "b"})
+    gone, quiet = table(released=[msg.ReleasedBundle(0, 7)]), table()
+    bundles.take_table(gone)
+    assert not bundles.is_vacant(gone), "units may be on their way"
+    bundles.take_table(table(Partition.of_count(4), 1, released=[msg.ReleasedBundle(0x40000000, 8)]))
+    assert bundles.is_vacant(table(Partition.of_count(4), 1)), "halves of a vacant bundle are vacant"
+    bundles.adopt({"s#00000001": "a"})
+    assert bundles.owners[HashRange(0, 0x40000000)] == "a"
+    assert not bundles.is_vacant(quiet), "once"
+
+
+def report(*released: tuple[int, int], partition: Partition = TWO) -> msg.EdgeReport:
+    seen = [msg.ReleasedBundle(*each) for each in released]
+    return msg.EdgeReport("", "", msg.Cover(1, [], []), [], False, 1, list(partition.boundaries), 1, 0, seen)
+
+
+def test_a_release_that_edges_have_seen_is_not_carried_out_by_the_next_life_of_the_head():
+    """Units that it has sent away are at other edges, which have seen it, and would not send them away again."""
+    bundles, edges = Bundles(policy()), placement("a", "b")
+    for each in (report((0, 7)), report((0, 6), (0x80000000, 7)), report()):
+        bundles.take_report(each)
+    placed(bundles, edges, 5)
+    for number in (6, 7):
+        bundles.take_table(table(released=[msg.ReleasedBundle(0, number)]))
+        assert LOW in bundles.owners
+    bundles.take_table(table(released=[msg.ReleasedBundle(0, 8)]))
+    assert bundles.owners == {}
+
+
 def test_after_a_start_a_bundle_belongs_to_who_serves_most_of_it():
     bundles = Bundles(policy())
     served = {"s#00000001": "b", "t#00000001": "a", "u#00000002": "b", "v#80000000": "c", "whole": "a", "w#zz": "a"}

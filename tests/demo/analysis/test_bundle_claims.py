@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.demo.analysis.test_bundle_history import FIRST, HIGH, LOW, SECOND, look
 
-from plimsoll.demo.analysis.bundle_claims import BundleFigures, RateSpread, judged_claims, mean_rate, spread
+from plimsoll.demo.analysis.bundle_claims import BundleFigures, UsageSpread, judged_claims, mean_usage, spread
 
 GOOD = BundleFigures(
     counts={"lost": 0, "duplicated": 0, "reordered": 0},
@@ -14,9 +14,10 @@ GOOD = BundleFigures(
         look(2.0, {FIRST: "e-0", SECOND: "e-1", HIGH: "e-1"}, rates={FIRST: 1200.0, SECOND: 300.0}),
     ],
     limit=1000.0,
+    threshold=0.1,
     shed=1,
-    before=RateSpread(0.5, 1.8),
-    after=RateSpread(0.2, 1.3),
+    before=UsageSpread(0.5, 0.3),
+    after=UsageSpread(0.2, 0.08),
     transfer_seconds=0.1,
     lookup_seconds=0.4,
     owned_again_seconds=3.0,
@@ -40,8 +41,8 @@ def test_one_wrong_delivery_is_one_too_many(name):
     ("change", "what"),
     [
         ({"shed": 0}, "ThresholdShedder"),
-        ({"after": RateSpread(0.5, 1.3)}, "coefficient of variation"),
-        ({"after": RateSpread(0.2, 1.8)}, "highest message rate"),
+        ({"after": UsageSpread(0.2, 0.11)}, "highest usage of an edge above the average"),
+        ({"threshold": 0.05}, "highest usage of an edge above the average"),
         ({"transfer_seconds": 2.1}, "Transfer"),
         ({"lookup_seconds": 5.1}, "Lookup"),
         ({"owned_again_seconds": 10.1}, "killed edge"),
@@ -57,7 +58,7 @@ def test_a_figure_beyond_its_bound_or_missing_unholds_its_claim_alone(change, wh
 
 
 def test_a_spread_that_was_not_measured_holds_nothing():
-    assert len(unmet(replace(GOOD, before=RateSpread(None, None)))) == 2
+    assert len(unmet(replace(GOOD, after=UsageSpread(None, None)))) == 1
 
 
 def test_halves_with_one_owner_must_be_below_the_limit():
@@ -92,13 +93,16 @@ def test_a_bundle_served_by_two_edges_has_not_one_owner():
     assert "bundles without one owner at the end" in unmet(replace(GOOD, looks=[]))
 
 
-def test_the_spread_of_rates():
-    found = spread([1.0, 3.0])
-    assert (found.cov, found.top) == (0.5, 1.5)
-    assert spread([0.0, 0.0]) == spread([]) == RateSpread(None, None)
+def test_the_spread_of_usages():
+    found = spread([0.1, 0.3])
+    assert found.cov == pytest.approx(0.5)
+    assert found.above == pytest.approx(0.1)
+    assert spread([0.0, 0.0]) == spread([]) == UsageSpread(None, None)
 
 
-def test_the_rate_of_an_edge_is_averaged_between_two_times():
-    columns = {"seconds": [1.0, 2.0, 3.0], "input_rate": [9.0, 1.0, 2.0], "output_rate": [9.0, 3.0, 4.0]}
-    assert mean_rate(columns, 1.5, 3.0) == 5.0
-    assert mean_rate(columns, 4.0, 5.0) == 0.0
+def test_the_usage_of_an_edge_is_averaged_between_two_times():
+    columns = {
+        "seconds": [1.0, 2.0, 3.0], "input_utilization": [0.9, 0.1, 0.5], "output_utilization": [0.9, 0.3, 0.4],
+    }  # fmt: skip
+    assert mean_usage(columns, 1.5, 3.0) == pytest.approx(0.4)
+    assert mean_usage(columns, 4.0, 5.0) == 0.0

@@ -3,6 +3,9 @@
 from types import SimpleNamespace
 from typing import Any
 
+from plimsoll.client import GapNotice
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.verify import observations as seen
 from plimsoll.demo.workers.subscriber_worker import INCARNATION, JournaledReaders
 from plimsoll.demo.workload import PlannedSubscriber
@@ -32,6 +35,9 @@ def test_each_topic_is_a_reader_with_its_own_subscription():
     ]  # fmt: skip
     assert readers.of_ids([12, 11]) == {"s/b": [12], "s/a": [11]}
     assert readers.of_delivery(delivery({"topic": "b"})) == "s/b"
+    lost = msg.Gap("h", 1, 5, 1, 6, [], "slow")
+    assert readers.of_gap(GapNotice(lost, 0.0, topic_hash("b"))) == ["s/b"]
+    assert readers.of_gap(GapNotice(lost, 0.0)) == ["s/a", "s/b"]
 
 
 def test_a_subscriber_without_topics_is_one_reader_whose_most_selective_predicate_comes_first():

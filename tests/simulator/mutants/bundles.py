@@ -10,6 +10,7 @@ from plimsoll.core.policies.pulsar import policy
 from plimsoll.core.session.triggers import bundle_tables
 
 CALM, LOOKUP, FAULTS = "sessions-bundles", "sessions-bundles-lookup", "sessions-bundles-faults"
+LOOKUP_FAULTS = "sessions-bundles-lookup-faults"
 
 MUTANTS = [
     Mutant(
@@ -39,13 +40,13 @@ MUTANTS = [
     Mutant(
         "owner-that-is-gone-stays",
         "A bundle whose owner takes no newcomers is given to another edge.",
-        (Change(Bundles.place, "owner is None:", "bundle not in self.owners:"),),
+        (Change(Bundles.place, "owner is None:", "key not in self.owners:"),),
         (FAULTS,),
     ),
     Mutant(
         "releases-repeat",
         "A release that is repeated takes the owner away only once.",
-        (Change(Bundles.take_table, "if self._released.get(bundle) != released.number:", "if True:"),),
+        (Change(Bundles.take_table, "if released.number not in self._released.get(bundle, ()):", "if True:"),),
         (LOOKUP,),
     ),
     Mutant(
@@ -55,9 +56,33 @@ MUTANTS = [
         (LOOKUP,),
     ),
     Mutant(
+        "edge-releases-repeat",
+        "A release that is repeated sends the units of a bundle away only once.",
+        (Change(BundleMeter.released, "if self._released.get(bundle) != item.number:", "if True:"),),
+        (LOOKUP,),
+    ),
+    Mutant(
+        "releases-are-not-reported",
+        "A head that restarts does not carry out a release again that an edge has seen.",
+        (Change(Bundles.take_report, "for seen in report.released:", "for seen in []:"),),
+        (LOOKUP_FAULTS,),
+    ),
+    Mutant(
+        "late-attachment-owns-nothing",
+        "A unit that attaches by an older answer gives a bundle without an owner its edge.",
+        (Change(Bundles.attached, "self.owners.setdefault(self.key_of(unit), edge)", "pass"),),
+        (LOOKUP_FAULTS, FAULTS),
+    ),
+    Mutant(
+        "vacant-bundle-stays-vacant",
+        "A bundle that was released, and whose release is not repeated any more, is its units' again.",
+        (Change(Bundles.is_vacant, "return bool(over)", "return False"),),
+        (LOOKUP_FAULTS,),
+    ),
+    Mutant(
         "head-adopts-no-owners",
         "A head that restarts takes the edge that serves most units of a bundle as its owner.",
-        (Change(Bundles.adopt, "self.owners.setdefault(bundle, most)", "pass"),),
+        (Change(Bundles.adopt, "self.owners.setdefault(key, most)", "pass"),),
         (FAULTS,),
     ),
     Mutant(

@@ -43,6 +43,8 @@ R = TypeVar("R")
 class Stage:
     """`placement`: the edges that the next JOINs are answered with, in order; the last one is used again.
 
+    `sent_on`: how many of the first JOINs are answered with SEE_HEAD, as by an edge.
+
     `patience`: the factor on all deadlines, for a slow machine.
     """
 
@@ -57,6 +59,7 @@ class Stage:
         self.head = self.brokers["h"]
         self.placement: list[str] = ["e1"]
         self.unplaced: list[float] = []
+        self.sent_on = 0
         self.joins: list[msg.Join] = []
         self.joined_at: list[float] = []
         self.items: defaultdict[str, list[Item]] = defaultdict(list)
@@ -117,6 +120,10 @@ class Stage:
                 continue
             self.joins.append(received.record)
             self.joined_at.append(self.client.now())
+            if self.sent_on:
+                self.sent_on -= 1
+                self.head.say(msg.SeeHead("h", self.client.endpoint("h"), ""))
+                continue
             if self.unplaced:
                 self.head.say(msg.Unplaced(received.record.subscriber, "there is no edge", self.unplaced.pop(0)))
                 continue

@@ -23,10 +23,10 @@ from plimsoll.demo.analysis import bundle_history
 from plimsoll.demo.analysis.bundle_claims import (
     BundleFigures,
     MeasuredClaim,
-    RateSpread,
+    UsageSpread,
     hottest_split,
     judged_claims,
-    mean_rate,
+    mean_usage,
     spread,
 )
 from plimsoll.demo.analysis.bundle_pauses import Waits, waits_of
@@ -49,7 +49,7 @@ PLAIN_SECONDS: Final = 10.0
 SHOWN_CASES: Final = 5
 REPORT_FILES: Final = ("bundles.json", "bundles.html")
 SPREAD_SECONDS: Final = 8.0
-"""Over how long message rates are averaged, before the step of the rates and after shedding."""
+"""Over how long usages are averaged, before the step of the rates and after shedding."""
 COUNTS: Final = ("published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps")
 
 
@@ -63,6 +63,7 @@ class BundleRun:
     sessions: Sequence[BundleSession]
     waits: Mapping[str, Waits]
     limit: float
+    threshold: float
     edges: Sequence[str]
     wall_seconds: float
 
@@ -74,6 +75,7 @@ class BundleRun:
             counts={name: getattr(verdict, name) for name in COUNTS},
             looks=self.director.looks,
             limit=self.limit,
+            threshold=self.threshold,
             shed=sum(each.is_shedding and each.moved > 0 for each in self.sessions),
             before=self._spread(scenario.step_seconds),
             after=self._spread(times_of(scenario.seconds).transfer),
@@ -84,9 +86,9 @@ class BundleRun:
             ),
         )  # fmt: skip
 
-    def _spread(self, until: float) -> RateSpread:
+    def _spread(self, until: float) -> UsageSpread:
         series: LoadSeries = self.found.series
-        return spread([mean_rate(series.of(edge), until - SPREAD_SECONDS, until) for edge in self.edges])
+        return spread([mean_usage(series.of(edge), until - SPREAD_SECONDS, until) for edge in self.edges])
 
     @property
     def problems(self) -> list[str]:
@@ -113,7 +115,7 @@ class BundleRun:
                 "messages_per_second": round(hot.rate, 1), "limit": self.limit,
             },
             "spread": {
-                name: {"cov": one.cov, "highest_by_mean": one.top}
+                name: {"cov": one.cov, "highest_above_average": one.above}
                 for name, one in (("before", figures.before), ("after", figures.after))
             },
             "waits": {
@@ -177,7 +179,9 @@ def run_bundles(scenario: DemoScenario, resources: Resources, folder: Path, live
     if policy is None or policy.pulsar is None:
         raise ValueError("the fleet of this demo has the policy Pulsar")
     limit = float(policy.pulsar.split.max_message_rate.value)
-    return BundleRun(scenario, found, director, sessions, waits, limit, edges, time.monotonic() - began)
+    threshold = float(policy.pulsar.shedding.threshold.value)
+    wall = time.monotonic() - began
+    return BundleRun(scenario, found, director, sessions, waits, limit, threshold, edges, wall)
 
 
 def head_of(series: LoadSeries) -> str:

@@ -98,6 +98,12 @@ class DemoFleet:
             time.sleep(0.05)
         with ObjectStore(self._folder.store) as store:
             self.brokers = {broker.name: broker for broker in _brokers_of(store)}
+        self.watch()
+
+    def watch(self) -> None:
+        """Listen to all brokers; again after one has started again, since it reports to the newest watcher alone."""
+        if self._control is not None:
+            self._control.close()
         curve = keys.control_keys(self._folder, keys.SUPERVISOR, plain=self._plain)
         self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing
         for broker in self.brokers.values():

@@ -24,6 +24,7 @@ API_KINDS: Final = {
     "EdgeBroker": ApiKind(API_VERSION, "edgebrokers"),
     "HardwareProfile": ApiKind(API_VERSION, "hardwareprofiles"),
     "LoadBalancingSession": ApiKind(API_VERSION, "loadbalancingsessions"),
+    "Bundle": ApiKind(API_VERSION, "bundles"),
     "ConfigMap": ApiKind("v1", "configmaps"),
     "Namespace": ApiKind("v1", "namespaces", namespaced=False),
     "Node": ApiKind("v1", "nodes", namespaced=False),

@@ -95,7 +95,7 @@ class OperatorProcess:
     async def _await_kinds(self) -> None:
         """Wait until the CRDs are installed: kopf looks for them only once, at its start."""
         namespace = next(iter(self.settings.namespaces), "")
-        for kind in watch.CUSTOM_KINDS:
+        for kind in (*watch.CUSTOM_KINDS, *watch.WRITTEN_KINDS):
             while True:
                 try:
                     await self.api.list(kind, namespace, retry=True)
@@ -148,6 +148,8 @@ class OperatorProcess:
     def _is_relevant(self, type_: str, kind: str, item: Object) -> bool:
         """Whether more has changed than the status, which the operator itself writes."""
         uid = item["metadata"]["uid"]
+        if kind in watch.WRITTEN_KINDS:
+            return False
         if kind not in watch.CUSTOM_KINDS:
             return True
         if type_ == "DELETED":

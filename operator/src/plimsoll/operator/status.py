@@ -6,7 +6,7 @@ with it, or else only at the interval of the settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,16 @@ def fleet_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]
     for served, told in _served_statuses(facts):
         item = facts.observed.objects[ref(served)]
         yield item, spec_faults.with_accepted(item, told, facts.specs, facts.time)
+
+
+def reported_clusters(
+    facts: StatusInputs, statuses: Iterable[tuple[Object, Mapping[str, Any]]]
+) -> list[tuple[Object, Mapping[str, Any]]]:
+    """The clusters whose heads have reported, each with its status; the bundles of others are not known."""
+    return [
+        (item, told) for item, told in statuses
+        if item["kind"] == "BrokerCluster" and _reading(facts, head_name(item["metadata"]["name"])).report
+    ]  # fmt: skip
 
 
 def fault_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]]]:

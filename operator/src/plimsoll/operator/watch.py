@@ -20,7 +20,11 @@ from plimsoll.operator.names import MANAGER, Object
 from plimsoll.operator.objects.manifest import uid
 
 CUSTOM_KINDS = ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile", "LoadBalancingSession")
-CHILD_KINDS = ("StatefulSet", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy")
+WRITTEN_KINDS = ("Bundle",)
+"""Kinds of ours whose objects the operator writes: they are no news to it."""
+CHILD_KINDS = (
+    "StatefulSet", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy", *WRITTEN_KINDS,
+)  # fmt: skip
 SPARK_KINDS = ("Deployment", "CronJob", "ServiceAccount", "Role", "RoleBinding")
 """Further kinds that Spark's jobs consist of; watched only if the operator may run Spark."""
 NODE_KIND = "Node"

@@ -8,7 +8,7 @@ from tests.core.policies.pulsar.small import names, sample
 
 from plimsoll.core.policies.model.hash_ranges import Partition
 from plimsoll.core.policies.pulsar import Pulsar
-from plimsoll.core.policies.pulsar.bundle_moves import BundleMoves
+from plimsoll.core.policies.pulsar.bundle_moves import GATHERED, BundleMoves
 from plimsoll.core.policies.pulsar.fleet import pulsar_fleet
 from plimsoll.core.policies.pulsar.placer import LeastLongTermMessageRate
 from plimsoll.core.policies.pulsar.shedding import Relief
@@ -121,4 +121,15 @@ def test_late_units_whose_bundle_is_unloaded_to_their_edge_stay_with_a_reason():
     assert [(each.kind, each.key, each.subscribers) for each in made.rejected] == [
         ("BestPlace", names(0)[0], 1), ("NotNeeded", names(1)[0], 1)
     ]  # fmt: skip
+    assert pulsar_plan_faults(made, PulsarPlanContext(given.profiles, frozenset("ab"))) == []
+
+
+def test_by_lookup_units_that_came_late_are_gathered_if_nothing_can_be_unloaded():
+    """The owner serves none of the bundle that is to be unloaded: without this its units would stay late for ever."""
+    given = replace(
+        sample(a={0: 100.0}, b={1: 10.0}), owners={names(0)[0]: "b", names(1)[0]: "b"}, unload=(names(0)[0],)
+    )
+    made = fleet_plan(Pulsar(bundles=8, unload="Lookup"), given, {})
+    assert [(move.source, move.target) for move in made.moves] == [("a", "b")]
+    assert made.ended == GATHERED
     assert pulsar_plan_faults(made, PulsarPlanContext(given.profiles, frozenset("ab"))) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tests.core.session.aggregating import Aggregating
 from tests.core.session.bundling import Bundling, pulsar
 
 from plimsoll.core.policies.model.hash_ranges import Partition
+from plimsoll.core.session import FleetView
 
 FOUR = Partition.of_count(4)
 NAMES = [bundle.name for bundle in FOUR.ranges]
@@ -90,3 +92,30 @@ def test_a_mediator_that_dies_has_told_no_broker_what_is_not_stored(dies_at: int
     stored = [tuple(save.memory["boundaries"]) for save in world.remembered]
     told = [tuple(table.boundaries) for table in world.head.tables]
     assert set(told) <= {FOUR.boundaries, *stored}
+
+
+def test_a_split_waits_for_reports_of_the_edge_that_owns_the_bundle():
+    """A mediator that has just begun knows no topics yet: that is no reason to refuse."""
+    world = Bundling(seed=3, policy=pulsar(split={"unloadHalves": False}))
+    for number in range(16):
+        world.topic(number, 1.0, 2)
+    session = world.session(asked(world, NAMES[0]))
+    assert (session.phase, session.reason) == ("Succeeded", "Divided")
+
+
+def test_a_split_whose_edge_does_not_report_ends_with_its_time_in_the_queue():
+    world = world_of()
+    owner, since, seen = world.head.bundles.owners[FOUR.ranges[0]], world.now, world.view
+
+    def view() -> FleetView:
+        found = seen()
+        silent = replace(found.edges[owner], report_age_seconds=world.now - since + 1.0)
+        return replace(found, edges={**found.edges, owner: silent})
+
+    world.view = view  # the edge has been silent since
+    uid = world.ask("cut", source="east", action="Split", select={"bundles": [NAMES[0]]}, limits={"queueFor": "6s"})
+    world.until_over(uid, seconds=60.0)
+    session = world.session(uid)
+    assert session.reason == "QueueTimeout"
+    assert f"{owner} has not reported since" in session.message
+    assert world.partition == FOUR

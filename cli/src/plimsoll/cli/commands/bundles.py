@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,8 +10,9 @@ from plimsoll.cli import backend
 from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.commands import session_requests
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
-from plimsoll.cli.output import print_error, print_line, print_lines, table, yaml_text
+from plimsoll.cli.output import objects_text, print_error, print_line, print_lines, table
 from plimsoll.core.spec.problems import nearest_word
+from plimsoll.mediator.bundle_objects import bundle_objects
 
 WORDS = ("bundles", "bundle")
 """What `plimsoll get` calls them."""
@@ -23,11 +23,15 @@ TITLES = ("BUNDLE", "CLUSTER", "EDGE", "TOPICS", "SESSIONS", "IN/S", "OUT/S", "B
 def get_bundles(options: argparse.Namespace) -> int:
     """Show the bundles of all clusters, or one of them, by their ranges."""
     place: FleetReader = backend.choose_backend(options)
-    found = [item for item in _all_bundles(place) if options.name in (None, item["name"])]
+    found = [item for item in _all_bundles(place) if options.name in (None, item["name"], item["object"])]
     if options.name is not None and not found:
         raise CommandError(NOT_FOUND, f'no bundle "{options.name}" in {place.title}; `plimsoll get bundles` lists them')
     if options.output in ("json", "yaml"):
-        print_lines(json.dumps(found, indent=2) if options.output == "json" else yaml_text(found))
+        print_lines(
+            objects_text(
+                [item["whole"] for item in found], options.output, single=options.name is not None and len(found) == 1
+            )
+        )
     elif options.output == "name":
         print_lines("\n".join(item["name"] for item in found))
     elif found:
@@ -40,8 +44,9 @@ def get_bundles(options: argparse.Namespace) -> int:
 
 def _all_bundles(place: FleetReader) -> Iterator[dict[str, Any]]:
     for cluster in sorted(place.displayed(place.objects("BrokerCluster")), key=lambda item: item["metadata"]["name"]):
-        for item in cluster.get("status", {}).get("bundles", ()):
-            yield {"cluster": cluster["metadata"]["name"], **item}
+        rows = cluster.get("status", {}).get("bundles", ())
+        for row, whole in zip(rows, bundle_objects(cluster, rows, at_most=len(rows)), strict=True):
+            yield {"cluster": cluster["metadata"]["name"], "object": whole["metadata"]["name"], "whole": whole, **row}
 
 
 def _row(item: Mapping[str, Any]) -> list[str]:

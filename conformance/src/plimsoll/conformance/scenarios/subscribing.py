@@ -12,6 +12,7 @@ from plimsoll.conformance.subscriber_script import SubscriberScript
 from plimsoll.core.protocol import messages as msg
 
 RETRY = Rule("6.1", "ask again after `retry_seconds`.")
+SENT_ON = Rule("6.1", "this link, opens one to that head, and asks there")
 JOIN_HEAD = Rule("6.1", "so a subscriber with a token asks for an edge of the head that the token")
 GAP = Rule("6.3", "positions `low` to `high` of this head's log may hold")
 SUBS = Rule("6.2", "**SUBS** changes the list: a higher `version`")
@@ -58,6 +59,22 @@ def no_edge_yet(stage: Stage) -> None:
     waits = [later - earlier for earlier, later in zip(stage.joined_at, stage.joined_at[1:], strict=False)]
     if len(waits) < 2 or min(waits[:2]) < 0.5:
         raise RuleBrokenError(RETRY, f"JOIN came again after {waits} s; 0.6 s was asked for")
+    x.deliver(1)
+    x.finish()
+
+
+def sent_on_to_head(stage: Stage) -> None:
+    """The broker that is asked is an edge and names its head, at the same address here: a new link, and JOIN there."""
+    stage.sent_on = 1
+    x = SubscriberScript(stage)
+    x.subscribe()
+    stage.until(
+        lambda: len(stage.joins) > 1, SENT_ON, "JOIN has not come again after SEE_HEAD", UNREACHABLE_SECONDS / 2
+    )
+    if len({hello.link for hello in stage.head.hellos}) < 2:
+        raise RuleBrokenError(SENT_ON, "JOIN came again on the same link, which is that of an edge")
+    x.expect_resume("e1")
+    x.answer()
     x.deliver(1)
     x.finish()
 
@@ -187,6 +204,7 @@ def _check_latency(given: Sequence[msg.SubscriptionItem], rule: Rule) -> None:
 SCENARIOS = (
     Scenario("attach", "6.2", "from JOIN to deliveries", attach),
     Scenario("no-edge-yet", "6.1", "UNPLACED, twice", no_edge_yet),
+    Scenario("sent-on", "6.1", "SEE_HEAD", sent_on_to_head),
     Scenario("token", "6.2", "RESUME from a stored token", goes_on_from_token),
     Scenario("lapsed", "6.2", "RESUMED with a gap and `lapsed`", resumed_with_gap),
     Scenario("list-changed", "6.2", "SUBS", list_changed),

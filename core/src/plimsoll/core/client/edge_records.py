@@ -86,6 +86,7 @@ class EdgeRecords:
             case (
                 msg.Opened() | msg.Accepted() | msg.Refused() | msg.Credit() | msg.Unconfirmed() | msg.Placed()
                 | msg.Unplaced()
+                | msg.SeeHead()
             ):  # fmt: skip
                 self._client.counters["records_refused_misplaced"] += 1
             case _:

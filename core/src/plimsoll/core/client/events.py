@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages import Gap, PubOpen
+from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.protocol.wire import Scalar, Token
 
 Answer = Literal["accepted", "unconfirmed", "refused", "unknown"]
@@ -78,10 +79,16 @@ class GapNotice(Struct, frozen=True):
     """Positions `low` to `high` of a head's log that this subscriber may have missed something in.
 
     `last`: the last offset lost per origin, where it is known. `low_epoch` older than `epoch`: all since is in doubt.
+    `topic`: in a cluster with bundles, the hash of the topics that it is about; None: of all that is asked for.
     """
 
     gap: Gap
     received: float
+    topic: int | None = None
+
+    def concerns(self, topic: Scalar) -> bool:
+        """Whether publications of this topic may be missing."""
+        return self.topic is None or topic_hash(topic) == self.topic
 
     @property
     def head(self) -> str:

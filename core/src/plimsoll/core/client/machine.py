@@ -74,7 +74,9 @@ class Client(OverlayNode):
         self._connected_at: float | None = None
         self._home: Link | None = None
         self._home_at = 0
-        self._home_left = 0.0
+        self._home_left = self._home_due = 0.0
+        self._followed_at = -math.inf
+        self._given = len(self.heads)
         self._left = False
         self._handles: dict[int, ClientPublisher] = {}
         self._last_handle = 0
@@ -270,6 +272,8 @@ class Client(OverlayNode):
             for subscriber in self.subscribers.values():
                 if subscriber.phase is SubscriberPhase.JOINING:
                     self.edge_finder.join(subscriber)
+            if link.remote is not None and link.remote.role == "edge" and self.subscribers:
+                self.say(link, msg.Join(min(self.subscribers)))  # only to be told of its head
         elif isinstance(head_port := link.owner, HeadPort):
             if link.name == self.home_name:
                 self._merge_into_home(head_port)
@@ -361,7 +365,7 @@ class Client(OverlayNode):
                 self._home = None
                 self._home_at = (self._home_at + 1) % len(self.heads)
                 self.counters["heads_tried"] += 1
-        if self._home is None and not self._left:
+        if self._home is None and not self._left and self.now >= self._home_due:
             address = self.heads[self._home_at]
             self._home_left = self.now
             self._home = self.dial(f"head#{next(self._peer_numbers)}", address.endpoint, address.public_key)
@@ -375,7 +379,7 @@ class Client(OverlayNode):
             if isinstance(owner, EdgePort):
                 self.edge_records.on_frame(owner, frame, size)
             elif link is self._home or isinstance(owner, HeadPort):
-                self._on_answers(frame)
+                self._on_answers(link, frame)
         except WireError as error:
             # The link is reliable, so an unreadable frame is no noise and its content is lost. Resume from the tokens.
             self.counters["records_refused_malformed"] += 1
@@ -394,7 +398,7 @@ class Client(OverlayNode):
             self.hang_up(str(link.peer), text)
             self._home = None
 
-    def _on_answers(self, frame: wire.Data) -> None:
+    def _on_answers(self, link: Link, frame: wire.Data) -> None:
         """Records of the head for publishers, and for subscribers that look for an edge."""
         for raw in frame.records:
             try:
@@ -421,10 +425,32 @@ class Client(OverlayNode):
                     self.edge_finder.on_placed(record)
                 case msg.Unplaced():
                     self.edge_finder.on_unplaced(record)
+                case msg.SeeHead() if link is self._home:
+                    self._follow(record)
+                    return
                 case msg.Progress():
                     pass
                 case _:
                     self.counters["records_refused_misplaced"] += 1
+
+    def _follow(self, told: msg.SeeHead) -> None:
+        """The address is that of an edge, which names its head: that is tried next, and remembered.
+
+        One that does not know its head yet, and one that sends the client on again and again, make it wait between.
+        """
+        if self._home is None:
+            return
+        self.on_head_lost()
+        self.hang_up(str(self._home.peer), f"it is an edge of {told.head}")
+        is_again = self.now - self._followed_at < self.limits.failover_seconds
+        self._home, self._followed_at = None, self.now
+        self._home_due = self.now + self.limits.backoff_seconds if is_again or not told.endpoint else self.now
+        if told.endpoint:
+            self.heads = (*self.heads[: self._given], Address(told.endpoint, told.public_key))
+            self._home_at = self._given
+            self.counters["heads_followed"] += 1
+        else:
+            self._home_at = (self._home_at + 1) % len(self.heads)
 
     # -- time
 
@@ -447,7 +473,7 @@ class Client(OverlayNode):
         at = min(self.edge_finder.wake_at(), self.edge_ports.wake_at())
         at = min(at, self.publisher_moves.wake_at(), self.head_ports.wake_at())
         at = min([at, *(member.wake_at() for member in self.members.values())])
-        return at if self._home is not None or self._left else self.now
+        return at if self._home is not None or self._left else min(at, max(self.now, self._home_due))
 
     def status(self) -> dict[str, Any]:
         home = self._home

@@ -13,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from plimsoll.core.client.events import (
     Acknowledged,
     Delivery,
     Failed,
     Forgotten,
+    GapNotice,
     Lapsed,
     SubscriberEvent,
     SubscriptionRefused,
@@ -118,6 +121,8 @@ class SubscriberTopics:
                 self.units.pop(unit.topic, None)
                 self.root.close()
                 self.root.fail(event.code, event.text)
+            case GapNotice():
+                self.root.tell(replace(event, topic=unit.topic))
             case _:
                 self.root.tell(event)
 

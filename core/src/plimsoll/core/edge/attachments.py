@@ -30,6 +30,7 @@ class EdgeContext(Protocol):
     now: float
     position: int
     head_epoch: int
+    head_endpoint: str
     public_key: str
     config: BrokerConfig
     counters: Counter[str]

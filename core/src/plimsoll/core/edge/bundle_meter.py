@@ -6,8 +6,9 @@ remembered. A topic is known only by its hash.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.core.policies.model.bundle_load import BundleLoad, report_fields
@@ -43,6 +44,7 @@ class BundleMeter:
         self.version: Version = (0, 0)
         self._counts: dict[HashRange, BundleCounts] = {}
         self._of_topic: dict[Value, BundleCounts] = {}
+        self._hashes: dict[str, int | None] = {}
         self._since = now
         self._released: dict[HashRange, int] = {}
 
@@ -67,6 +69,10 @@ class BundleMeter:
                 self._released[bundle] = item.number
                 found.append(bundle)
         return found
+
+    def seen_releases(self) -> list[msg.ReleasedBundle]:
+        """The last release of each bundle, for a head that has begun since: it is not to release them again."""
+        return [msg.ReleasedBundle(bundle.low, number) for bundle, number in sorted(self._released.items())]
 
     def note(self, attributes: Attributes, size: int, deliveries: int) -> None:
         """Hot path: count one publication, of this size in bytes, that was delivered so often."""
@@ -94,24 +100,39 @@ class BundleMeter:
         return counts
 
     def report(self, served: Iterable[str], now: float) -> Mapping[str, Any]:
-        """Fields of a load report about the interval that ends now. `served`: the names of all subscribers here."""
+        """Fields of a load report about the interval that ends now. `served`: the names of all subscribers here.
+
+        Some microsecond for each subscriber: names are read once, and ranges are found once for each bundle.
+        """
         seconds, self._since = max(now - self._since, 1e-9), now
-        by_bundle: dict[HashRange, Counter[int]] = {}
-        for name in served:
-            topic = hash_of_unit(name)
-            if topic is not None:
-                by_bundle.setdefault(self.partition.range_of(topic), Counter())[topic] += 1
+        known = self._hashes
+        self._hashes = {name: known[name] if name in known else hash_of_unit(name) for name in served}
         counted, self._counts = self._counts, {}
         self._of_topic.clear()
+        sessions = Counter(topic for topic in self._hashes.values() if topic is not None)
+        by_bundle = dict(self._by_bundle(sorted(sessions)))
         loads = [
-            _load(bundle, by_bundle.get(bundle, Counter()), counted.get(bundle), seconds)
+            _load(bundle, by_bundle.get(bundle, ()), sessions, counted.get(bundle), seconds)
             for bundle in sorted(by_bundle.keys() | counted.keys())
         ]
         return report_fields(loads)
 
+    def _by_bundle(self, topics: Sequence[int]) -> Iterator[tuple[HashRange, Sequence[int]]]:
+        """Sorted hashes, cut where bundles begin; bundles without one are left out."""
+        at = 0
+        while at < len(topics):
+            bundle = self.partition.range_of(topics[at])
+            after = bisect_left(topics, bundle.high, at)
+            if bundle.holds(topics[-1]):
+                after = len(topics)
+            yield bundle, topics[at:after]
+            at = after
 
-def _load(bundle: HashRange, topics: Counter[int], counts: BundleCounts | None, seconds: float) -> BundleLoad:
-    sessions, middle = sum(topics.values()), topics_middle(topics)
+
+def _load(
+    bundle: HashRange, topics: Sequence[int], each: Mapping[int, int], counts: BundleCounts | None, seconds: float
+) -> BundleLoad:
+    sessions, middle = sum(each[topic] for topic in topics), topics_middle(topics)
     if counts is None:
         return BundleLoad(bundle, len(topics), sessions, middle)
     return BundleLoad(

@@ -47,7 +47,9 @@ class ClientRequests:
                 self.handover_target.on_go(link, message)
             case msg.AuditReply():
                 self.handover_target.delivery_audit.on_reply(link, message)
-            case msg.Publish() | msg.Open() | msg.Close() | msg.Join():
+            case msg.Join() | msg.Open():
+                self.on_lookup(link)
+            case msg.Publish() | msg.Close():
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case msg.OpenStandby() | msg.OpenReturning() | msg.PublisherGo():
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
@@ -55,6 +57,12 @@ class ClientRequests:
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case _:
                 assert_never(message)
+
+    def on_lookup(self, link: Link) -> None:
+        """A client that takes this edge for a head is told of its head (Pulsar 2023: a client asks any broker)."""
+        head = self.host.config.head
+        key = head.public_key if head is not None else ""
+        self.host.say(link, msg.SeeHead(self.host.config.head_name, self.host.head_endpoint, key))
 
     def on_resume(self, link: Link, resume: msg.Resume) -> Iterator[int]:
         """Attach a subscriber: token and epoch go to the head in one step with the last of the cover."""

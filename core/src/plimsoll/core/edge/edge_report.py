@@ -50,4 +50,5 @@ def edge_report(
         yield msg.EdgeReport(*at, last, owned, mediator=mediator_epoch, head_epoch=had.epoch, position=had.position)
     else:
         boundaries = list(bundles.partition.boundaries)
-        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version, *had)
+        seen = bundles.seen_releases()
+        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version, *had, seen)

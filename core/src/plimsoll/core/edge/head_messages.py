@@ -109,6 +109,7 @@ class HeadMessages:
         With `start` the stream goes on behind that position, and nothing is missing: their gap is empty.
         """
         position = welcome.position if welcome.start is None else welcome.start
+        self.host.head_endpoint = welcome.endpoint
         gap = msg.Gap(
             self.host.config.head_name,
             self.position_epoch if welcome.start is None else self.host.head_epoch,

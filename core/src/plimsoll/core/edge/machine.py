@@ -29,6 +29,7 @@ from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
 from plimsoll.core.edge.subscription_listing import subscription_page
 from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.edge.topic_meter import TopicMeter
+from plimsoll.core.edge.undivided import UndividedSubscribers
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
@@ -67,6 +68,7 @@ class Edge(OverlayNode):
             raise ValueError(f"edge {config.name}: config.head is missing; an edge needs the head that it belongs to")
         self.config, self.epoch, self.public_key = config, epoch, public_key
         self.position = self.head_epoch = 0
+        self.head_endpoint = ""
         self.leaving_since: float | None = None
         self._next_progress = 0.0
         self.subscription_table = SubscriptionTable(
@@ -77,6 +79,7 @@ class Edge(OverlayNode):
         self._with_several = self.subscription_table.with_several
         self._record_traffic: TrafficRecorder | None = None
         self.bundle_meter: BundleMeter | None = None
+        self.undivided = UndividedSubscribers()
         self.topic_meter: TopicMeter | None = None
 
         by_link: dict[Link, LinkAttachments] = {}
@@ -266,6 +269,7 @@ class Edge(OverlayNode):
             self.handover_target.delivery_audit.query()
         if self.reporter.due(self.now):
             self.load_reports.send()
+            self._redirect(self.undivided.some(self.attachments.by_subscriber))
         if self.balancing_agent is not None:
             # Not in __init__: rates are counted from the time at which the edge begins to see publications.
             self._record_traffic = self._record_traffic or self.balancing_agent.begin()
@@ -318,7 +322,10 @@ class Edge(OverlayNode):
 
     def _take_policy(self, policy: PolicySpec | None) -> None:
         """Count by bundle or by topic, as the policy wants it."""
-        self.bundle_meter = policy_change.bundle_meter_after(self.bundle_meter, policy, self.now)
+        before = self.bundle_meter
+        self.bundle_meter = meter = policy_change.bundle_meter_after(before, policy, self.now)
+        if meter is not before:
+            self.undivided.begin("" if meter is None else meter.attribute, self.attachments.by_subscriber)
         self.topic_meter = policy_change.topic_meter_after(self.topic_meter, policy, self.config.head_name, self.now)
         self.handshakes.measure_ways(closely=self.topic_meter is not None)
 

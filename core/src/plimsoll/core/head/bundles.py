@@ -28,7 +28,8 @@ class Bundles(UnitOwners[HashRange]):
         super().__init__()
         self.partition = Partition.of_count(1)
         self.version = FIRST
-        self._released: dict[HashRange, int] = {}
+        self._released: dict[HashRange, frozenset[int]] = {}
+        self._vacant: set[HashRange] = set()
         self.take_policy(policy)
 
     def take_policy(self, policy: PolicySpec | None) -> None:
@@ -51,10 +52,34 @@ class Bundles(UnitOwners[HashRange]):
             self.owners[self.partition.range_of(assigned.low)] = assigned.edge
         for released in table.released:
             bundle = self.partition.range_of(released.low)
-            if self._released.get(bundle) != released.number:
-                self._released[bundle] = released.number
+            if released.number not in self._released.get(bundle, ()):
+                self._released[bundle] = frozenset({released.number})
                 self.owners.pop(bundle, None)
+                self._vacant.add(bundle)
         return True
+
+    def is_vacant(self, table: msg.BundleTable) -> bool:
+        """Whether a bundle that was released still has no owner, and the mediator no longer says that it is released.
+
+        Then an edge may not have heard of it: its units stay, and the bundle is theirs again (`adopt`).
+        """
+        still = {self.partition.range_of(each.low) for each in table.released}
+        self._vacant = {each for each in self._vacant if self.partition.has(each) and each not in self.owners}
+        over = self._vacant - still
+        self._vacant &= still
+        return bool(over)
+
+    def take_report(self, report: msg.EdgeReport) -> None:
+        """Take over what an edge knows: ranges, and releases that an earlier life of this head has carried out.
+
+        The units that a release has sent away may be at other edges by now, which would not send them away again.
+        """
+        if not self.is_used or not report.boundaries:
+            return
+        self.take_ranges(report.boundaries, (report.bundles_mediator, report.bundles_version))
+        for seen in report.released:
+            bundle = self.partition.range_of(seen.low)
+            self._released[bundle] = self._released.get(bundle, frozenset()) | {seen.number}
 
     def take_ranges(self, boundaries: Iterable[int], version: Version) -> bool:
         """Divide the topics in another way, unless this is older than the present one or no partition."""
@@ -67,12 +92,13 @@ class Bundles(UnitOwners[HashRange]):
         return True
 
     def _divide(self, partition: Partition, version: Version) -> None:
-        """Halves of a bundle have its owner."""
+        """Halves of a bundle have its owner, or none, as it has."""
         before = self.partition
         owners = {bundle: self.owners.get(before.range_of(bundle.low)) for bundle in partition.ranges}
         self.partition, self.version = partition, version
         self.owners = {bundle: edge for bundle, edge in owners.items() if edge is not None}
-        self._released = {bundle: number for bundle, number in self._released.items() if partition.has(bundle)}
+        self._released = {bundle: numbers for bundle, numbers in self._released.items() if partition.has(bundle)}
+        self._vacant = {bundle for bundle in partition.ranges if before.range_of(bundle.low) in self._vacant}
 
     def key_of(self, unit: int) -> HashRange:
         return self.partition.range_of(unit)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
+from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.topic_owners import TopicOwners
@@ -25,6 +26,7 @@ class BundleTableContext(Protocol):
     """What a table of bundles needs of a head."""
 
     bundles: Bundles
+    owners: OwnershipTable
     topics: TopicOwners
     reporter: LoadReporter
     counters: Counter[str]
@@ -76,6 +78,8 @@ class ClusterPolicies:
         if not host.bundles.take_table(said):
             host.counters["bundle_tables_refused"] += 1
             return
+        if host.bundles.is_vacant(said):
+            host.bundles.adopt({name: owner.edge for name, owner in host.owners.entries.items()})
         for peer in self._peers(host):
             host.say_control(peer, host.bundles.table(said.released))
 

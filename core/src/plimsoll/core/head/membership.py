@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.durability.continuation import EpochContinuation
@@ -36,6 +37,7 @@ class MembershipContext(Protocol):
     name_grants: NameGrants
     name: str
     epoch: int
+    config: BrokerConfig
     log: Log
     continuation: EpochContinuation
     edges: dict[str, Outbox]
@@ -70,8 +72,7 @@ class Membership:
         host.edges[outbox.name] = outbox
         host.placement.add(outbox.name, report.endpoint, report.public_key)
         host.mediator_fence.raise_to(report.mediator)
-        if report.boundaries:
-            host.bundles.take_ranges(report.boundaries, (report.bundles_mediator, report.bundles_version))
+        host.bundles.take_report(report)
         if outbox.key in host.outboxes.joining:
             host.covers.apply(outbox, report.cover)
             host.outboxes.joining.remove(outbox.key)
@@ -85,7 +86,7 @@ class Membership:
                 epoch = winner.epoch if winner.is_of(loser.identity) else max(winner.epoch, above)
                 self.release(loser.key, item.subscriber, epoch)
         start = host.continuation.for_edge(report)
-        host.outboxes.send(outbox, msg.Welcome(host.log.last, start))
+        host.outboxes.send(outbox, msg.Welcome(host.log.last, start, host.config.advertised))
         if start is not None:
             host.continuation.send_missed(outbox, start)
         if host.mediator_fence.epoch:
@@ -137,6 +138,7 @@ class Membership:
         began = (host.epoch, host.log.last)
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
+        host.bundles.attached(x, outbox.name)
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.

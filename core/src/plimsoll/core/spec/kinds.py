@@ -1,4 +1,4 @@
-"""The six kinds of `plimsoll.dev/v1alpha1` as frozen values; schemas are generated from these fields.
+"""The kinds of `plimsoll.dev/v1alpha1` as frozen values; schemas are generated from these fields.
 
 Kubernetes' conventions hold: camelCase in YAML, no floating-point numbers, quantities and durations as strings, lists
 of named objects instead of maps, a union as `type` and one block of that name. The description of a field says where
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plimsoll.core.spec.field_info import NamedReference
+from plimsoll.core.spec.types.bundle import BundleSpec
 from plimsoll.core.spec.types.cluster import (
     BrokerClusterSpec,
     EdgeBrokerSpec,
@@ -27,9 +28,11 @@ __all__ = [
     "GROUP",
     "KINDS",
     "VERSION",
+    "WRITTEN_KINDS",
     "AnySpec",
     "BrokerClusterSpec",
     "BrokerFleetSpec",
+    "BundleSpec",
     "CandidateSpec",
     "EdgeBrokerSpec",
     "EdgeGroup",
@@ -74,6 +77,10 @@ KINDS = {
         ResourceKind("Feed", "feeds", "fd", FeedSpec),
     )
 }
+"""Kinds whose objects users write."""
+
+WRITTEN_KINDS = {kind.name: kind for kind in (ResourceKind("Bundle", "bundles", "bdl", BundleSpec),)}
+"""Kinds whose objects the operator writes for users to read; they are no input of a fleet."""
 
 
 def kind_named(word: str) -> ResourceKind | None:

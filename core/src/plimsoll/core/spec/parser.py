@@ -12,12 +12,15 @@ from typing import Any, TypeVar
 
 from plimsoll.core.spec.field_info import NAME
 from plimsoll.core.spec.field_reader import UNREADABLE, FieldReader
-from plimsoll.core.spec.kinds import API_VERSION, KINDS, AnySpec, BrokerFleetSpec
+from plimsoll.core.spec.kinds import API_VERSION, KINDS, WRITTEN_KINDS, AnySpec, BrokerFleetSpec
 from plimsoll.core.spec.problems import InvalidResourcesError, Path, ResourceProblem, SourceDocument, suggestion
 from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.validation import consistency
 
 T = TypeVar("T")
+WRITTEN_REMEDY = (
+    "Leave this document out: bundles come with `policy: {type: Pulsar}`, and sessions split and unload them."
+)
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _METADATA = ("name", "namespace", "labels", "annotations")
 # Written by an API server or the local store; accepted, so that the output of `get -o yaml` can be applied again.
@@ -135,6 +138,9 @@ def _kind(reader: FieldReader, content: Mapping[str, Any]) -> str | None:
     if version != API_VERSION:
         found = "this field is missing" if version is None else f'"{version}" is not known'
         reader.fault(("apiVersion",), found, f"Write `apiVersion: {API_VERSION}`.")
+    if isinstance(kind, str) and kind in WRITTEN_KINDS:
+        reader.fault(("kind",), f"a {kind} is written by its fleet, not by users", WRITTEN_REMEDY)
+        return None
     if not isinstance(kind, str) or kind not in KINDS:
         found = "this field is missing" if kind is None else f'"{kind}" is not a kind'
         reader.fault(("kind",), found, suggestion(str(kind), list(KINDS), "kind"))

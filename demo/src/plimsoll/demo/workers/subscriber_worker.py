@@ -39,6 +39,8 @@ class JournaledReaders:
         self._plan = plan
         self.names = [f"{plan.name}/{topic}" for topic in plan.topics] or [plan.name]
         self._by_id: dict[int, str] = {}
+        self.acknowledged: set[int] = set()
+        """The subscriptions that count now."""
 
     def subscribe(self, one: client.Subscriber, at: float) -> list[seen.SubscriptionObserved]:
         """Ask for everything that is planned; returns what the journal is to hold of it."""
@@ -54,6 +56,11 @@ class JournaledReaders:
 
     def of_delivery(self, item: client.Delivery) -> str:
         return f"{self._plan.name}/{item.attributes[TOPIC]}" if self._plan.topics else self._plan.name
+
+    def of_gap(self, item: client.GapNotice) -> list[str]:
+        """The readers that may have missed something."""
+        topics = zip(self.names, self._plan.topics, strict=True) if self._plan.topics else ()
+        return [name for name, topic in topics if item.concerns(topic)] if self._plan.topics else self.names
 
     def of_ids(self, ids: Sequence[int]) -> dict[str, list[int]]:
         """These subscriptions by the reader that asked for them."""
@@ -100,7 +107,7 @@ class JournaledSubscribers:
             "started": len(self._subscribers),
             "said": {name: n for name, n in self._connection.status()["counters"].items() if name.startswith("said_")},
             "subscribers": len(self._attached),
-            "unsettled": sum(len(each.names) for each in self._readers.values()) - counts.get("acknowledged", 0),
+            "unsettled": sum(len(each.names) - len(each.acknowledged) for each in self._readers.values()),
             "lowest_position": min(positions, default=0),
             "furthest_behind": min(standing, default=(0, ""))[1],
             "highest_position": max(positions, default=0),
@@ -154,11 +161,11 @@ class JournaledSubscribers:
                     self._counts["delivered"] += 1
                 else:
                     self._counts["gaps"] += 1
-                    for reader_name in readers.names:  # a gap does not say of which topics it is
+                    for reader_name in readers.of_gap(item):
                         self._journal.note(_gap(reader_name, item, at))
 
     def _on_state(self, name: str, state: Any) -> None:
-        at, counts = time.monotonic(), self._counts
+        at = time.monotonic()
         with self._lock:
             readers = self._readers[name]
             if isinstance(state, client.Attached):
@@ -172,11 +179,11 @@ class JournaledSubscribers:
                     self._journal.note(
                         seen.AcknowledgementObserved(reader, INCARNATION, ids, state.head, state.unreached, at)
                     )
-                counts["acknowledged"] += len(state.ids)
+                readers.acknowledged.update(state.ids)
             elif isinstance(state, client.Lapsed):
                 for reader in readers.names:
                     self._journal.note(seen.LeaseEndObserved(reader, INCARNATION, at))
-                counts["acknowledged"] -= len(readers.names)
+                readers.acknowledged.clear()
             elif isinstance(state, client.SubscriptionRefused | client.Failed):
                 raise RuntimeError(f"subscriber {name}: {state}")
 

@@ -26,6 +26,7 @@ from plimsoll.operator.objects.manifest import Ref, is_leaving, object_of_broker
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
 from plimsoll.operator.reconcile import accepted, edge_removal
 from plimsoll.operator.reconcile.broker_events import BrokerEvents
+from plimsoll.operator.reconcile.bundle_writer import BundleWriter
 from plimsoll.operator.reconcile.container_ages import ContainerAges
 from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, desired_fleet
 from plimsoll.operator.reconcile.executor import StepExecutor
@@ -81,7 +82,7 @@ class FleetReconciler:
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
         self._broker_events, self._refusals = BrokerEvents(), PodRefusals(api, namespace)
         self._containers = ContainerAges()
-        self._status = StatusWriter(client, settings.load_seconds)
+        self._status, self._bundles = StatusWriter(client, settings.load_seconds), BundleWriter(client)
         self._desired: DesiredFleet | None = None
         self._found = UsableFleet(None)
         self._before: Collection[Content] | None = None
@@ -306,7 +307,9 @@ class FleetReconciler:
             for event in self._broker_events.since_last_look(status.observed_brokers(facts)):
                 about = self._object_of_broker(event.broker)
                 await self._client.emit_event(about, event.type, event.reason, event.message)
-            await self._status.write(status.fleet_statuses(facts))
+            statuses = list(status.fleet_statuses(facts))
+            await self._status.write(statuses)
+            await self._bundles.write(status.reported_clusters(facts, statuses), self._desired.fleet)
         else:
             await self._status.write(status.fault_statuses(facts))
 

@@ -352,6 +352,19 @@ HANDOVER_SCENARIOS = [
         last_seconds=10.0,  # a session may begin after the last publications
     ),
     _handover_scenario(
+        "bundles-lookup-faults",
+        "bundles of topics that units look up again, with the same faults",
+        FleetShape(1, 3),
+        HandoverMix(lives=0.6),
+        load=TOPICS_LOAD,
+        policy=SimulatedPolicy("Pulsar", pulsar=PulsarShape("Lookup")),
+        base=FREQUENT_REPORTS,
+        fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
+        processes=3,
+        settle_seconds=30.0,
+        last_seconds=10.0,  # a session may begin after the last publications
+    ),
+    _handover_scenario(
         "deadlines",
         "policy DelaySensitive moves topics away from overloaded edges, no faults",
         FleetShape(2, 3),

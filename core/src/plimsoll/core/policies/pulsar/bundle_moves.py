@@ -47,12 +47,17 @@ class BundleMoves:
 
     def steps(self, fleet: PulsarFleet, reliefs: Sequence[Relief]) -> Steps:
         """Units that have come late, bundles to unload, then those that edges shed."""
-        if not (self.is_by_lookup and fleet.unload):
+        is_unload_first = self.is_by_lookup and bool(fleet.unload)
+        if is_unload_first:
+            fleet = yield from self._unloaded(fleet)
+        is_unloaded = bool(self._moved)
+        if not is_unloaded:
             fleet = yield from self._gathered(fleet)
-        if self.is_by_lookup and self._moved:
+        if self.is_by_lookup and self._moved and not is_unloaded:
             stopped = "units that came late are handed over first"
             return StepsEnd(GATHERED, stopped, tuple(self._stays(fleet, stopped)))
-        fleet = yield from self._unloaded(fleet)
+        if not is_unload_first:
+            fleet = yield from self._unloaded(fleet)
         fleet = yield from self._shed(fleet, reliefs)
         usage = ", ".join(f"{load.name} {self.weights.usage(load):.3f}" for load in fleet.loads[:8])
         stopped = f"usage after it: {usage}"

@@ -45,7 +45,6 @@ from plimsoll.core.protocol.messages.control import (
     ListSubscribers,
     LoadUpdate,
     Outcome,
-    ReleasedBundle,
     Revoke,
     StatusQuery,
     StatusReply,
@@ -135,6 +134,7 @@ from plimsoll.core.protocol.messages.overlay import (
     OwnedItem,
     PublisherPaths,
     Release,
+    ReleasedBundle,
     Replay,
     ResumedDown,
     ResumeUp,
@@ -187,6 +187,7 @@ from plimsoll.core.protocol.messages.subscribers import (
     Policy,
     Resume,
     Resumed,
+    SeeHead,
     Suback,
     SubRefused,
     Subs,
@@ -343,6 +344,7 @@ __all__ = [
     "Route",
     "Routed",
     "RowItem",
+    "SeeHead",
     "SliceAssigned",
     "SlicePlace",
     "SliceReleased",
@@ -387,7 +389,7 @@ FromClient = (
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
-    AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
+    SeeHead | AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
     PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere |
     GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
 )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.handover import MemberItem
+from plimsoll.core.protocol.messages.overlay import ReleasedBundle
 from plimsoll.core.protocol.wire import U32, U63, Name, Scalar, Text
 
 
@@ -78,16 +79,6 @@ class AssignedBundle(Struct, array_like=True, frozen=True):
 
     low: U32
     edge: Name
-
-
-class ReleasedBundle(Struct, array_like=True, frozen=True):
-    """The bundle with this first hash has no edge any more; its units are to look it up again.
-
-    `number`: of the unload that wants it. A broker that has seen it for this bundle does nothing.
-    """
-
-    low: U32
-    number: U63
 
 
 class BundleTable(Struct, array_like=True, frozen=True, tag=125):

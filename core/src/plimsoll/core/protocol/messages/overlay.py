@@ -115,13 +115,23 @@ class OwnedItem(Struct, array_like=True, frozen=True):
     identity: Text = ""
 
 
+class ReleasedBundle(Struct, array_like=True, frozen=True):
+    """The bundle with this first hash has no edge any more; its units are to look it up again.
+
+    `number`: of the unload that wants it. A broker that has seen it for this bundle does nothing.
+    """
+
+    low: U32
+    number: U63
+
+
 class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     """The first record of an edge on a new link to its head: its address for clients, and its subscribers.
 
     With `more` another EDGE_REPORT continues it; the cover is in the last one, after any parts of its own.
     `mediator` is the highest mediator epoch that the edge knows. `boundaries`: the last bundles of the cluster
     that it was told of, with their mediator and version, as in BUNDLE_TABLE. `head_epoch` and `position`: how far it
-    has had the head's log, in the epoch that this was; 0 if it has had none.
+    has had the head's log, in the epoch that this was; 0 if it has had none. `released`: the releases that it has seen.
     """
 
     endpoint: Text
@@ -135,13 +145,18 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     bundles_version: U63 = 0
     head_epoch: U63 = 0
     position: U63 = 0
+    released: list[ReleasedBundle] = []
 
 
 class Welcome(Struct, array_like=True, frozen=True, tag=60):
-    """`position`: the end of the log. `start`: the position behind which this stream goes on, if nothing is missing."""
+    """`position`: the end of the log. `start`: the position behind which this stream goes on, if nothing is missing.
+
+    `endpoint`: where clients reach the head, which an edge tells those that ask it instead.
+    """
 
     position: U63
     start: U63 | None = None
+    endpoint: Text = ""
 
 
 class NeighborReport(Struct, array_like=True, frozen=True, tag=61):

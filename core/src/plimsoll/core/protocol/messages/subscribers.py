@@ -41,6 +41,17 @@ class Unplaced(Struct, array_like=True, frozen=True, tag=22):
     retry_seconds: float
 
 
+class SeeHead(Struct, array_like=True, frozen=True, tag=28):
+    """The answer of an edge to JOIN and to OPEN, which it does not deal with: the head of its cluster, for clients.
+
+    Without an endpoint it does not know that yet: ask again, or another broker.
+    """
+
+    head: Name
+    endpoint: Text
+    public_key: Text
+
+
 class SubscriptionItem(Struct, array_like=True, frozen=True):
     """One subscription of a subscriber. `options` has room for `latency_seconds`, `group` and `priority`."""
 

@@ -28,10 +28,13 @@ def step_requested(context: EngineContext, request: SessionRequest, session: Ses
         return session.because("NoView", "the state of the fleet is not known yet")
     spec = request.spec
     cluster = spec.source.name if spec.source is not None else ""
-    session = replace(session, kind="split", sources=[], targets=[], triggered=spec.trigger is not None)
+    if session.kind != "split":
+        session = replace(session, kind="split", sources=[], targets=[], triggered=spec.trigger is not None)
     policy = bundle_policy(context, cluster)
     if policy is None:
         return end_by_verdict(context, request, session, no_bundles(cluster))
+    if why := _unheard(context, cluster, _named(request), session.requested_at):
+        return _end_if_overdue(context, request, session.because("NoView", why))
     memory = context.cluster_memories.of(cluster, policy.name)
     split = _split(context, policy, memory, cluster, _named(request))
     if isinstance(split, str):
@@ -65,6 +68,8 @@ def step_moving(context: EngineContext, request: SessionRequest, session: Sessio
     if context.outbox.is_due(f"{session.uid}/split", context.timings.ask):
         memory = context.cluster_memories.of(cluster, policy.name)
         if any(policy.partition(memory).has(bundle) for bundle in whole):
+            if _unheard(context, cluster, whole, session.started_at or 0.0) and context.now < session.deadline_at:
+                return session
             split = _split(context, policy, memory, cluster, whole)
             if isinstance(split, str):
                 return end_by_verdict(context, request, session, SessionVerdict(reason="NoSplit", message=split))
@@ -75,6 +80,23 @@ def step_moving(context: EngineContext, request: SessionRequest, session: Sessio
         verdict = SessionVerdict(reason="NotStored", message="the store did not take the ranges in time", again=True)
         return end_by_verdict(context, request, session, verdict)
     return session
+
+
+def _unheard(context: EngineContext, cluster: str, bundles: Sequence[HashRange], since: float) -> str:
+    """Which edge is to report before the topics of these bundles are known; a mediator may have just begun."""
+    owners, edges = context.fleet.bundle_owners(cluster), [edge.name for edge in context.fleet.edges_of([cluster])]
+    named = {owners.get(bundle.name, "") for bundle in bundles}
+    for edge in edges:  # a bundle that has no owner yet may be at any of them
+        if (edge in named or "" in named) and not context.loads.is_reported_since(edge, since):
+            return f"{edge} has not reported since the split was asked for"
+    return ""
+
+
+def _end_if_overdue(context: EngineContext, request: SessionRequest, session: Session) -> Session:
+    if context.now < session.deadline_at:
+        return session
+    message = f"limits.queueFor has passed: {session.message}"
+    return end_by_verdict(context, request, session, SessionVerdict(reason="QueueTimeout", message=message, again=True))
 
 
 def _named(request: SessionRequest) -> list[HashRange]:

@@ -9,10 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.spec.field_info import NAME
-from plimsoll.core.spec.kinds import GROUP, KINDS, VERSION, ResourceKind
+from plimsoll.core.spec.kinds import GROUP, KINDS, VERSION, WRITTEN_KINDS, ResourceKind
 from plimsoll.core.spec.schemas.cel_rules import ROOT_RULES
 from plimsoll.core.spec.schemas.openapi import Schema, block_schema
-from plimsoll.core.spec.status.objects import ClusterStatus, EdgeStatus, FeedStatus, FleetStatus, ProfileStatus
+from plimsoll.core.spec.status.objects import (
+    BundleLoadStatus,
+    ClusterStatus,
+    EdgeStatus,
+    FeedStatus,
+    FleetStatus,
+    ProfileStatus,
+)
 from plimsoll.core.spec.status.session import SessionStatus
 
 CATEGORY = "plimsoll"
@@ -24,6 +31,7 @@ STATUSES: dict[str, type] = {
     "HardwareProfile": ProfileStatus,
     "LoadBalancingSession": SessionStatus,
     "Feed": FeedStatus,
+    "Bundle": BundleLoadStatus,
 }
 
 
@@ -185,6 +193,17 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _wide("Message", _condition("Recording", "message"), "Why, in a sentence."),
         _AGE,
     ),
+    "Bundle": (
+        _column("Cluster", ".spec.clusterRef.name", "Its cluster."),
+        _column("Range", ".spec.range", "The range of the hashes of its topics."),
+        _column("Owner", ".status.edge", "The edge that owns it."),
+        _column("Topics", ".status.topics", "Topics with subscribers.", "integer"),
+        _column("Sessions", ".status.sessions", "Subscribers of its topics, by topic.", "integer"),
+        _column("In/s", ".status.publicationsPerSecond", "Incoming publications per second.", "integer"),
+        _column("Out/s", ".status.deliveriesPerSecond", "Outgoing deliveries per second.", "integer"),
+        _wide("Bytes/s", ".status.bytesPerSecond", "Incoming and outgoing bytes per second.", "integer"),
+        _AGE,
+    ),
 }
 
 
@@ -211,7 +230,7 @@ def crd(kind: ResourceKind) -> dict[str, Any]:
                     "served": True,
                     "storage": True,
                     "schema": {"openAPIV3Schema": object_schema(kind)},
-                    "subresources": _subresources(kind),
+                    **({} if kind.name in WRITTEN_KINDS else {"subresources": _subresources(kind)}),
                     "additionalPrinterColumns": [column.written() for column in COLUMNS[kind.name]],
                 }
             ],
@@ -221,7 +240,7 @@ def crd(kind: ResourceKind) -> dict[str, Any]:
 
 def all_crds() -> dict[str, dict[str, Any]]:
     """The definitions of all kinds, by the kind's name."""
-    return {name: crd(kind) for name, kind in KINDS.items()}
+    return {name: crd(kind) for name, kind in {**KINDS, **WRITTEN_KINDS}.items()}
 
 
 def object_schema(kind: ResourceKind) -> Schema:

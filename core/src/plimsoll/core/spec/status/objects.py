@@ -116,10 +116,9 @@ class LastSessionStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BundleStatus:
-    """A bundle of topics: a range of the hashes of topics."""
+class BundleLoadStatus:
+    """Where a bundle of topics is, and what it brings."""
 
-    name: Annotated[str, FieldInfo("Its range, which is its name.")]
     edge: Annotated[
         str, FieldInfo("The edge that owns it; absent: none, until a subscriber asks for one of its topics.")
     ]
@@ -157,6 +156,13 @@ class ConsumerGroupStatus:
         tuple[ConsumerStatus, ...],
         FieldInfo("Its consumers; of more than 200 those with most slices.", key="name", max_items=200),
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleStatus(BundleLoadStatus):
+    """A bundle of topics: a range of the hashes of topics."""
+
+    name: Annotated[str, FieldInfo("Its range, which is its name.")]
 
 
 @dataclass(frozen=True, kw_only=True)
