@@ -29,10 +29,8 @@ class GroupStamps:
         for group, stamper in self.by_group.items():
             if not stamper.asks_for(body.attributes):
                 continue
-            number, given = (
-                stamper.stamp(body.attributes, publisher, request.seq),
-                body.attributes.get(stamper.attribute),
-            )
+            number = stamper.stamp(body.attributes, publisher, request.seq)
+            given = body.attributes.get(stamper.attribute)
             self.unassigned[group] += number is None
             if type(given) is not int or given != number:  # `true` equals 1, and no subscription of a slice matches it
                 self.corrected[group] += number is not None and given is not None
