@@ -36,6 +36,8 @@ def test_a_right_stamp_is_not_touched_and_a_wrong_one_is_corrected() -> None:
     assert stamped(table, n=21, **{"slice.g": 1})[0]
     assert stamped(table, n=21, **{"slice.g": 2})[1].attributes["slice.g"] == 1
     assert table.corrected["g"] == 1
+    assert stamped(table, n=21, **{"slice.g": True})[1].attributes["slice.g"] is not True
+    assert table.corrected["g"] == 2
 
 
 def test_without_a_slice_there_is_no_stamp_and_it_is_counted() -> None:

@@ -14,7 +14,7 @@ from plimsoll.core.client.events import Delivery, Failed, GapNotice, Item, Subsc
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, SubscriberHost
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
-from plimsoll.core.protocol.wire import OwnerEpoch
+from plimsoll.core.protocol.wire import OwnerEpoch, Token
 
 
 class SliceOwner(Protocol):
@@ -42,7 +42,7 @@ class SliceSubscriber(ClientSubscriber):
     """
 
     __slots__ = (
-        "_given_to", "_owner", "acked", "acked_marks", "assignment", "busy_seconds", "finished", "handed",
+        "_given_to", "_marks", "_owner", "acked", "assignment", "busy_seconds", "finished", "handed",
         "is_stopping", "slice",
     )  # fmt: skip
 
@@ -51,7 +51,8 @@ class SliceSubscriber(ClientSubscriber):
         self._owner, self.slice, self.assignment = owner, assigned.number, assigned.epoch
         self.stream.start_from(assigned.marks)
         self.stream.holds = True
-        self.acked, self.acked_marks = assigned.token, list(assigned.marks)
+        self.acked = assigned.token
+        self._marks = {(head, epoch): offset for head, epoch, offset in assigned.marks}
         self._given_to = assigned.given_to
         self.handed: deque[HandedItem] = deque()
         self.is_stopping = False
@@ -74,6 +75,11 @@ class SliceSubscriber(ClientSubscriber):
             self.acked = self.stream.token
 
     # -- for the application
+
+    @property
+    def acked_marks(self) -> list[Token]:
+        """The watermarks that belong to `acked`."""
+        return [(head, epoch, offset) for (head, epoch), offset in self._marks.items()]
 
     @property
     def backlog(self) -> int:
@@ -105,11 +111,9 @@ class SliceSubscriber(ClientSubscriber):
             self.consumed(count)
 
     def _pass(self, item: Item) -> None:
-        self.acked = item.token
-        marks = {(head, epoch): offset for head, epoch, offset in self.acked_marks}
+        self.acked, marks = item.token, self._marks
         for head, epoch, offset in [item.origin] if isinstance(item, Delivery) else item.last:
             marks[head, epoch] = max(offset, marks.get((head, epoch), 0))
-        self.acked_marks = [(head, epoch, offset) for (head, epoch), offset in marks.items()]
 
     def place(self, *, is_released: bool = False) -> msg.SlicePlace:
         """How far it has got: the stream itself, if the application has finished all that came."""

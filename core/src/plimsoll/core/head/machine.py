@@ -69,7 +69,7 @@ from plimsoll.core.transport.overlay_node import OverlayNode, link_limits, outpu
 DataMessage = msg.FromClient | msg.FromEdge | msg.BetweenHeads
 RECORD_UNITS: Final = 6
 """Of a client's record that is refused; a unit is some quarter of a microsecond."""
-REQUEST_UNITS: Final = {msg.Join: 14, msg.Open: 50, msg.OpenStandby: 50, msg.OpenReturning: 50}
+REQUEST_UNITS: Final = {msg.GroupJoin: 50, msg.Join: 14, msg.Open: 50, msg.OpenStandby: 50, msg.OpenReturning: 50}
 """Of those that cost more. Publications are bounded by credit."""
 
 _DECODERS = {"client": msg.from_client, "edge": msg.from_edge, "head": msg.between_heads}

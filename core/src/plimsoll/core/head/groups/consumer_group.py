@@ -60,6 +60,8 @@ class ConsumerGroup:
         self.counts: Counter[str] = Counter()
         self.plan = SlicePlan()
         self._sessions: list[tuple[SliceMove, ...]] = []
+        self._revoked: set[int] = set()
+        self._next_look = 0.0
         self._session_until = 0.0
         self._is_settled = False
         self._without_members_since = host.now
@@ -73,6 +75,7 @@ class ConsumerGroup:
         """Go on under another definition: with other slices if there are no members, else with other balancing."""
         if definition.count != len(self.slices):
             self.slices = [GroupSlice(number) for number in range(definition.count)]
+            self._revoked.clear()
         self.definition, self.policy = definition, BALANCING[definition.balancing]
         self._change()
 
@@ -165,6 +168,7 @@ class ConsumerGroup:
         """Its holder has it no more: the taker gets it, if there is one."""
         given_to: Token | None = None if is_certain else (self.host.name, self.host.epoch, self.host.log.last)
         giver, taker = each.holder, self.members.get(each.end(given_to))
+        self._revoked.discard(each.number)
         self._changed(giver)
         if taker is not None and not taker.is_leaving:
             self.counts["moved"] += 1
@@ -220,14 +224,20 @@ class ConsumerGroup:
         now = self.host.now
         if self.members:
             self._without_members_since = now
+        if now >= self._next_look or not self._is_settled:
+            self._next_look = now + self.times.beat / 10
+            self._look_at_members(now)
+        if now >= self.hold_until:
+            self._go_on()
+
+    def _look_at_members(self, now: float) -> None:
+        """Members that are gone, and those that leave and have nothing left."""
         for member in [m for m in self.members.values() if now - m.heard_at > self.times.gone]:
             self._drop(member, "gone")
         for member in [m for m in self.members.values() if m.is_leaving]:
             if not any(each.holder == member.name for each in self.slices):
                 self._say(member, msg.GroupLeft(self.name))
                 self._drop(member, "left")
-        if now >= self.hold_until:
-            self._go_on()
 
     def _change(self) -> None:
         """Members have changed: sessions that have not begun are planned again."""
@@ -235,7 +245,7 @@ class ConsumerGroup:
         self._sessions = []
 
     def _go_on(self) -> None:
-        if any(each.is_revoked for each in self.slices) and self.host.now < self._session_until:
+        if self._revoked and self.host.now < self._session_until:
             return
         if not self._sessions and not self._is_settled:
             self._settle()
@@ -290,5 +300,6 @@ class ConsumerGroup:
 
     def _revoke(self, each: GroupSlice, taker: str) -> None:
         each.is_revoked, each.taker = True, taker
+        self._revoked.add(each.number)
         if (holder := self.members.get(each.holder)) is not None:
             self._say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))

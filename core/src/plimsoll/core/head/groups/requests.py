@@ -57,11 +57,12 @@ class GroupRequests:
         if not link.grant.subscribes:
             self._refuse(link, join.group, NOT_PERMITTED, link.grant.subscribe_refusal)
             return
+        known = self.by_name.get(join.group)
         members = sum(len(group.members) for group in self.by_name.values())
-        if members >= MEMBERS_AT_MOST:
+        if members >= MEMBERS_AT_MOST and (known is None or join.member not in known.members):
             self._refuse(link, join.group, "full", f"this head has its {MEMBERS_AT_MOST} members", self.times.gone)
             return
-        group = self.by_name.get(join.group) or self._make(link, join)
+        group = known or self._make(link, join)
         if group is not None and join.definition not in (None, group.definition):
             text = f"group {join.group!r} is defined otherwise here, as {describe(group.definition)}"
             self._refuse(link, join.group, "defined", text)

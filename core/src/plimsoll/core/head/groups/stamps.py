@@ -25,18 +25,20 @@ class GroupStamps:
 
     def stamped(self, publisher: str, request: msg.Publish, body: msg.Body) -> tuple[msg.Publish, msg.Body]:
         """A publication with its stamps: itself, if it has them all already."""
-        attributes = dict(body.attributes)
+        changes: dict[str, int | None] = {}
         for group, stamper in self.by_group.items():
             if not stamper.asks_for(body.attributes):
                 continue
             number = stamper.stamp(body.attributes, publisher, request.seq)
-            if number is None:
-                self.unassigned[group] += 1
-                attributes.pop(stamper.attribute, None)
-            else:
-                self.corrected[group] += stamper.attribute in attributes and attributes[stamper.attribute] != number
-                attributes[stamper.attribute] = number
-        if attributes == body.attributes and len(attributes) == len(body.attributes):
+            given = body.attributes.get(stamper.attribute)
+            self.unassigned[group] += number is None
+            if type(given) is not int or given != number:  # `true` equals 1, and no subscription of a slice matches it
+                self.corrected[group] += number is not None and given is not None
+                if number is not None or given is not None:
+                    changes[stamper.attribute] = number
+        if not changes:
             return request, body
+        kept = {name: value for name, value in body.attributes.items() if name not in changes}
+        attributes = {**kept, **{name: number for name, number in changes.items() if number is not None}}
         body = msg.Body(attributes, body.payload)
         return msgspec.structs.replace(request, body=msgspec.Raw(wire.encode(body))), body
