@@ -72,7 +72,8 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
         return found
     finally:
         one.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(folder)
 
 
 def recovery(folder: Path, size: int) -> dict[str, float]:
