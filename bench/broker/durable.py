@@ -32,7 +32,7 @@ from plimsoll.core.protocol import wire
 
 MIB = 1024 * 1024
 SUBSCRIPTIONS, LINKS = 1000, 10
-"""Less than one delivery each, so that the head is what is measured."""
+"""Some six deliveries each."""
 SETTINGS = ("memory", "Always", "Interval")
 
 
