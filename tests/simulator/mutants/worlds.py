@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from tests.simulator.mutants import durable_worlds
 from tests.simulator.mutants.rewriting import Setting
 
 from plimsoll.core.head import log_reader
 from plimsoll.core.head.handover import outcomes
 from plimsoll.core.verify import audit_journal
 from plimsoll.simulator import run as simulated
-from plimsoll.simulator.engine.disk import DiskQuality
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection import aimed_faults
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
@@ -29,7 +29,6 @@ from plimsoll.simulator.scenarios import handover_scenarios
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.scenarios.scenario import SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
-from plimsoll.simulator.world.durable_heads import DurableHeads
 
 BASE = {one.name: one for one in handover_scenarios.HANDOVER_SCENARIOS}
 FAULTY, BUMPY = handover_scenarios.FAULTY, handover_scenarios.BUMPY
@@ -45,20 +44,7 @@ def _like(scenario: str, name: str, about: str, **more: Any) -> SimulationScenar
 
 
 _ALL = [
-    replace(
-        SCENARIOS["durable-tree"],
-        name="slow-disk",
-        about="heads with logs on slow disks lose their machines often",
-        fault_rates=FaultRates(reconnect=0.3, crash_head=1.0, seconds=(0.05, 0.5)),
-        durable=DurableHeads(disk=DiskQuality(sync_seconds=(0.05, 0.4))),
-    ),
-    replace(
-        SCENARIOS["durable-interval"],
-        name="rare-syncs",
-        about="heads that seldom sync their disks lose their machines often",
-        fault_rates=FaultRates(reconnect=0.3, crash_head=1.0, seconds=(0.05, 0.5)),
-        durable=DurableHeads(always=False, interval_seconds=1.0),
-    ),
+    *durable_worlds.ALL,
     _like(
         "calm",
         "calm-drain",

@@ -28,7 +28,7 @@ class RoundCallback(Protocol):
     def __call__(self) -> None: ...
 
 
-class RoundOutput(NamedTuple):
+class HostOutput(NamedTuple):
     """What a machine has to say at the end of a round."""
 
     dials: list[Dial | Hangup]
@@ -130,7 +130,7 @@ class SimulatedHost:
         node.poll(now)
         if self.after_poll is not None:
             self.after_poll()
-        output = RoundOutput(node.dials_to_make(), node.control_to_send(), node.data_to_send())
+        output = HostOutput(node.dials_to_make(), node.control_to_send(), node.data_to_send())
         if self.end_round is None:
             self._send(node, output)
         else:
@@ -145,7 +145,7 @@ class SimulatedHost:
         for peer, frames in grouped.items():
             node.receive(peer, frames, now)
 
-    def _send(self, node: OverlayNode, output: RoundOutput) -> None:
+    def _send(self, node: OverlayNode, output: HostOutput) -> None:
         """Dial and hang up first, then send control frames, then data frames."""
         data = output.data
         for what in output.dials:

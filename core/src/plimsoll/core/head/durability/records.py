@@ -99,7 +99,7 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[DiskRecord])
 
 
-class Batch(NamedTuple):
+class BatchPlace(NamedTuple):
     """Where a batch lies in its segment, and the positions of its entries: `first` to `first + entries - 1`."""
 
     start: int
@@ -111,7 +111,7 @@ class Batch(NamedTuple):
 class Scan(NamedTuple):
     """What a segment holds. `end`: of its last good batch; `torn`: bytes behind that are neither zero nor good."""
 
-    batches: list[Batch]
+    batches: list[BatchPlace]
     end: int
     torn: int
 
@@ -131,7 +131,7 @@ def _checksum(first: int, entries: int, payload: bytes | memoryview) -> int:
     return zlib.crc32(payload, zlib.crc32(b"%d,%d" % (first, entries)))
 
 
-def batch_at(data: memoryview, start: int) -> Batch | None:
+def batch_at(data: memoryview, start: int) -> BatchPlace | None:
     """The batch that begins at `start` of these bytes; None if there is none that is whole and good."""
     if len(data) - start < HEADER_BYTES:
         return None
@@ -141,7 +141,7 @@ def batch_at(data: memoryview, start: int) -> Batch | None:
         return None
     if _checksum(first, entries, data[start + HEADER_BYTES : end]) != checksum:
         return None
-    return Batch(start, end, first, entries)
+    return BatchPlace(start, end, first, entries)
 
 
 def batch_length(header: bytes) -> int:
@@ -162,7 +162,7 @@ def scan(data: bytes) -> Scan:
     return Scan(found, at, len(rest.rstrip(b"\0")))
 
 
-def decode_batch(data: bytes | memoryview, batch: Batch) -> list[DiskRecord]:
+def decode_batch(data: bytes | memoryview, batch: BatchPlace) -> list[DiskRecord]:
     """The records of a batch whose checksum is good.
 
     Raises:

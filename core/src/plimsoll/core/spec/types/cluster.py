@@ -109,7 +109,7 @@ class HeadLogSpec:
     disk: Annotated[LogDiskSpec | None, FieldInfo("Keep it on a disk as well; absent: in memory only.")] = None
     sync: Annotated[
         LogSync,
-        FieldInfo("`Always`: nothing leaves the head before it is safe on its disk. `Interval`: every 100 ms."),
+        FieldInfo("Syncs of the disk. `Always`: nothing leaves the head before it is safe; `Interval`: every 100 ms."),
     ] = "Always"
 
 

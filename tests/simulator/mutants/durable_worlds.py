@@ -1,0 +1,27 @@
+"""Worlds of heads with logs on disks, in which the moments that matter are long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plimsoll.simulator.engine.disk import DiskQuality
+from plimsoll.simulator.fault_injection.random_faults import FaultRates
+from plimsoll.simulator.scenarios.catalogue import SCENARIOS
+from plimsoll.simulator.world.durable_heads import DurableHeads
+
+ALL = [
+    replace(
+        SCENARIOS["durable-tree"],
+        name="slow-disk",
+        about="heads with logs on slow disks lose their machines often",
+        fault_rates=FaultRates(reconnect=0.3, crash_head=1.0, seconds=(0.05, 0.5)),
+        durable=DurableHeads(disk=DiskQuality(sync_seconds=(0.05, 0.4))),
+    ),
+    replace(
+        SCENARIOS["durable-interval"],
+        name="rare-syncs",
+        about="heads that seldom sync their disks lose their machines often",
+        fault_rates=FaultRates(reconnect=0.3, crash_head=1.0, seconds=(0.05, 0.5)),
+        durable=DurableHeads(always=False, interval_seconds=1.0),
+    ),
+]
