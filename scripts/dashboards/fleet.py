@@ -357,11 +357,11 @@ FLEET: Final = Dashboard(
                     title="Deadlines of topics",
                     unit="percentunit",
                     empty="the policy defends no deadlines",
-                    text="Latency by what is required, of the ten topics nearest to their deadline: above 1 they are late.",
+                    text="Latency by what is required, of the ten topics nearest to their deadline: late above 1.",
                     queries=[
                         Query(
-                            "topk(10, max by (topic) ("
-                            f"{gauge('topic_latency_seconds', 'edge')} / {gauge('topic_required_latency_seconds', 'edge')}))",
+                            f"topk(10, max by (topic) ({gauge('topic_latency_seconds', 'edge')}"
+                            f" / {gauge('topic_required_latency_seconds', 'edge')}))",
                             "{{topic}}",
                         )
                     ],
