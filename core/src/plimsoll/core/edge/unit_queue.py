@@ -17,8 +17,8 @@ class UnitQueue:
     """`topic`: its hash. `depth`: messages that wait. `arrived`, `left`: of the last interval.
 
     `wait_seconds`: of what leaves now, and `waited` of what left at the look before. `matched`: what the attachment had
-    counted at the last look. Messages that pass a unit by while its queue is full are fetched from the head's log later;
-    they wait there, and count (`passed`).
+    counted at the last look. Messages that pass a unit by while its queue is full are fetched from the head's log
+    later; they wait there, and count (`passed`).
     """
 
     __slots__ = (
