@@ -45,7 +45,15 @@ spec:
   head: {profile: small}
   edges: [{name: west-edge, profile: small}]
   neighbors: [{name: east}]
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: north}
+spec:
+  head: {profile: small}
+  neighbors: [{name: west}]
 """
+OTHERS = {"west-head", "north-head"}
 PUBLISHERS = 12
 
 
@@ -121,13 +129,20 @@ def test_a_head_is_replaced_and_every_publication_is_accepted(folder: FleetFolde
     publishing = Publishing(head_access(folder, "east"))
     wait_for(lambda: publishing.heads() == {"east-head"}, what="the publishers are open")
     assert main(["drain", "east-head"]) == 0, capsys.readouterr()
-    assert publishing.heads() == {"west-head"}
+    assert publishing.heads() == OTHERS, "those that accept least take them"
+    newcomer = connection(head_access(folder, "east"))
+    late = client.Publisher(newcomer, name="late")
+    assert late.publish({"m": 1}).wait(60).answer == "accepted"
+    assert late.statistics()["head"] in OTHERS
     before = head_pid(folder, "east")
     os.kill(before, signal.SIGKILL)
     wait_for(lambda: head_pid(folder, "east") not in (0, before), what="the head is back")
-    wait_for(lambda: main(["rebalance", "--publishers", "--from", "west", "--to", "east", "--share", "100%"]) == 0)
-    wait_for(lambda: publishing.heads() == {"east-head"}, what="the publishers are back")
+    for other in ("west", "north"):
+        back = ["rebalance", "--publishers", "--from", other, "--to", "east", "--share", "100%"]
+        wait_for(lambda back=back: main(back) == 0, what="they are sent back")
+    wait_for(lambda: publishing.heads() == {"east-head"}, what="the one that has replaced it takes publishers again")
     assert publishing.stop() == ["accepted"]
+    newcomer.close()
     for publisher in publishing.publishers:
         sent = publisher.statistics()["accepted"]
         wait_for(lambda sent=sent, name=publisher.name: len(got.get(name, ())) >= sent, what="all is delivered")

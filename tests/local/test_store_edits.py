@@ -117,3 +117,16 @@ def test_a_drain_that_cannot_be_stored_cordons_nothing(folder, monkeypatch):
     assert store_edits.create_session(folder, "one", drain, cordon="extra")
     with ObjectStore(folder.store) as store:
         assert store.get("EdgeBroker", "extra")["spec"]["cordoned"]
+
+
+def test_a_head_is_cordoned_as_it_is_now_and_an_apply_keeps_that(folder):
+    with pytest.raises(EditRefusedError, match="has not reported yet"):
+        store_edits.set_cordoned(folder, "east-head", cordoned=True)
+    with ObjectStore(folder.store) as store:
+        store.set_status("BrokerCluster", "east", lambda item: {"head": {"epoch": 7}})
+    assert store_edits.set_cordoned(folder, "east-head", cordoned=True)
+    assert not store_edits.set_cordoned(folder, "east-head", cordoned=True)
+    runtime.apply(folder, parse_text(FLEET, "f.yaml"))
+    assert spec(folder, "BrokerCluster", "east")["head"]["cordonedEpoch"] == 7
+    assert store_edits.set_cordoned(folder, "east-head", cordoned=False)
+    assert "cordonedEpoch" not in spec(folder, "BrokerCluster", "east")["head"]

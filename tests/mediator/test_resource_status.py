@@ -76,7 +76,7 @@ def test_a_cluster_is_as_ready_as_its_brokers():
     good = cluster_status(OBJECT, HEAD, [READY], 1.0, "10:00")
     assert conditions(good) == {
         "Ready": ("True", "AllReady"), "Degraded": ("False", "AsExpected"), "Progressing": ("False", "Settled"),
-        "LoadDataFresh": ("True", "Reporting"),
+        "LoadDataFresh": ("True", "Reporting"), "TakesPublishers": ("True", "HeadOpen"),
     }  # fmt: skip
     assert (good["endpoint"], good["head"]["name"], good["edges"]) == ("tcp://d", "c-head", {"desired": 1, "ready": 1})
     moving = cluster_status(OBJECT, HEAD, [READY, starting], 1.0, "10:00")
@@ -88,6 +88,15 @@ def test_a_cluster_is_as_ready_as_its_brokers():
     assert conditions(bad)["Degraded"] == ("True", "BackOff")
     degraded = next(c for c in bad["conditions"] if c["type"] == "Degraded")
     assert degraded["message"] == "e2: it was ended by SIGKILL; starts again after 4 s"
+
+
+def test_a_cordoned_head_takes_no_new_publishers_until_it_is_replaced():
+    cordoned = {**OBJECT, "spec": {"head": {"cordonedEpoch": 7}}}
+    old = cluster_status(cordoned, dataclasses.replace(HEAD, report={"epoch": 7}), [READY], 1.0, "10:00")
+    assert conditions(old)["TakesPublishers"] == ("False", "HeadCordoned")
+    assert old["head"]["epoch"] == 7
+    new = cluster_status(cordoned, dataclasses.replace(HEAD, report={"epoch": 8}), [READY], 1.0, "10:00")
+    assert conditions(new)["TakesPublishers"] == ("True", "HeadOpen")
 
 
 def test_brokers_with_earlier_settings_serve_and_are_not_ready_as_specified():

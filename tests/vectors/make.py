@@ -72,6 +72,8 @@ PUBLISHER_MOVES: list[tuple[str, str, Any]] = [
     ("publisher-standby", "handle 2 is on standby", msg.PublisherStandby(2)),
     ("publisher-go", "all that handle 1 has sent is answered, and it sends no more", msg.PublisherGo(1, "3.18")),
     ("publisher-stay", "the move is off", msg.PublisherStay(1, "3.18")),
+    ("publisher-elsewhere", "h takes no new publishers; k does",
+     msg.PublisherElsewhere(1, "k", "tcp://k:7000", "")),
     ("publisher-left", "handle 1 is closed at head h, which has taken all up to 41", msg.PublisherLeft(1, "3.18", 41)),
     ("open-returning", "p asks the head that it has left to take it again", msg.OpenReturning(3, "p", 7, "3.18")),
     ("publisher-marker", "the next of p at head k is number 42", msg.PublisherMarker("3.18", "p", 7, 41, "app")),
@@ -245,6 +247,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         ),
     ),
     ("members", "the head's edges are e1 and e2; e2 takes no newcomers", msg.ClusterMembers(["e1", "e2"], ["e2"])),
+    (
+        "members-cordoned",
+        "the head takes no new publishers while its epoch is at most 5: they go to k",
+        msg.ClusterMembers(["e1"], [], 5, [msg.HeadAddress("k", "tcp://k:7000", "")]),
+    ),
     (
         "prepare",
         "hand-over 3.17: keep places for s and t for 20 seconds; they attach before the cut",

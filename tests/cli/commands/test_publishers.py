@@ -10,6 +10,7 @@ from tests.cli import asked
 from tests.cli.conftest import Run
 
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
 
 
 @pytest.fixture
@@ -18,10 +19,45 @@ def folder(home: Path) -> Iterator[FleetFolder]:
     yield from asked.fleet()
 
 
+def reports(folder: FleetFolder, cluster: str, epoch: int) -> None:
+    """The head of a cluster has reported."""
+    with ObjectStore(folder.store) as store:
+        store.set_status("BrokerCluster", cluster, lambda item: {**item.get("status", {}), "head": {"epoch": epoch}})
+
+
+def cordoned_epoch(folder: FleetFolder, cluster: str) -> int:
+    with ObjectStore(folder.store) as store:
+        return int(store.get("BrokerCluster", cluster)["spec"]["head"].get("cordonedEpoch", 0))
+
+
+def test_a_head_is_cordoned_until_a_later_one_is_there(run: Run, folder: FleetFolder):
+    assert "has not reported yet" in run("cordon", "east-head")[2]
+    reports(folder, "east", 5)
+    assert run("cordon", "east-head")[:2] == (0, "head/east-head cordoned\n")
+    assert run("cordon", "east-head")[1] == "head/east-head already cordoned\n"
+    assert cordoned_epoch(folder, "east") == 5
+    assert run("uncordon", "east-head")[1] == "head/east-head uncordoned\n"
+    assert cordoned_epoch(folder, "east") == 0
+    run("cordon", "east-head")
+    reports(folder, "east", 6)
+    assert run("uncordon", "east-head")[1] == "head/east-head already uncordoned\n"
+    assert run("cordon", "east-head")[1] == "head/east-head cordoned\n"
+    assert cordoned_epoch(folder, "east") == 6
+
+
+def test_a_dry_run_of_a_drain_cordons_nothing(run: Run, folder: FleetFolder):
+    reports(folder, "east", 5)
+    assert run("drain", "east-head", "--name", "one", "--no-wait", "--dry-run")[0] == 0
+    assert cordoned_epoch(folder, "east") == 0
+
+
 def test_a_head_is_drained_of_publishers(run: Run, folder: FleetFolder):
+    reports(folder, "east", 5)
     code, out, error = run("drain", "east-head", "--name", "one", "--no-wait", "--exclude", "p7")
     assert (code, error) == (0, "")
+    assert "head/east-head cordoned" in out
     assert "loadbalancingsession/one created" in out
+    assert cordoned_epoch(folder, "east") == 5
     spec = asked.sessions(folder)["one"]
     assert spec == {
         "scope": "Global", "source": {"name": "east"}, "action": "MovePublishers",

@@ -40,3 +40,8 @@ def test_no_head_gets_more_than_the_source_had_and_a_second_look_finds_nothing()
         left = {name: rate for name, rate in rates.items() if name not in {each.publisher for each in placed}}
         again = even_out(left, sum(left.values()), after)
         assert not again
+
+
+def test_a_given_order_is_kept():
+    placed = spread({"a": 5.0, "b": 30.0, "c": 20.0}, {"x": 10.0, "y": 0.0}, ["c", "a", "b"])
+    assert [(each.publisher, each.head) for each in placed] == [("c", "y"), ("a", "x"), ("b", "x")]

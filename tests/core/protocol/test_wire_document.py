@@ -47,6 +47,7 @@ SPEAKERS: dict[str, Any] = {
     "control socket": msg.ControlRecord,
 }
 TYPES = {
+    "HeadAddress": "head_address",
     "PublisherItem": "listed_publisher",
     "PublisherPlan": "publisher_plan",
     "Annotated": "",

@@ -42,7 +42,7 @@ def story(world: World, rounds: int = 80) -> list[str]:
     told: list[str] = []
     for _ in range(rounds):
         steps = world.round()
-        told += [f"empty {step.edge['metadata']['name']}" for step in steps if isinstance(step, Evacuate)]
+        told += [f"empty {step.owner['metadata']['name']}" for step in steps if isinstance(step, Evacuate)]
         told += [f"restart {step.broker}" for step in steps if isinstance(step, Restart)]
         for name in world.sessions():
             world.end_session(name)
@@ -202,7 +202,7 @@ def test_edges_of_a_drained_node_are_emptied_one_by_one():
     world.nodes = {"n1": node("n1", drained=True)}
     assert world.look() == []  # no other edge would take them
     world.nodes["n2"] = node("n2")
-    assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
+    assert [step.owner["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
     world.end_session(world.sessions()[0])
     assert evictable(world) == set()
     world.round()
@@ -266,7 +266,7 @@ def test_an_edge_that_is_evicted_as_soon_as_it_may_is_followed_by_the_next():
     for _ in range(40):
         steps = world.round()
         assert not any(isinstance(step, Restart) for step in steps)
-        told += [step.edge["metadata"]["name"] for step in steps if isinstance(step, Evacuate)]
+        told += [step.owner["metadata"]["name"] for step in steps if isinstance(step, Evacuate)]
         for name in world.sessions():
             world.end_session(name)
         for name in evictable(world):
@@ -372,7 +372,7 @@ def test_an_edges_new_key_is_one_that_it_is_started_with():
     world = settled()
     world.objects["Secret", "edge-0-keys"]["data"] = keys.new_secret("x", {}, {}, "ns")["data"]
     world.round()
-    assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
+    assert [step.owner["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
 
 
 def test_an_edge_that_is_cut_off_from_a_ready_head_is_restarted():

@@ -103,7 +103,7 @@ class AddressBackend:
     def approve_session(self, name: str, plan_hash: str) -> str:
         self._refuse("sessions")
 
-    def set_cordoned(self, edge: str, *, cordoned: bool) -> bool:
+    def set_cordoned(self, broker: str, *, cordoned: bool) -> bool:
         self._refuse("edges")
 
     def apply(self, documents: Iterable[SourceDocument]) -> list[tuple[str, str]]:

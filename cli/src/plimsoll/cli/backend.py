@@ -81,7 +81,7 @@ class FleetEditor(Protocol):
         ...
 
     def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
-        """Create a session, and first cordon an edge if one is named; whether that changed anything.
+        """Create a session, and first cordon an edge or a head if one is named; whether that changed anything.
 
         Raises `ObjectConflictError`, `InvalidResourcesError`, `ObjectMissingError`.
         """
@@ -95,8 +95,11 @@ class FleetEditor(Protocol):
         """Approve a plan; its hash. Raises `ObjectMissingError`, `EditRefusedError`."""
         ...
 
-    def set_cordoned(self, edge: str, *, cordoned: bool) -> bool:
-        """Set whether an edge takes new subscribers; whether that changed anything. Raises `ObjectMissingError`."""
+    def set_cordoned(self, broker: str, *, cordoned: bool) -> bool:
+        """Set whether an edge or a head takes newcomers; whether that changed anything.
+
+        Raises `ObjectMissingError`, `EditRefusedError`.
+        """
         ...
 
     def apply(self, documents: Iterable[SourceDocument]) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from urllib3.exceptions import HTTPError, ProtocolError
 
 from plimsoll.cli import kubernetes_survey, operator_watch
 from plimsoll.cli.exit_codes import CONFLICT, FAILED, CommandError
-from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError, ResourceProblem, SourceDocument
+from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError, ResourceProblem, SourceDocument, head_name
 from plimsoll.core.spec.kinds import GROUP, VERSION
 from plimsoll.core.spec.parser import flattened, parse_each
 from plimsoll.local.storage.object_store import (
@@ -261,8 +262,14 @@ class KubernetesBackend:
         self._replace_spec(SESSION, name, change)
         return found
 
-    def set_cordoned(self, edge: str, *, cordoned: bool) -> bool:
-        return self._replace_spec("EdgeBroker", edge, lambda item: spec_edits.cordoned_spec(item, cordoned=cordoned))
+    def set_cordoned(self, broker: str, *, cordoned: bool) -> bool:
+        clusters = {
+            head_name(name): name for name in (item["metadata"]["name"] for item in self.objects("BrokerCluster"))
+        }
+        if (cluster := clusters.get(broker)) is not None:
+            change = partial(spec_edits.cordoned_head_spec, cordoned=cordoned)
+            return self._replace_spec("BrokerCluster", cluster, change)
+        return self._replace_spec("EdgeBroker", broker, partial(spec_edits.cordoned_spec, cordoned=cordoned))
 
     def _replace_spec(self, kind: str, name: str, change: Any) -> bool:
         """Replace a specification as it was read; read and try again after a conflict."""

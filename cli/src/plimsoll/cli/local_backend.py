@@ -107,8 +107,8 @@ class LocalBackend:
     def approve_session(self, name: str, plan_hash: str) -> str:
         return store_edits.approve_session(self.folder, name, plan_hash)
 
-    def set_cordoned(self, edge: str, *, cordoned: bool) -> bool:
-        return store_edits.set_cordoned(self.folder, edge, cordoned=cordoned)
+    def set_cordoned(self, broker: str, *, cordoned: bool) -> bool:
+        return store_edits.set_cordoned(self.folder, broker, cordoned=cordoned)
 
     def apply(self, documents: Iterable[SourceDocument]) -> list[tuple[str, str]]:
         return [(what, item.subject) for what, item in runtime.apply(self.folder, documents)]

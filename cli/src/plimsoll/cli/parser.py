@@ -164,7 +164,7 @@ def _add_session_commands(add: AddCommand) -> None:
     )
     _add_session_options(made)
     made = add(
-        "drain", "sessions.drain", "Cordon an edge and move its subscribers away; or move all publishers of a head."
+        "drain", "sessions.drain", "Cordon an edge and move its subscribers away; or a head, and its publishers."
     )
     made.add_argument("edge", metavar="EDGE|HEAD")
     _add_session_options(made)
@@ -182,10 +182,10 @@ def _add_session_commands(add: AddCommand) -> None:
     _add_session_options(made)
     _add_bundle_commands(add)
     for name, command, text in (
-        ("cordon", "sessions.cordon", "Place new subscribers on other edges; those attached stay."),
-        ("uncordon", "sessions.uncordon", "Let an edge take new subscribers again."),
+        ("cordon", "sessions.cordon", "Place newcomers on other edges, or new publishers at other heads."),
+        ("uncordon", "sessions.uncordon", "Let an edge or a head take newcomers again."),
     ):
-        add(name, command, text).add_argument("edge", metavar="EDGE")
+        add(name, command, text).add_argument("edge", metavar="EDGE|HEAD")
     made = add("approve", "sessions.approve", "Approve the plan of a session or a dry run, so that it is carried out.")
     made.add_argument("session", metavar="SESSION")
     made.add_argument("--hash", metavar="HASH", help="approve only the plan with this hash (or prefix of it)")

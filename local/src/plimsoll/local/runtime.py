@@ -177,7 +177,9 @@ def apply_to_store(
     if folder.running_pid():
         _raise_refusals(refused_changes(fleet_resources.fleet_resources(objects), wanted))
     chosen = [item for item in wanted if (item.kind, item.name) in named]
-    return [(store.apply(item.mapping(), rfc3339_now())[0], item) for item in chosen]
+    stored = {(item["kind"], item["metadata"]["name"]): item for item in objects}
+    new = [fleet_resources.with_head_cordon_of(item.mapping(), stored.get((item.kind, item.name))) for item in chosen]
+    return [(store.apply(mapping, rfc3339_now())[0], item) for mapping, item in zip(new, chosen, strict=True)]
 
 
 def delete(folder: FleetFolder, kind: str, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plimsoll.core.spec import SourceDocument
+from plimsoll.core.spec import SourceDocument, head_name
 from plimsoll.local import runtime
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import Object, ObjectConflictError, ObjectStore
@@ -16,9 +16,9 @@ COMMAND_LINE_SOURCE = "<command>"
 
 
 def create_session(folder: FleetFolder, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
-    """Create a session, and cordon an edge with it if one is named: both or neither.
+    """Create a session, and cordon an edge or a head with it if one is named: both or neither.
 
-    Returns whether the edge was not cordoned before. Raises as `runtime.apply` does, and `ObjectConflictError`.
+    Returns whether the broker was not cordoned before. Raises as `runtime.apply` does, and `ObjectConflictError`.
     """
     session = SourceDocument(spec_edits.session_object(name, dict(spec)), COMMAND_LINE_SOURCE)
     with ObjectStore(folder.store) as store, store.transaction():
@@ -56,15 +56,22 @@ def _update_session(folder: FleetFolder, name: str, change: Callable[[Object], d
         store.update({**item, "spec": change(item)})
 
 
-def set_cordoned(folder: FleetFolder, edge: str, *, cordoned: bool) -> bool:
-    """Set whether an edge takes new subscribers; whether that changed anything. Raises `ObjectMissingError`."""
+def set_cordoned(folder: FleetFolder, broker: str, *, cordoned: bool) -> bool:
+    """Set whether an edge or a head takes newcomers; whether that changed anything.
+
+    Raises `ObjectMissingError`, and for a head as `spec_edits.cordoned_head_spec` does.
+    """
     with ObjectStore(folder.store) as store, store.transaction():
-        return _set_cordoned(store, edge, cordoned=cordoned)
+        return _set_cordoned(store, broker, cordoned=cordoned)
 
 
-def _set_cordoned(store: ObjectStore, edge: str, *, cordoned: bool) -> bool:
-    item = store.get("EdgeBroker", edge)
-    spec = spec_edits.cordoned_spec(item, cordoned=cordoned)
+def _set_cordoned(store: ObjectStore, broker: str, *, cordoned: bool) -> bool:
+    clusters = {head_name(item["metadata"]["name"]): item for item in store.objects("BrokerCluster")[1]}
+    if (item := clusters.get(broker)) is not None:
+        spec = spec_edits.cordoned_head_spec(item, cordoned=cordoned)
+    else:
+        item = store.get("EdgeBroker", broker)
+        spec = spec_edits.cordoned_spec(item, cordoned=cordoned)
     if spec is not None:
         store.update({**item, "spec": spec})
     return spec is not None

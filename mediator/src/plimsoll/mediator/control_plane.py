@@ -19,6 +19,7 @@ import zmq
 from plimsoll.core.config import PeerBroker, Role
 from plimsoll.core.protocol import messages, wire
 from plimsoll.mediator import reply_checks
+from plimsoll.mediator.head_cordons import NOT_CORDONED, HeadCordonView
 from plimsoll.network import Connector
 
 REDIAL_SECONDS = 5.0
@@ -117,12 +118,14 @@ ControlEvent = StatusReceived | LoadReportReceived | HeadMessageReceived | Listi
 class ClusterEdges:
     """The edges of a cluster, and those of them that take no new subscribers.
 
-    `policy`: its balancing policy as JSON, empty if it has none; None: its head keeps the one that it has.
+    `policy`: its balancing policy as JSON, empty if it has none; None: its head keeps the one that it has. `cordon`:
+    whether its head takes new publishers.
     """
 
     edges: tuple[str, ...]
     cordoned: tuple[str, ...] = ()
     policy: str | None = None
+    cordon: HeadCordonView = NOT_CORDONED
 
 
 @dataclass
@@ -199,7 +202,8 @@ class ControlPlane:
         records: list[messages.ControlRecord] = [messages.StatusQuery(self._asked)]
         if line.role == "head":
             if members is not None:
-                records.insert(0, messages.ClusterMembers(list(members.edges), list(members.cordoned)))
+                edges, cordon = (list(members.edges), list(members.cordoned)), members.cordon
+                records.insert(0, messages.ClusterMembers(*edges, cordon.epoch, list(cordon.heads)))
                 if members.policy is not None:
                     records.insert(1, messages.ClusterPolicy(members.policy))
             records.insert(0, messages.Identify(self._name, "mediator", self._epoch))

@@ -1,6 +1,7 @@
-"""Evacuation: before an edge is removed, a session moves its subscribers elsewhere. Pure functions.
+"""Evacuation: before an edge is removed, a session moves its subscribers elsewhere; before a head is replaced or
+removed, one moves its publishers. Pure functions.
 
-It is an ordinary session that the mediator runs; its owner is the EdgeBroker.
+It is an ordinary session that the mediator runs; its owner is the EdgeBroker, or the BrokerCluster of the head.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from plimsoll.core.spec import API_VERSION, Resources, declared_brokers
+from plimsoll.core.spec import API_VERSION, Resources, declared_brokers, head_name
 from plimsoll.mediator.session_objects import EVACUATION_LABEL, SESSION_KIND, is_over
 
 Object = dict[str, Any]
 DEADLINE_SECONDS = 120
 QUEUE_SECONDS = 60
 MARGIN_SECONDS = 5.0
+HEAD_DEADLINE_SECONDS = 60
+HEAD_QUEUE_SECONDS = 30
+LONGEST_HEAD_SECONDS = HEAD_DEADLINE_SECONDS + HEAD_QUEUE_SECONDS + MARGIN_SECONDS
+"""How long a head waits for its session at most: its publishers go on afterwards, if it takes longer."""
 LONGEST_SECONDS = DEADLINE_SECONDS + QUEUE_SECONDS + MARGIN_SECONDS
 """How long an edge waits for its session at most, even without a mediator."""
 
@@ -44,6 +49,31 @@ def evacuation_session(edge: Object) -> Object:
             "mode": "Execute",
             "limits": {"queueFor": f"{QUEUE_SECONDS}s"},
             "deadline": f"{DEADLINE_SECONDS}s",
+        },
+    }
+
+
+def has_other_head(wanted: Resources, cluster: str) -> bool:
+    """Whether another head of the fleet could take the publishers of this cluster's head."""
+    return any(name != cluster for name in wanted.clusters)
+
+
+def head_evacuation_session(cluster: Object, name: str) -> Object:
+    """The session of this name that moves all publishers of a cluster's head to other heads."""
+    head, uid = cluster["metadata"]["name"], cluster["metadata"]["uid"]
+    owner = {"apiVersion": API_VERSION, "kind": "BrokerCluster", "name": head, "uid": uid, "controller": True}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": SESSION_KIND,
+        "metadata": {"name": name, "labels": {EVACUATION_LABEL: head_name(head)}, "ownerReferences": [owner]},
+        "spec": {
+            "scope": "Global",
+            "source": {"name": head},
+            "action": "MovePublishers",
+            "select": {"sharePercent": 100},
+            "mode": "Execute",
+            "limits": {"queueFor": f"{HEAD_QUEUE_SECONDS}s"},
+            "deadline": f"{HEAD_DEADLINE_SECONDS}s",
         },
     }
 

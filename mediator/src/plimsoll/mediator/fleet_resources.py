@@ -44,6 +44,14 @@ def with_cordon_of(new: Object, old: Mapping[str, Any] | None) -> Object:
     return {**new, "spec": {**new["spec"], "cordoned": True}}
 
 
+def with_head_cordon_of(new: Object, old: Mapping[str, Any] | None) -> Object:
+    """A BrokerCluster that is applied again; the cordon of its head stays unless the new one says otherwise."""
+    written = None if old is None else old["spec"].get("head", {}).get("cordonedEpoch")
+    if new["kind"] != "BrokerCluster" or written is None or "cordonedEpoch" in new["spec"]["head"]:
+        return new
+    return {**new, "spec": {**new["spec"], "head": {**new["spec"]["head"], "cordonedEpoch": written}}}
+
+
 def owning_cluster(item: Mapping[str, Any]) -> str | None:
     """The cluster that created an EdgeBroker; None if a user created it."""
     for owner in item["metadata"].get("ownerReferences", []):

@@ -14,6 +14,7 @@ from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.cluster import MaintenanceWindow
 from plimsoll.core.spec.types.fleet import GlobalBalancingSpec
 from plimsoll.core.spec.types.policy import PolicySpec
+from plimsoll.mediator import head_cordons
 
 Object = dict[str, Any]
 VIEWED_KINDS = ("BrokerCluster", "BrokerFleet", "EdgeBroker", "HardwareProfile")
@@ -119,10 +120,10 @@ def build_view(
     bandwidths = {
         item["metadata"]["name"]: _bandwidth(item["spec"]) for item in items if item["kind"] == "HardwareProfile"
     }
-    clusters = [item["metadata"]["name"] for item in items if item["kind"] == "BrokerCluster"]
+    clusters = [item for item in items if item["kind"] == "BrokerCluster"]
     peers = {peer.name: peer for peer in head_peers(items)}
     return FleetView(
-        {head_name(cluster): _head(cluster, known, now, peers) for cluster in clusters},
+        {head_name(item["metadata"]["name"]): _head(item, known, now, peers) for item in clusters},
         {
             item["metadata"]["name"]: _edge(item, known, bandwidths, now)
             for item in items
@@ -192,7 +193,8 @@ def cluster_policies(items: Iterable[Object]) -> dict[str, PolicySpec]:
     return {cluster: policy for cluster, policy in found.items() if policy is not None}
 
 
-def _head(cluster: str, known: FleetReadings, now: float, peers: Mapping[str, PeerBroker]) -> HeadView:
+def _head(item: Object, known: FleetReadings, now: float, peers: Mapping[str, PeerBroker]) -> HeadView:
+    cluster = item["metadata"]["name"]
     name = head_name(cluster)
     peer = peers.get(name)
     answer, last = known.fresh_answer(name, now), known.answers.get(name)
@@ -204,6 +206,7 @@ def _head(cluster: str, known: FleetReadings, now: float, peers: Mapping[str, Pe
         report=known.fresh_report(name, now),
         endpoint=peer.data if peer is not None else "",
         public_key=peer.public_key if peer is not None else "",
+        cordoned=last is not None and last.epoch <= head_cordons.cordoned_epoch(item),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from plimsoll.core.config import Role
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
+from plimsoll.mediator import head_cordons
 
 UNANSWERED_SECONDS = 5.0
 """A ready broker that has not answered for this long is no longer ready."""
@@ -155,13 +156,28 @@ def cluster_status(
     brokers = [head, *edges]
     return {
         "observedGeneration": generation,
-        "head": {"name": head.name, **broker_status(head)},
+        "head": {
+            "name": head.name,
+            "epoch": int(head.report.get("epoch", 0)),
+            "ready": head.ready,
+            **broker_status(head),
+        },
         "endpoint": head.data,
         "edges": {"desired": len(edges), "ready": sum(edge.ready for edge in edges)},
         "subscribers": sum(int(edge.report.get("subscribers", 0)) for edge in edges),
         **({} if memory is None else {"policyMemory": memory}),
-        **merged_conditions(cluster, [*broker_conditions(brokers, interval_seconds), *others], time),
+        **merged_conditions(
+            cluster, [*broker_conditions(brokers, interval_seconds), _cordon_condition(cluster, head), *others], time
+        ),
     }
+
+
+def _cordon_condition(cluster: Mapping[str, Any], head: ObservedBroker) -> Condition:
+    """Whether the head takes new publishers."""
+    if not 0 < int(head.report.get("epoch", 0)) <= head_cordons.cordoned_epoch(dict(cluster)):
+        return Condition("TakesPublishers", "True", "HeadOpen")
+    text = f"{head.name} takes no new publishers until it is replaced or uncordoned"
+    return Condition("TakesPublishers", "False", "HeadCordoned", text)
 
 
 def fleet_status(

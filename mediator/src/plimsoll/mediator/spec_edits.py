@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from plimsoll.core.spec import API_VERSION
+from plimsoll.mediator import head_cordons
 from plimsoll.mediator.session_objects import SESSION_KIND, is_over
 
 Object = dict[str, Any]
@@ -54,3 +55,21 @@ def cordoned_spec(item: Object, *, cordoned: bool) -> dict[str, Any] | None:
         return None
     spec = {key: value for key, value in item["spec"].items() if key != "cordoned"}
     return {**spec, "cordoned": True} if cordoned else spec
+
+
+def cordoned_head_spec(cluster: Object, *, cordoned: bool) -> Object | None:
+    """Cordon or uncordon the head of a cluster, for as long as it runs; None if it is so already.
+
+    Raises:
+        EditRefusedError: the head has not reported its epoch, by which it is cordoned.
+
+    """
+    name, spec = cluster["metadata"]["name"], cluster["spec"]
+    if head_cordons.is_cordoned(cluster) == cordoned:
+        return None
+    head = {key: value for key, value in spec["head"].items() if key != "cordonedEpoch"}
+    if not cordoned:
+        return {**spec, "head": head}
+    if not (epoch := head_cordons.head_epoch(cluster)):
+        raise EditRefusedError(f"the head of {name} has not reported yet: try again once it is ready")
+    return {**spec, "head": {**head, "cordonedEpoch": epoch}}

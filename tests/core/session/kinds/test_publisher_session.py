@@ -223,6 +223,16 @@ def test_a_selection_moves(select: dict[str, Any], moved: set[str], rejected: di
     assert session.plan.rejected == rejected
 
 
+def test_chosen_publishers_go_in_the_order_in_which_they_are_named():
+    world = World(*NAMES)
+    world.source.rates = {"p0": 1.0, "p5": 90.0, "p2": 40.0}
+    world.ask(select={"names": ["p2", "p0", "p5"]}, target={"name": "west"})
+    world.until_over()
+    (command,) = [each for each in world.source.commands if each.step == "move"]
+    assert command.plan is not None
+    assert command.plan.publishers == ["p2", "p0", "p5"]
+
+
 def test_commands_that_are_lost_are_repeated():
     world = World(*NAMES)
     world.source.drops = 3

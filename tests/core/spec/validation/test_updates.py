@@ -101,6 +101,10 @@ def test_a_policy_comes_changes_and_goes(changed):
     assert list(refused_changes(fleet(changed), fleet())) == []
 
 
+def test_a_head_may_be_cordoned_while_it_runs():
+    assert list(refused_changes(fleet(), fleet(west(head={"profile": "big", "cordonedEpoch": 7})))) == []
+
+
 def test_links_of_heads_stay():
     [one, two] = refused_changes(fleet(), fleet(west(neighbors=[])))
     assert {one.subject, two.subject} == {"BrokerCluster/east", "BrokerCluster/west"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from plimsoll.cli.backend import FleetBackend
+from plimsoll.cli.backend import FleetBackend, FleetReader
 from plimsoll.cli.commands import session_requests
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, CommandError
 from plimsoll.core.spec import head_name
@@ -30,31 +30,39 @@ def rebalance(options: argparse.Namespace) -> int:
     return _create(place, options, "publishers", source, {**named, **select})
 
 
-def is_head(name: str, place: FleetBackend) -> bool:
+def is_head(name: str, place: FleetReader) -> bool:
     """Whether this is the name of a head."""
     return name in _heads(place)
 
 
+def require_other_head(source: str, place: FleetReader) -> None:
+    """Raise `CommandError` if no other head could take publishers."""
+    if len(place.objects("BrokerCluster")) == 1:
+        raise CommandError(CONFLICT, f"{source} is the only cluster of {place.title}: there is no other head")
+
+
 def drain(options: argparse.Namespace) -> int:
-    """Move all publishers from a head, so that it can be replaced and no publication is without an answer."""
+    """Move all publishers from a head and keep new ones away, so that it can be replaced without an unknown one."""
     place = session_requests.running_backend(options)
     select = {"select": {"sharePercent": ALL}}
-    return _create(place, options, "drain", _cluster(options.edge, _heads(place), place), select)
+    cordon = "" if options.dry_run else options.edge
+    return _create(place, options, "drain", _cluster(options.edge, _heads(place), place), select, cordon=cordon)
 
 
-def _create(place: FleetBackend, options: argparse.Namespace, what: str, source: str, more: dict[str, Any]) -> int:
+def _create(
+    place: FleetBackend, options: argparse.Namespace, what: str, source: str, more: dict[str, Any], *, cordon: str = ""
+) -> int:
     clusters = [item["metadata"]["name"] for item in place.objects("BrokerCluster")]
-    if len(clusters) == 1:
-        raise CommandError(CONFLICT, f"{source} is the only cluster of {place.title}: there is no other head")
+    require_other_head(source, place)
     if options.handover != "auto":
         raise CommandError(BAD_INPUT, "--handover is of subscribers: publishers move in one way")
     common = session_requests.common_spec(options, clusters)
     options.source = source
     spec = {"scope": "Global", "source": {"name": source}, "action": "MovePublishers", **more, **common}
-    return session_requests.create_session(place, options, what, spec)
+    return session_requests.create_session(place, options, what, spec, cordon=cordon)
 
 
-def _heads(place: FleetBackend) -> dict[str, str]:
+def _heads(place: FleetReader) -> dict[str, str]:
     """The cluster of each head."""
     names = (item["metadata"]["name"] for item in place.objects("BrokerCluster"))
     return {head_name(name): name for name in names}

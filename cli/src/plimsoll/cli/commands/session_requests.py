@@ -9,9 +9,10 @@ from typing import Any
 
 from plimsoll.cli import backend
 from plimsoll.cli.backend import FleetBackend
-from plimsoll.cli.exit_codes import NOT_FOUND, OK, CommandError
+from plimsoll.cli.exit_codes import CONFLICT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_error, print_line
 from plimsoll.cli.session_wait import wait_for_session
+from plimsoll.mediator.spec_edits import EditRefusedError
 
 
 def running_backend(options: argparse.Namespace) -> FleetBackend:
@@ -44,8 +45,12 @@ def create_session(
 ) -> int:
     """Make a session of a command, and wait for its end if that is wanted."""
     name = options.name or f"{what}-{options.source[:40].rstrip('-')}-{secrets.token_hex(3)}"
-    if place.create_session(name, spec, cordon=cordon):
-        print_note(options, f"edgebroker/{cordon} cordoned")
+    try:
+        has_cordoned = place.create_session(name, spec, cordon=cordon)
+    except EditRefusedError as error:
+        raise CommandError(CONFLICT, str(error)) from error
+    if has_cordoned:
+        print_note(options, f"{'head' if spec['action'] == 'MovePublishers' else 'edgebroker'}/{cordon} cordoned")
     print_note(options, f"loadbalancingsession/{name} created")
     return wait_for_session(place, name, options.output) if options.wait else OK
 

@@ -103,12 +103,12 @@ def shuffle(options: argparse.Namespace) -> int:
 
 
 def cordon(options: argparse.Namespace) -> int:
-    """Keep new subscribers away from an edge; those attached stay."""
+    """Keep new subscribers away from an edge, or new publishers from a head until it is replaced; present ones stay."""
     return _set_cordoned(options, cordoned=True)
 
 
 def uncordon(options: argparse.Namespace) -> int:
-    """Let an edge take new subscribers again."""
+    """Let an edge take new subscribers again, or a head new publishers."""
     return _set_cordoned(options, cordoned=False)
 
 
@@ -179,7 +179,14 @@ def _edit_session(place: FleetReader, name: str, ask: Callable[[], T]) -> T:
 
 def _set_cordoned(options: argparse.Namespace, *, cordoned: bool) -> int:
     place = backend.choose_backend(options)
-    _require_edge(options.edge, _edges(place), place)
-    changed = place.set_cordoned(options.edge, cordoned=cordoned)
-    print_line(f"edgebroker/{options.edge} {'' if changed else 'already '}{'cordoned' if cordoned else 'uncordoned'}")
+    kind = "head" if publishers.is_head(options.edge, place) else "edgebroker"
+    if kind == "edgebroker":
+        _require_edge(options.edge, _edges(place), place)
+    elif cordoned:
+        publishers.require_other_head(options.edge, place)
+    try:
+        changed = place.set_cordoned(options.edge, cordoned=cordoned)
+    except EditRefusedError as error:
+        raise CommandError(CONFLICT, str(error)) from error
+    print_line(f"{kind}/{options.edge} {'' if changed else 'already '}{'cordoned' if cordoned else 'uncordoned'}")
     return OK

@@ -374,7 +374,8 @@ class Client(OverlayNode):
             match record:
                 case (
                     msg.Accepted() | msg.Credit() | msg.Opened() | msg.Refused() | msg.Unconfirmed() |
-                    msg.PublisherMove() | msg.PublisherStay() | msg.PublisherLeft() | msg.PublisherStandby()
+                    msg.PublisherMove() | msg.PublisherStay() | msg.PublisherLeft() | msg.PublisherStandby() |
+                    msg.PublisherElsewhere()
                 ):  # fmt: skip
                     # an answer to an older handle is void
                     if (publisher := self._handles.get(record.handle)) is not None:

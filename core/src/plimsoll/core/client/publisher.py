@@ -30,6 +30,8 @@ _PLAIN = {str, int, float, bool}
 ANSWERS = ("published", "accepted", "unconfirmed", "refused", "unknown")
 NOT_TAKEN = ("not-open", "over-credit", "out-of-order")
 """Codes of REFUSED that leave the number unused."""
+SENT_ON_AT_MOST = 8
+"""How many heads in a row may send a publisher on to another one."""
 
 _INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
 
@@ -72,6 +74,7 @@ class ClientPublisher:
         self.port: HeadPort | None = None
         self.move: ClientMove | None = None
         self._returning = ""
+        self._sent_on = 0
         self.is_open = False
         self.failed: Failed | None = None
         self.closed = False
@@ -224,6 +227,13 @@ class ClientPublisher:
         self._begin_anew(why)
         self.open()
 
+    def open_at(self, port: HeadPort | None) -> None:
+        """It is at the head behind `port` from now on; what this incarnation has sent elsewhere has no answer there."""
+        self.port, self.handle, self._session, self._returning = port, 0, None, ""
+        if self._last_sent:
+            self._begin_anew("the head has forgotten this publisher, and takes no new ones")
+        self.open()
+
     def on_answer(self, answer: PublisherAnswer) -> None:
         if (move := self.move) is not None and answer.handle == move.handle:
             self._client.publisher_moves.on_target_answer(self, move, answer)
@@ -245,6 +255,8 @@ class ClientPublisher:
                 self._client.publisher_moves.on_stay(self, answer)
             case msg.PublisherLeft():
                 self._client.publisher_moves.on_left(self, answer)
+            case msg.PublisherElsewhere():
+                self._on_elsewhere(answer)
             case msg.PublisherStandby():
                 pass  # for a handle that is on standby only
             case _:
@@ -259,13 +271,19 @@ class ClientPublisher:
             self._session = None
             self.open()
             return
-        self._session, self._through, self.is_open = session, opened.through, True
+        self._session, self._through, self.is_open, self._sent_on = session, opened.through, True, 0
         self._tell(PublisherReady(*session))
         again = [sent for sent in self._sent.values() if sent.number - self._base > opened.last_seq]
         self.counts["resent"] += len(again)
         for sent in again:
             self._say(sent)
         self._pump()
+
+    def _on_elsewhere(self, told: msg.PublisherElsewhere) -> None:
+        if self.is_open or self._sent_on >= SENT_ON_AT_MOST:
+            return  # REFUSED follows
+        self._sent_on += 1
+        self._client.publisher_moves.on_elsewhere(self, told)
 
     def _has_forgotten(self, opened: msg.Opened, session: tuple[str, int]) -> bool:
         """Whether the head may know less of this incarnation than before: heads forget absent publishers in time."""

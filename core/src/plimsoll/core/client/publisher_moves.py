@@ -22,7 +22,7 @@ from plimsoll.core.transport.link import NEVER, Link
 
 PublisherAnswer = (
     msg.Accepted | msg.Credit | msg.Opened | msg.Refused | msg.Unconfirmed |
-    msg.PublisherMove | msg.PublisherStay | msg.PublisherLeft | msg.PublisherStandby
+    msg.PublisherMove | msg.PublisherStay | msg.PublisherLeft | msg.PublisherStandby | msg.PublisherElsewhere
 )  # fmt: skip
 """What a head sends about a handle."""
 
@@ -75,6 +75,7 @@ class MovablePublisher(Protocol):
     @property
     def has_unanswered(self) -> bool: ...
     def go_on(self) -> None: ...
+    def open_at(self, port: HeadPort | None) -> None: ...
     def return_to_source(self, session: str) -> None: ...
     def take_over(self, port: HeadPort | None, handle: int, opened: msg.Opened) -> None: ...
 
@@ -139,6 +140,18 @@ class ClientPublisherMoves(Generic[P]):
             move.state = MoveState.LEFT
         elif move is None:
             publisher.return_to_source(left.session)
+
+    def on_elsewhere(self, publisher: P, told: msg.PublisherElsewhere) -> None:
+        """The head takes no new publishers: open at the one that it names."""
+        client, before = self._client, publisher.port
+        self.end(publisher)
+        client.drop_handle(publisher.handle)
+        port = None
+        if told.head != client.home_name:
+            port = client.head_ports.open(told.head, told.endpoint, told.public_key, publisher)
+        if before is not None and before is not port:
+            client.head_ports.release(before, publisher)
+        publisher.open_at(port)
 
     # -- from the head that it may go to
 

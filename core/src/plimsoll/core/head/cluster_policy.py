@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
 from plimsoll.core.head.placement import Placement, policy_of
+from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
@@ -38,6 +39,7 @@ class ClusterPolicyContext(BundleTableContext, Protocol):
     """What a change of the policy needs of a head."""
 
     placement: Placement
+    publisher_topics: PublisherTopics
     load_exchange: LoadExchange | None
 
 
@@ -59,6 +61,7 @@ class ClusterPolicies:
             self._policy, host.placement.placer = policy, placer_of_spec(spec)
             host.bundles.take_policy(spec)
             host.topics.take_policy(spec)
+            host.publisher_topics.take_policy(spec)
             if policy is None:
                 host.load_exchange = None
             elif host.load_exchange is None:

@@ -13,6 +13,7 @@ from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.log import Log, LogEntry
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.metering.meter import LoadMeter
@@ -33,6 +34,7 @@ class DistributorContext(Protocol):
     routes: RoutingTable
     outboxes: Outboxes
     publishers: PublisherTable
+    publisher_topics: PublisherTopics
     confirmations: Confirmations
     counters: Counter[str]
     meter: LoadMeter
@@ -56,6 +58,9 @@ class Distributor:
         )  # fmt: skip
         keys = self._log_publication(pub, attributes, "")
         publisher.client.share.needed_by.update(keys)
+        if host.publisher_topics.attribute:
+            size = len(memoryview(accepted.body))
+            host.publisher_topics.count(publisher.name, attributes, size, keys, host.routes.neighbors)
         if accepted.flags & FLAG_CONFIRM_EDGES and keys:
             pending = host.publishers.await_edges(publisher, accepted.seq)
             host.confirmations.await_for_publisher(pub.position, publisher.name, pending, keys, host.now)

@@ -26,6 +26,7 @@ from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
 from plimsoll.core.head.handover.links import HandoverLinks
 from plimsoll.core.head.handover.remote_members import KEPT_SECONDS, RemoteMembers
+from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.join_requests import JoinRequests
 from plimsoll.core.head.load_exchange import LoadExchange
 from plimsoll.core.head.log import Log, LogGrowth
@@ -41,6 +42,7 @@ from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_commands import PublisherCommands
 from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.publisher_paths import PublisherPaths
+from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
@@ -93,6 +95,7 @@ class Head(OverlayNode):
         policy = policy_of(config.policy)
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
         self.topics = TopicOwners(policy)
+        self.publisher_topics = PublisherTopics(policy)
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
         self.publishers = PublisherTable(limits, ClientShares(self.outboxes.by_key, SILENT_SECONDS * factor))
         self.confirmations = Confirmations(self.outboxes, self.publishers, limits.confirm_seconds * factor)
@@ -108,6 +111,7 @@ class Head(OverlayNode):
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.client_intake = ClientIntake(self, self._on_request, RECORD_UNITS)
         self.router = TreeRouter(config.name, self.routes, self.outboxes, self._deliver_routed)
+        self.head_cordon = HeadCordon(epoch, self.router.reaches)
         self.handover_links = HandoverLinks(self)
         self.remote_members = RemoteMembers(self, self.handover_links, self.router, KEPT_SECONDS * factor)
         self.membership = Membership(self, limits.lease_seconds * factor)
@@ -414,6 +418,7 @@ class Head(OverlayNode):
             "log_limit_bytes": self.log.limit_bytes,
             "log_bytes_per_second": log_bytes_per_second,
             **self.publishers.rates(seconds),
+            **self.publisher_topics.report(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
             **self.bundles.report(),
             **self.topics.report(),
@@ -449,6 +454,7 @@ class Head(OverlayNode):
         match message:
             case msg.ClusterMembers() if is_mediator:
                 self.members, self.placement.cordoned = frozenset(message.edges), frozenset(message.cordoned)
+                self.head_cordon.take(message)
             case msg.ClusterPolicy() if is_mediator:
                 self.policies.receive(self, self, message)
             case msg.BundleTable() if is_mediator and message.mediator >= self.mediator_fence.epoch:
@@ -501,6 +507,7 @@ class Head(OverlayNode):
             "guests": len(self.remote_members),
             "outcomes": dict(sorted(self.coordinator.table.outcomes.items())),
             "publisher_moves": len(self.publisher_moves.sessions),
+            "cordoned": self.head_cordon.is_cordoned,
             "publisher_outcomes": dict(sorted(self.publisher_moves.outcomes.items())),
             "lagging": sorted(o.name for o in self.outboxes.by_key.values() if o.lagging),
             "plain": self.config.security.plain,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import Final, Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_moves import PublisherMoves
@@ -20,6 +21,14 @@ from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attri
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
 
+CORDONED: Final = "cordoned"
+"""Code of REFUSED: this head takes no new publishers."""
+
+
+def cordoned_text(head: str, other: msg.HeadAddress) -> str:
+    """What an application is told whose client does not follow by itself."""
+    return f"{head} takes no new publishers, since it is to be replaced: connect to {other.head} at {other.endpoint}"
+
 
 class PublishContext(Protocol):
     """The parts of a head that decide on a publication."""
@@ -32,6 +41,7 @@ class PublishContext(Protocol):
     publisher_arrivals: PublisherArrivals
     publisher_paths: PublisherPaths
     startup: StartupBarrier
+    head_cordon: HeadCordon
     distributor: Distributor
     counters: Counter[str]
     name_grants: NameGrants
@@ -54,11 +64,28 @@ class PublishRequests:
         try:
             if isinstance(opening, msg.OpenStandby):
                 host.publisher_arrivals.stand_by(link, opening)
-            else:
+            elif not isinstance(opening, msg.Open) or not self._sent_elsewhere(link, opening):
                 self.open_now(link, opening)
         except WireError as error:
             host.counters["publishers_refused"] += 1
             host.say(link, msg.Refused(opening.handle, 0, error.code, str(error)))
+
+    def _sent_elsewhere(self, link: Link, opening: msg.Open) -> bool:
+        """Send a new publisher to another head if this one takes none. One that has been here is taken again.
+
+        Raises:
+            WireError: as `PublisherTable.check`.
+
+        """
+        host = self.host
+        known = host.publishers.check(link, opening, host.name_grants)
+        is_known = known is not None and known.identity == link.identity and known.incarnation >= opening.incarnation
+        if is_known or (other := host.head_cordon.elsewhere(opening.publisher)) is None:
+            return False
+        host.counters["publishers_sent_elsewhere"] += 1
+        host.say(link, msg.PublisherElsewhere(opening.handle, other.head, other.endpoint, other.public_key))
+        host.say(link, msg.Refused(opening.handle, 0, CORDONED, cordoned_text(host.config.name, other)))
+        return True
 
     def open_now(self, link: Link, opening: AnyOpen) -> None:
         """Open a publisher here, or say where it has gone.

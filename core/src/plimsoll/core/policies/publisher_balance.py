@@ -17,11 +17,16 @@ class PublisherPlacement(NamedTuple):
     head: str
 
 
-def spread(rates: Mapping[str, float], heads: Mapping[str, float]) -> list[PublisherPlacement]:
-    """Place all of these publishers. `heads`: what each accepts now. Of equal ones the head with the fewest of them."""
+def spread(
+    rates: Mapping[str, float], heads: Mapping[str, float], order: Sequence[str] | None = None
+) -> list[PublisherPlacement]:
+    """Place all of these publishers. `heads`: what each accepts now. Of equal ones the head with the fewest of them.
+
+    `order`: in which they go, if it matters who goes first; it names all of them.
+    """
     loads, counts = dict(heads), dict.fromkeys(heads, 0)
     found = []
-    for name in _heaviest_first(rates):
+    for name in _heaviest_first(rates) if order is None else order:
         head = min(loads, key=lambda each: (loads[each], counts[each], each))
         loads[head] += rates[name]
         counts[head] += 1

@@ -43,13 +43,7 @@ from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
 from plimsoll.core.session.status import with_conditions
-from plimsoll.core.session.triggers import (
-    bundle_tables,
-    edge_triggers,
-    fleet_policies,
-    global_detection,
-    topic_tables,
-)
+from plimsoll.core.session.triggers import bundle_tables, edge_triggers, fleet_policies, global_detection
 
 STEPS_AT_MOST = 1000
 """A session that takes more steps at one event goes in circles, which is a fault of this engine."""
@@ -158,9 +152,15 @@ class MediatorEngine:
 
     @property
     def cordoned(self) -> frozenset[str]:
-        """Edges that admit no new subscribers while they are drained."""
-        drains = (s for s in self._context.table.holding() if s.kind == "drain" and not s.is_over)
+        """Edges that admit no new subscribers, and heads that take no new publishers, while they are drained."""
+        drains = (s for s in self._context.table.holding() if self._is_drain(s) and not s.is_over)
         return frozenset(name for s in drains if s.phase in (*MOVING_PHASES, "Stabilizing") for name in s.sources)
+
+    def _is_drain(self, session: Session) -> bool:
+        """Whether a session empties an edge of its subscribers, or a head of its publishers."""
+        request = self._context.requests.get(session.uid)
+        is_of_head = session.kind == "publishers" and request is not None and publisher_session.is_drain(request)
+        return session.kind == "drain" or is_of_head
 
     # -- one event
 
@@ -177,7 +177,6 @@ class MediatorEngine:
         global_detection.detect_imbalance(self._context)
         fleet_policies.look_at_clusters(self._context)
         bundle_tables.send_bundle_tables(self._context)
-        topic_tables.send_topic_tables(self._context)
         self._send()
         self._expire_sessions()
         return [*self._unsaved_changes(), *self._context.outbox.effects]

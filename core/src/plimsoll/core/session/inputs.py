@@ -44,7 +44,7 @@ class SessionRequest:
 class HeadView:
     """A head. `reachable`: it answers, and knows the state of its edges and neighbours. `epoch`: the last known one.
 
-    `endpoint` and `public_key`: as clients reach it.
+    `endpoint` and `public_key`: as clients reach it. `cordoned`: it takes no new publishers.
     """
 
     name: str
@@ -54,6 +54,7 @@ class HeadView:
     report: Mapping[str, Any] = field(default_factory=dict)
     endpoint: str = ""
     public_key: str = ""
+    cordoned: bool = False
 
 
 @dataclass(frozen=True)

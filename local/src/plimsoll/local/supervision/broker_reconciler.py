@@ -31,6 +31,7 @@ from plimsoll.local.supervision.supervised_broker import SupervisedBroker
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import evacuation, fleet_resources
 from plimsoll.mediator.control_plane import ClusterEdges
+from plimsoll.mediator.head_cordons import NOT_CORDONED, HeadCordonView, head_cordons
 
 KEYS_READ_SECONDS = 2.5
 """Brokers read the authorized keys every second. A peer that connects earlier is refused, and ZeroMQ never retries."""
@@ -67,6 +68,7 @@ class BrokerReconciler:
         self._plain = resources.fleet.spec.security.plain
         self._evacuations = Evacuations(store, brokers, events)
         self._cordoned: set[str] = set()
+        self._head_cordons: dict[str, HeadCordonView] = {}
         self._fingerprint: object = None
         self._version = -1
 
@@ -95,6 +97,7 @@ class BrokerReconciler:
         self._version = version
         cordoned, before = evacuation.cordoned_edges(objects), self._cordoned
         self._cordoned = cordoned
+        self._head_cordons = head_cordons(objects, cordoned)
         self._evacuations.finish(now)
         known = fleet_resources.fingerprint(objects)
         if known == self._fingerprint:
@@ -127,14 +130,15 @@ class BrokerReconciler:
                 self._evacuations.remove(broker, self.resources, now)
 
     def members_of(self, head: SupervisedBroker) -> ClusterEdges | None:
-        """A head's edges; new subscribers are not placed on cordoned or leaving ones."""
+        """A head's edges, of which cordoned and leaving ones get no newcomers; and whether it takes new publishers."""
         if head.config.role != "head":
             return None
         here = [broker for broker in self.brokers.values() if broker.config.cluster == head.config.cluster]
         leaving = {broker.name for broker in here if broker.stopping or broker.name in self._evacuations}
         edges = {*head.config.edges, *leaving} - {head.name}
         policy = policy_text(self.resources, head.config.cluster)
-        return ClusterEdges(tuple(sorted(edges)), tuple(sorted(edges & (self._cordoned | leaving))), policy)
+        cordon = self._head_cordons.get(head.name, NOT_CORDONED)
+        return ClusterEdges(tuple(sorted(edges)), tuple(sorted(edges & (self._cordoned | leaving))), policy, cordon)
 
     # -- configurations and keys
 

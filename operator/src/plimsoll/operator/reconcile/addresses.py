@@ -11,6 +11,7 @@ from plimsoll.core.config import PeerBroker, Role
 from plimsoll.core.spec import head_name
 from plimsoll.core.spec.broker_config import policy_text
 from plimsoll.mediator.control_plane import ClusterEdges
+from plimsoll.mediator.head_cordons import NOT_CORDONED, head_cordons
 from plimsoll.operator import names
 from plimsoll.operator.objects.manifest import annotation
 from plimsoll.operator.reconcile.desired import DesiredFleet
@@ -40,7 +41,7 @@ def reachable_peers(observed: ObservedObjects, brokers: Mapping[str, Role]) -> d
 def cluster_edges(
     desired: DesiredFleet, observed: ObservedObjects, cordoned: Collection[str]
 ) -> dict[str, ClusterEdges]:
-    """By head, the edges of its cluster, and those of them that take no new subscribers.
+    """By head, the edges of its cluster, those of them that take no newcomers, and whether the head takes publishers.
 
     An edge that is no longer desired stays listed, as cordoned, until its pod is gone: it still has subscribers.
     """
@@ -51,8 +52,11 @@ def cluster_edges(
                 running[label(item, names.BROKER)] = label(item, names.CLUSTER)
     wanted = {broker.name: broker.cluster for broker in desired.brokers.values() if broker.role == "edge"}
     found: dict[str, ClusterEdges] = {}
+    cordons = head_cordons(observed.kind("BrokerCluster"), cordoned)
     for cluster in desired.resources.clusters:
         edges = sorted(name for name, of in {**running, **wanted}.items() if of == cluster)
         closed = tuple(name for name in edges if name in cordoned or name not in wanted)
-        found[head_name(cluster)] = ClusterEdges(tuple(edges), closed, policy_text(desired.resources, cluster))
+        head = head_name(cluster)
+        policy, cordon = policy_text(desired.resources, cluster), cordons.get(head, NOT_CORDONED)
+        found[head] = ClusterEdges(tuple(edges), closed, policy, cordon)
     return found

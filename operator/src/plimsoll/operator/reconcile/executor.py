@@ -110,14 +110,16 @@ class StepExecutor:
                 await self._client.patch(item, patch)
             case Delete(item, _, grace):
                 await self._delete(item, grace)
-            case Restart(broker, pod, reason):
+            case Restart(broker, pod, reason, event):
                 await self._delete(pod)
                 message = f"pod {pod['metadata']['name']} is restarted: {reason}"
-                await self._client.emit_event(self._object_of_broker(broker), "Normal", "Restarting", message)
-            case Evacuate(edge, session, reason):
+                severity = "Normal" if event == "Restarting" else "Warning"
+                await self._client.emit_event(self._object_of_broker(broker), severity, event, message)
+            case Evacuate(owner, session, reason):
                 await self._client.create(session)
-                message = f"session {session['metadata']['name']} moves its subscribers to other edges: {reason}"
-                await self._client.emit_event(edge, "Normal", "Evacuating", message)
+                what = "subscribers to other edges" if kind == "EdgeBroker" else "head's publishers to other heads"
+                message = f"session {session['metadata']['name']} moves its {what}: {reason}"
+                await self._client.emit_event(owner, "Normal", "Evacuating", message)
             case _:
                 assert_never(step)
         self._metrics.changes.labels(type(step).__name__, kind).inc()

@@ -2,7 +2,7 @@
 
 In each cluster one edge at a time is emptied by a session and replaced; an edge that is out of service is replaced at
 once. A head is replaced when none of its edges is being replaced, one head of the fleet at a time: its edges keep their
-subscribers and resume.
+subscribers and resume. Where another head can take them, its publishers move there first (head_drain.py).
 
 An empty edge on a node that is drained is left to `kubectl drain` for a while, and ended only then. `kubectl drain`
 evicts by name and repeats that until there is no such pod: if the operator ended the pod first, its StatefulSet would
@@ -21,6 +21,7 @@ from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import annotation, is_leaving, needs_write, uid
 from plimsoll.operator.objects.pods import changed_fields
+from plimsoll.operator.reconcile import head_drain
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, drain_progress, restart_session_name, restart_sessions
 from plimsoll.operator.reconcile.edge_removal import with_cluster_owner, with_name
@@ -61,12 +62,8 @@ def rollout_steps(
 
 
 def cordoned_for_rollout(desired: DesiredFleet, observed: ObservedObjects) -> frozenset[str]:
-    """Edges that take no new subscribers because they are cordoned, about to be replaced, or being deleted."""
-    found = {
-        broker.name
-        for broker in desired.brokers.values()
-        if broker.role == "edge" and restart_sessions(observed, broker.name)
-    }
+    """Brokers that take no newcomers because they are cordoned, about to be replaced, or being deleted."""
+    found = {broker.name for broker in desired.brokers.values() if restart_sessions(observed, broker.name)}
     return frozenset(found | {
         str(edge["metadata"]["name"]) for edge in observed.kind("EdgeBroker")
         if is_leaving(edge) or edge["spec"].get("cordoned", False)
@@ -87,7 +84,7 @@ class _ClusterRollout:
             for broker in self.desired.brokers.values()
             if broker.cluster == self.cluster and broker.role == "edge"
         ]
-        yield from self._uncordon_current(edges)
+        yield from self._uncordon_current(edges if head is None else [*edges, head])
         if head is None:
             return
         if self._is_broken(head):
@@ -179,7 +176,7 @@ class _ClusterRollout:
             why = f"{waits}, so {head.name} is replaced later: {self._reason(head)}"
             yield StepBlocked(("BrokerCluster", self.cluster), why)
         else:
-            yield self._restart(head)
+            yield head_drain.next_step(self.desired, self.observed, self.context, self._restart(head))
 
     def _replace_empty_edge(self, edge: DesiredBroker) -> ReconcileStep:
         """Restart an empty edge; on a node that is drained, leave it to `kubectl drain` for a while first."""

@@ -43,13 +43,15 @@ class Restart:
     broker: str
     pod: Object
     reason: str
+    event: str = "Restarting"
+    """The reason of the Event; a Warning if it is another one."""
 
 
 @dataclass(frozen=True)
 class Evacuate:
-    """Create the session that moves all subscribers away from an edge."""
+    """Create the session that moves all subscribers away from an edge, or all publishers from the head of a cluster."""
 
-    edge: Object
+    owner: Object
     session: Object
     reason: str
 
@@ -81,8 +83,8 @@ def subject_of(step: ReconcileStep) -> Ref:
             return str(item["kind"]), str(item["metadata"]["name"])
         case Restart(broker):
             return "Pod", broker
-        case Evacuate(edge):
-            return "EdgeBroker", str(edge["metadata"]["name"])
+        case Evacuate(owner):
+            return str(owner.get("kind", "EdgeBroker")), str(owner["metadata"]["name"])
         case StepBlocked(found) | NameTaken(found):
             return found
         case _:

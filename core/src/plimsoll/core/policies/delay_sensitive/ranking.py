@@ -1,8 +1,8 @@
 """In which order topics leave an edge that is overloaded. Tao, Poslad, Bigham 2013, IV.C and Table IV.
 
 By where a topic is published: from other clusters only (Sr), from both (Sr-l), from this one only (Sl), or not at all
-(Sn). By its queues: none waits (Sempty), some wait (Sw-no), its deadline is in danger (Soverload). Within a group the topic
-that may wait longer goes first.
+(Sn). By its queues: none waits (Sempty), some wait (Sw-no), its deadline is in danger (Soverload). Within a group the
+topic that may wait longer goes first.
 """
 
 from __future__ import annotations

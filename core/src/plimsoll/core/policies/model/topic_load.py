@@ -95,6 +95,16 @@ class TopicLoad:
         return (self.allowed_seconds - balancing_seconds) * goes - (comes - goes)
 
 
+def topic_key(load: TopicLoad) -> str:
+    """A topic as plans and messages name it: its text, `#`, and its hash."""
+    return f"{load.text}#{load.topic:08x}"
+
+
+def topic_of_key(key: str) -> int:
+    """The hash of the topic that plans name so."""
+    return int(key.rpartition("#")[2], 16)
+
+
 _COLUMNS: Final = tuple(item.name for item in fields(TopicLoad) if item.name not in ("topic", "text"))
 _COUNTS: Final = frozenset({"subscribers", "waiting", "depth", "late"})
 

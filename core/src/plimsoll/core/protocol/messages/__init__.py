@@ -39,6 +39,7 @@ from plimsoll.core.protocol.messages.control import (
     ClusterPolicy,
     Command,
     HandoverPlan,
+    HeadAddress,
     Identify,
     Leave,
     ListSubscribers,
@@ -144,6 +145,7 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     OpenStandby,
     PublisherArrived,
     PublisherCommand,
+    PublisherElsewhere,
     PublisherGo,
     PublisherItem,
     PublisherLeft,
@@ -235,6 +237,7 @@ __all__ = [
     "GoItem",
     "HandoverPlan",
     "HandoverRejected",
+    "HeadAddress",
     "Held",
     "HeldItem",
     "Identify",
@@ -285,6 +288,7 @@ __all__ = [
     "Publish",
     "PublisherArrived",
     "PublisherCommand",
+    "PublisherElsewhere",
     "PublisherGo",
     "PublisherItem",
     "PublisherLeft",
@@ -350,7 +354,7 @@ FromClient = (
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
-    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft
+    PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | Slot | TargetAttached | CutRequest | Done |

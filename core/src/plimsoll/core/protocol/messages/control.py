@@ -44,11 +44,24 @@ class Revoke(Struct, array_like=True, frozen=True, tag=105):
     public_key: Text
 
 
+class HeadAddress(Struct, array_like=True, frozen=True):
+    """A head as clients reach it."""
+
+    head: Name
+    endpoint: Text
+    public_key: Text
+
+
 class ClusterMembers(Struct, array_like=True, frozen=True, tag=106):
-    """From a mediator to a head, periodically: the edges that belong to it, and those that take no newcomers."""
+    """From a mediator to a head, periodically: the edges that belong to it, and those that take no newcomers.
+
+    A head with an epoch up to `cordoned_epoch` takes no new publishers, and sends them to one of `heads`.
+    """
 
     edges: list[Name]
     cordoned: list[Name]
+    cordoned_epoch: U63 = 0
+    heads: list[HeadAddress] = []
 
 
 class ClusterPolicy(Struct, array_like=True, frozen=True, tag=120):

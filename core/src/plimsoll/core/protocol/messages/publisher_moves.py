@@ -70,6 +70,15 @@ class PublisherLeft(Struct, array_like=True, frozen=True, tag=24):
     last_seq: U63
 
 
+class PublisherElsewhere(Struct, array_like=True, frozen=True, tag=27):
+    """In answer to OPEN: this head takes no new publishers; open at that head. REFUSED follows, for who ignores it."""
+
+    handle: U32
+    head: Name
+    endpoint: Text
+    public_key: Text
+
+
 # -- through the tree of heads
 
 

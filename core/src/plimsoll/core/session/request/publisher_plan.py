@@ -34,7 +34,7 @@ def refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict |
 
 
 def target_heads(context: EngineContext, request: SessionRequest) -> list[HeadView]:
-    """The heads that could take publishers now: the named one, else all that are not being drained themselves."""
+    """The heads that could take publishers now: the named one, or all, without those that are cordoned or drained."""
     spec, source = request.spec, source_head(context, request)
     draining = {
         one.sources[0] for one in context.table.holding()
@@ -48,6 +48,7 @@ def target_heads(context: EngineContext, request: SessionRequest) -> list[HeadVi
         and name != source.name
         and head.reachable
         and head.endpoint
+        and not head.cordoned
         and name not in draining
         and head.cluster not in spec.exclusions.brokers
         and named in (None, head.cluster)
@@ -73,7 +74,8 @@ def make_publisher_plan(
     else:
         chosen, missing = _selected(request, session, names)
         rejected = {"NotThere": missing} if missing else {}
-        found = publisher_balance.spread({name: rates[name] for name in chosen}, accepted) if heads else []
+        some, order = {name: rates[name] for name in chosen}, chosen if select.names else None
+        found = publisher_balance.spread(some, accepted, order) if heads else []
         stop, why = "", "it was asked for"
     pairs = _pairs(source, heads, found)
     moves = [MoveGroup(count=len(pair.members), reason=why, what="publishers") for pair in pairs]

@@ -92,6 +92,8 @@ class HeadStatus(BrokerStatus):
     """The status of the head of a cluster."""
 
     name: Annotated[str, FieldInfo("The broker.")]
+    epoch: Annotated[int, FieldInfo("The epoch of its present process; 0 before its first load report.")]
+    ready: Annotated[bool, FieldInfo("Whether it answers and is connected to its edges and neighbours.")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,8 @@ class ReasonSection:
 BROKERS = ReasonSection(
     "Brokers, clusters and fleets",
     "condition",
-    "Reasons of `Accepted`, `Ready`, `Progressing`, `Degraded`, `KeysReplaced` and `LoadDataFresh`. A cluster or a"
+    "Reasons of `Accepted`, `Ready`, `Progressing`, `Degraded`, `KeysReplaced`, `LoadDataFresh` and `TakesPublishers`."
+    " A cluster or a"
     " fleet has the reasons of its brokers, failures first."
     " `Accepted` is about the present specification, all others about the generation that they name: kubectl wait"
     " counts those of an earlier generation as not yet true.",
@@ -181,6 +182,26 @@ BROKERS = ReasonSection(
             "LoadDataFresh",
             "a broker has not reported its load for three intervals",
             "Check whether it is Ready: it is overloaded or unreachable.",
+        ),
+        StatusReason("HeadOpen", "TakesPublishers", "the head of the cluster takes new publishers"),
+        StatusReason(
+            "HeadCordoned",
+            "TakesPublishers",
+            "the head takes no new publishers until it has been replaced; those that come are sent to other heads",
+            "Replace it, or run `plimsoll uncordon` with its name.",
+        ),
+        StatusReason(
+            "DrainTimeout",
+            "event",
+            "a head is replaced although publishers are left: they were not moved in time; the message names how many",
+            "None. What they had under way may be `unknown`: look for clients that do not answer, or that cannot reach"
+            " other heads.",
+        ),
+        StatusReason(
+            "NoOtherHead",
+            "event",
+            "a head is replaced with its publishers, since no other head could take them",
+            "Add a cluster that is linked to this one; with one head a change of it can leave publications `unknown`.",
         ),
         StatusReason(
             "NotSupervised",

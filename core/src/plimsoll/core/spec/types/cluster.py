@@ -89,6 +89,11 @@ class HeadSpec:
     log_size: Annotated[
         Quantity | None, FieldInfo("Size of its log; absent: the fleet's default.", unit="bytes", above=0)
     ] = None
+    cordoned_epoch: Annotated[
+        int,
+        FieldInfo("A head whose epoch is at most this takes no new publishers; the one that replaces it does. Written"
+                  " by `plimsoll drain HEAD` and `plimsoll cordon HEAD`.", low=0, high=2**63 - 1),
+    ] = 0  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ Each refusal names the changed field, so that a user knows that the change did n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from plimsoll.core.spec import head_tree
 from plimsoll.core.spec.brokers import declared_brokers
@@ -48,7 +49,7 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem
         if before[name] != after[name] and all(other in wanted.clusters for other in before[name]):
             found = f"neighbors were {_listed(before[name])} and would be {_listed(after[name])}"
             yield _refusal(new, ("spec", "neighbors"), f"{found}; links of running heads cannot change")
-        if old.spec.head != new.spec.head:
+        if replace(old.spec.head, cordoned_epoch=0) != replace(new.spec.head, cordoned_epoch=0):
             yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
         if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
             yield _refusal(new, ("spec", "listeners", "bindAddress"), "this cannot change while brokers listen on it")
