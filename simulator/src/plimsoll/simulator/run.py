@@ -31,6 +31,7 @@ from plimsoll.simulator.fault_injection.aimed_faults import AimedFaultInjector, 
 from plimsoll.simulator.fault_injection.random_faults import FaultInjector
 from plimsoll.simulator.mediators.command_mediator import CommandBackend
 from plimsoll.simulator.mediators.handover_plan import draw_handovers
+from plimsoll.simulator.mediators.head_replacement import HeadReplacement
 from plimsoll.simulator.mediators.session_mediator import SessionBackend, draw_sessions
 from plimsoll.simulator.mediators.succession import MediatorSuccession
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
@@ -222,7 +223,8 @@ class SimulationRun:
             for one in draw_sessions(scenario.sessions, scenario.shape, rng, START_SECONDS, scenario.load.seconds * 0.8)
             if self._wanted(one.label)
         ]
-        return SessionBackend(self.fleet, planned, self.journal.add, scenario.policy)
+        replacement = HeadReplacement(self.fleet, self._rng("replaced")) if scenario.sessions.replace else None
+        return SessionBackend(self.fleet, planned, self.journal.add, scenario.policy, replacement)
 
     def _populate(self) -> None:
         """Spread processes over the heads, and publishers and subscribers over the processes."""
@@ -356,6 +358,8 @@ class SimulationRun:
                 self.journal.add(residue)
         self.mediators.leftovers()
         self.apps.finish()
+        if self.scenario.is_always_answered:
+            self._claim_answers()
         if self.scenario.is_gap_free:
             self.journal.add(seen.GapFreeClaim(0.0, []))
         claim = self.scenario.undisturbed_seconds
@@ -363,6 +367,12 @@ class SimulationRun:
             exempt = self.victim.exempt(self.apps, self.journal.all)
             self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, exempt))
         return self._outcome(audit_journal(self.journal.all))
+
+    def _claim_answers(self) -> None:
+        """Report publications whose answer is `unknown`, where heads end only once they have no publisher."""
+        unknown = sum(isinstance(one, seen.AnswerObserved) and one.answer == "unknown" for one in self.journal.all)
+        if unknown:
+            self.journal.add(seen.ResidueObserved("publishers", "answers are unknown", unknown, self.schedule.now))
 
     def _outcome(self, verdict: AuditVerdict, error: str = "") -> RunOutcome:
         return RunOutcome(

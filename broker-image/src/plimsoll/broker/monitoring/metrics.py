@@ -24,6 +24,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from plimsoll.broker.monitoring.bundle_metrics import bundle_metrics
+from plimsoll.broker.monitoring.publisher_metrics import publisher_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.broker.monitoring.topic_metrics import topic_metrics
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
@@ -58,6 +59,7 @@ class _SnapshotCollector(Collector):
         yield from _round_trips(self._snapshot)
         yield from _contents(self._snapshot)
         yield from bundle_metrics(self._snapshot.report)
+        yield from publisher_metrics(self._snapshot.publisher_moves)
         yield from topic_metrics(self._snapshot.report, self._snapshot.named_topics, self._snapshot.late)
         yield from _refusals(self._snapshot)
         yield from _process(self._snapshot)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from plimsoll.broker.monitoring.publisher_metrics import NO_MOVES, PublisherMoveCounts
 from plimsoll.broker.monitoring.usage_meter import RoundDurations
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
@@ -43,6 +44,7 @@ class BrokerSnapshot:
     refusals: Mapping[str, int]
     rounds: RoundDurations
     thresholds: ResourceThresholds | None = None
+    publisher_moves: PublisherMoveCounts = NO_MOVES
     named_topics: Mapping[int, str] = field(default_factory=dict)
     late: Mapping[int, int] = field(default_factory=dict)
 
@@ -87,6 +89,7 @@ def take_snapshot(
         refusals={**refusals, "role": refusals.get("role", 0) + roles_refused},
         rounds=rounds.copy(),
         thresholds=_thresholds(machine),
+        publisher_moves=PublisherMoveCounts.of(machine) if isinstance(machine, Head) else NO_MOVES,
         named_topics=meter_of_topics.required.names if meter_of_topics is not None else {},
         late=dict(meter_of_topics.late) if meter_of_topics is not None else {},
     )
