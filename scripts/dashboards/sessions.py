@@ -242,6 +242,20 @@ SESSIONS: Final = Dashboard(
                         ),
                     ],
                 ),
+                Panel(
+                    title="Publishers between heads",
+                    text="Publishers that are to move or are on standby, the ends of their moves, and cordoned heads.",
+                    queries=[
+                        Query(f"sum(plimsoll_broker_moving_publishers{{{NAMESPACE}}})", "moving"),
+                        Query(f"sum(plimsoll_broker_arriving_publishers{{{NAMESPACE}}})", "on standby"),
+                        Query(f"sum(plimsoll_broker_cordoned{{{NAMESPACE}}})", "cordoned heads"),
+                        Query(
+                            f"sum by (outcome) "
+                            f"(rate(plimsoll_broker_publisher_moves_total{{{NAMESPACE}}}[$__rate_interval]))",
+                            "{{outcome}} a second",
+                        ),
+                    ],
+                ),
             ],
         ),
     ],

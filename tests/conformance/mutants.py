@@ -17,6 +17,7 @@ from plimsoll.core.client import (
     handover,
     machine,
     publisher,
+    publisher_moves,
     subscription_changes,
     subscription_list,
 )
@@ -202,6 +203,45 @@ PUBLISHING = [
     Mutant("publication-lost", "sends no frame again", around(link.Link, "_again", lambda original, self: [])),
     Mutant("head-link-lost", "sends again what the head has", around(OWN_PUBLISHER, "_on_opened", _sends_all_again)),
     Mutant("head-restarted", "goes on in the old incarnation", around(OWN_PUBLISHER, "_on_opened", _any_epoch)),
+]  # fmt: skip
+
+# -- publishers between heads
+
+
+def _goes_at_once(original: Wrapped, self: Any, mover: Any, move: Any, answer: Any) -> None:
+    original(self, mover, move, answer)
+    if isinstance(answer, msg.PublisherStandby):
+        self._client.say(mover.link, msg.PublisherGo(mover.handle, move.session))
+
+
+def _stays_silent(original: Wrapped, self: Any, mover: Any, stay: Any) -> None:
+    """It takes STAY, and leaves the standby where it is."""
+    if mover.move is not None and mover.move.session == stay.session:
+        self.moving.pop(mover)
+        mover.move = None
+        mover.go_on()
+
+
+def _answers_a_move(original: Wrapped, self: Any, mover: Any, move: Any) -> None:
+    """It says GO without having opened anywhere, as a half-built client does."""
+    self._client.say(mover.link, msg.PublisherGo(mover.handle, move.session))
+
+
+def _opens_again(original: Wrapped, self: Any, answer: Any) -> None:
+    if isinstance(answer, msg.Refused) and answer.code == "cordoned":
+        self.open()
+    elif not isinstance(answer, msg.PublisherElsewhere):
+        original(self, answer)
+
+
+OWN_MOVES = publisher_moves.ClientPublisherMoves
+BETWEEN_HEADS = [
+    Mutant("publisher-moves", "says GO before all is answered", around(OWN_MOVES, "on_target_answer", _goes_at_once)),
+    Mutant("publisher-stays", "leaves the standby where it is", around(OWN_MOVES, "on_stay", _stays_silent)),
+    Mutant("publisher-returns", "waits for ever", around(OWN_MOVES, "tick", nothing)),
+    Mutant("publisher-move-ignored", "says GO without a standby", around(OWN_MOVES, "on_move", _answers_a_move)),
+    Mutant("publisher-elsewhere", "stays where it is not taken", around(OWN_PUBLISHER, "_on_elsewhere", nothing)),
+    Mutant("publisher-cordoned", "asks again and again", around(OWN_PUBLISHER, "on_answer", _opens_again)),
 ]  # fmt: skip
 
 # -- subscribing
@@ -512,4 +552,4 @@ MORE = [
     Mutant("move-together", "looks at the first attachment alone", around(OWN_MOVES, "on_end", _first_to_end)),
 ]  # fmt: skip
 
-MUTANTS = [*LINKS, *PUBLISHING, *SUBSCRIBING, *MOVES, *RACES, *MORE]
+MUTANTS = [*LINKS, *PUBLISHING, *BETWEEN_HEADS, *SUBSCRIBING, *MOVES, *RACES, *MORE]

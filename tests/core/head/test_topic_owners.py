@@ -62,28 +62,33 @@ def test_an_owner_that_takes_no_newcomers_is_replaced_and_one_that_a_client_cann
 
 def test_after_a_restart_the_edge_that_serves_most_of_a_topic_owns_it():
     topics = owners()
-    served = {unit_name("s", A): "e1", unit_name("t", A): "e2", unit_name("u", A): "e2", "whole": "e1"}
-    topics.adopt(served)
+    topics.adopt({unit_name("s", A): "e1", unit_name("t", A): "e2", unit_name("u", A): "e2", "whole": "e1"})
     assert topics.owners == {A: "e2"}
-    topics.attached(unit_name("v", A), "e1")
-    topics.attached(unit_name("v", B), "e1")
-    topics.attached("whole", "e1")
-    assert topics.owners == {A: "e2", B: "e1"}
 
 
-def test_an_edge_that_is_gone_leaves_its_topics_to_those_that_serve_them():
-    """A client that cannot reach its edge asks again before the head has learned that the edge is gone, or after."""
+def test_an_owner_that_serves_none_of_a_topic_any_more_has_lost_it():
+    """A client that cannot reach its edge is sent elsewhere, before the head knows that the edge is gone or after."""
     topics, edges = owners(), placement("e1", "e2", "e3")
     topics.owners = {A: "e1", B: "e1"}
     assert placed(topics, edges, A, "e1") != "e1"
-    topics.attached(unit_name("s", A), "e2")
-    assert topics.owners[A] == "e1", "it may be this client alone that cannot reach it"
-    topics.edge_lost("e1", {unit_name("s", A): "e2", unit_name("t", A): "e1", unit_name("s", B): "e1"})
-    assert topics.owners == {A: "e2", B: "e1"}, "nobody else serves the other one yet"
-    topics.attached(unit_name("s", B), "e3")
+    served = {unit_name("s", A): "e2", unit_name("t", A): "e1", unit_name("s", B): "e3", "whole": "e3"}
+    topics.reconcile(lambda: served, 1.0)
+    assert topics.owners == {A: "e1", B: "e3"}, "it may be this client alone that cannot reach it"
+    del served[unit_name("t", A)]
+    topics.reconcile(lambda: served, 1.0, soon=True)
     assert topics.owners == {A: "e2", B: "e3"}
-    topics.attached(unit_name("t", B), "e1")
-    assert topics.owners[B] == "e3", "only the first that attaches decides"
+    topics.reconcile(dict, 2.0)
+    assert topics.owners == {A: "e2", B: "e3"}, "a topic that waits for its first unit keeps its edge"
+
+
+def test_an_assigned_topic_keeps_its_edge_while_its_units_are_on_their_way():
+    topics = owners()
+    topics.take_table(assigned(A, "e2"))
+    for look in range(module.ASSIGNED_FOR + 1):
+        topics.reconcile(lambda: {unit_name("s", A): "e1"}, float(look))
+        assert topics.owners[A] == "e2"
+    topics.reconcile(lambda: {unit_name("s", A): "e1"}, 99.0)
+    assert topics.owners[A] == "e1", "none has come, and nothing is said of it any more"
 
 
 def test_topics_without_a_unit_are_forgotten_and_reports_are_bounded(monkeypatch: Any):
@@ -91,12 +96,26 @@ def test_topics_without_a_unit_are_forgotten_and_reports_are_bounded(monkeypatch
     monkeypatch.setattr(module, "REPORTED_AT_MOST", 3)
     topics, edges = owners(), placement("e1")
     topics._forget_above = 10
+    served = {unit_name("s", each): "e1" for each in (1, 2)}
     for unit in range(100):
         placed(topics, edges, unit)
-        topics.forget([unit_name("s", each) for each in (1, 2)])
+        topics.reconcile(lambda: served, float(unit))
         assert len(topics.owners) <= 11
     assert {1, 2} <= topics.owners.keys()
     assert len(topics.report()["topic_owners"]) == 3
+
+
+def test_large_fleets_are_looked_at_less_often():
+    topics, looks = owners(), 0
+
+    def served() -> dict[str, str]:
+        nonlocal looks
+        looks += 1
+        return {unit_name(f"s{number}", A): "e1" for number in range(module.UNITS_PER_SECOND * 4)}
+
+    for second in range(9):
+        topics.reconcile(served, float(second))
+    assert looks == 3
 
 
 def test_tables_of_ranges_are_for_bundles():

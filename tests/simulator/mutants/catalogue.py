@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.simulator.mutants import attachments, bundles, decision, endings, lists, members, streams
+from tests.simulator.mutants import attachments, bundles, decision, endings, lists, members, publishers, streams
 from tests.simulator.mutants.rewriting import Mutant
 
 SECTIONS: Final[dict[str, list[Mutant]]] = {
@@ -15,5 +15,6 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Members, links and replay": members.MUTANTS,
     "Time, restarts and gaps": endings.MUTANTS,
     "Bundles of topics": bundles.MUTANTS,
+    "Publishers between heads": publishers.MUTANTS,
 }
 ALL: Final = {mutant.name: mutant for section in SECTIONS.values() for mutant in section}

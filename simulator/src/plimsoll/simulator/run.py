@@ -24,12 +24,14 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
+from plimsoll.simulator.checks.topic_laws import TopicLaws
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.network import SimulatedNetwork
 from plimsoll.simulator.fault_injection.aimed_faults import AimedFaultInjector, draw_aimed_faults
 from plimsoll.simulator.fault_injection.random_faults import FaultInjector
 from plimsoll.simulator.mediators.command_mediator import CommandBackend
 from plimsoll.simulator.mediators.handover_plan import draw_handovers
+from plimsoll.simulator.mediators.head_replacement import HeadReplacement
 from plimsoll.simulator.mediators.session_mediator import SessionBackend, draw_sessions
 from plimsoll.simulator.mediators.succession import MediatorSuccession
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
@@ -129,6 +131,7 @@ class SimulationRun:
         )  # fmt: skip
         self.mediators = self._mediators()
         self.bundles = self._bundles()
+        self.topics = self._topics()
         if trace is not None:
             self._trace_to(trace)
 
@@ -195,6 +198,11 @@ class SimulationRun:
             return None
         return BundleLaws(self.fleet, backend.memory_of, self.journal.add)
 
+    def _topics(self) -> TopicLaws | None:
+        policy = self.scenario.policy
+        has_topics = policy is not None and policy.deadlines is not None
+        return TopicLaws(self.fleet, is_disturbed=self.scenario.is_disturbed) if has_topics else None
+
     def _command_backend(self, rng: random.Random) -> CommandBackend:
         scenario = self.scenario
         planned = [
@@ -215,7 +223,8 @@ class SimulationRun:
             for one in draw_sessions(scenario.sessions, scenario.shape, rng, START_SECONDS, scenario.load.seconds * 0.8)
             if self._wanted(one.label)
         ]
-        return SessionBackend(self.fleet, planned, self.journal.add, scenario.policy)
+        replacement = HeadReplacement(self.fleet, self._rng("replaced")) if scenario.sessions.replace else None
+        return SessionBackend(self.fleet, planned, self.journal.add, scenario.policy, replacement)
 
     def _populate(self) -> None:
         """Spread processes over the heads, and publishers and subscribers over the processes."""
@@ -306,6 +315,7 @@ class SimulationRun:
             and not is_busy(self.fleet, self.apps)
             and next(leftovers(self.fleet, self.apps, 0.0), None) is None
             and (self.bundles is None or next(self.bundles.leftovers(0.0), None) is None)
+            and (self.topics is None or next(self.topics.leftovers(0.0), None) is None)
         )
 
     def _publish(self, publication: PlannedPublication) -> None:
@@ -343,11 +353,13 @@ class SimulationRun:
     def _check_laws(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
             self.journal.add(residue)
-        if self.bundles is not None:
-            for residue in self.bundles.leftovers(self.schedule.now):
+        for laws in (self.bundles, self.topics):
+            for residue in () if laws is None else laws.leftovers(self.schedule.now):
                 self.journal.add(residue)
         self.mediators.leftovers()
         self.apps.finish()
+        if self.scenario.is_always_answered:
+            self._claim_answers()
         if self.scenario.is_gap_free:
             self.journal.add(seen.GapFreeClaim(0.0, []))
         claim = self.scenario.undisturbed_seconds
@@ -355,6 +367,12 @@ class SimulationRun:
             exempt = self.victim.exempt(self.apps, self.journal.all)
             self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, exempt))
         return self._outcome(audit_journal(self.journal.all))
+
+    def _claim_answers(self) -> None:
+        """Report publications whose answer is `unknown`, where heads end only once they have no publisher."""
+        unknown = sum(isinstance(one, seen.AnswerObserved) and one.answer == "unknown" for one in self.journal.all)
+        if unknown:
+            self.journal.add(seen.ResidueObserved("publishers", "answers are unknown", unknown, self.schedule.now))
 
     def _outcome(self, verdict: AuditVerdict, error: str = "") -> RunOutcome:
         return RunOutcome(

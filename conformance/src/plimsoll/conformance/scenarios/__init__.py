@@ -1,11 +1,21 @@
 """All scenarios, in the order of docs/protocol.md. A scenario is a script for the brokers, and waits for no clock."""
 
 from plimsoll.conformance.scenario import PROFILES, Scenario
-from plimsoll.conformance.scenarios import links, move_lists, move_races, moves, publishing, stream, subscribing
+from plimsoll.conformance.scenarios import (
+    links,
+    move_lists,
+    move_races,
+    moves,
+    publisher_moves,
+    publishing,
+    stream,
+    subscribing,
+)
 
 SCENARIOS: tuple[Scenario, ...] = (
     *links.SCENARIOS,
     *publishing.SCENARIOS,
+    *publisher_moves.SCENARIOS,
     *subscribing.SCENARIOS,
     *stream.SCENARIOS,
     stream.MOVE_TO_IGNORED,

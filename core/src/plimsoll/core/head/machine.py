@@ -407,7 +407,7 @@ class Head(OverlayNode):
 
     def _report(self) -> None:
         """Send the load report of the interval that ends now, and to edges the loads of the others."""
-        self.topics.forget(self.owners.entries)
+        self.topics.reconcile(self.membership.served, self.now)
         seconds, log_bytes_per_second = self.log_growth.since_last(self.log, self.now)
         extra = {
             "subscribers": len(self.owners.entries),

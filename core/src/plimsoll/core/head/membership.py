@@ -91,8 +91,7 @@ class Membership:
         if host.edges.get(outbox.name) is outbox:
             del host.edges[outbox.name]
         host.placement.remove(outbox.name)
-        if host.topics.is_used:
-            host.topics.edge_lost(outbox.name, {name: owner.edge for name, owner in host.owners.entries.items()})
+        host.topics.reconcile(self.served, host.now, soon=True)
         host.coordinator.edge_lost(outbox.name)
         host.remote_members.edge_lost(outbox.name)
         self.ghosts[outbox.key] = host.now + self.lease_seconds
@@ -102,6 +101,11 @@ class Membership:
         """An edge is about to stop: its subscribers leave, and no newcomer is sent there."""
         outbox.leaving = True
         self.host.placement.remove(outbox.name)
+
+    def served(self) -> dict[str, str]:
+        """The edge of each subscriber, of those whose edge is here."""
+        keys = {outbox.key: name for name, outbox in self.host.edges.items()}
+        return {x: keys[owner.key] for x, owner in self.host.owners.entries.items() if owner.key in keys}
 
     def served_by(self, edge: str) -> list[str]:
         """The subscribers of an edge, sorted."""
@@ -126,7 +130,6 @@ class Membership:
         began = (host.epoch, host.log.last)
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
-        host.topics.attached(x, outbox.name)
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.

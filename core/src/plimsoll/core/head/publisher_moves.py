@@ -206,6 +206,11 @@ class PublisherMoves:
             if (session := self.sessions.get(publisher.moving)) is not None:
                 self._decide(session, publisher.name, STAYED, "its link was lost")
 
+    @property
+    def under_way(self) -> int:
+        """How many publishers are not decided, or not at the other head."""
+        return sum(session.counts[state] for session in self.sessions.values() for state in OPEN)
+
     # -- the end of one
 
     def _stay(self, session: PublisherSession, name: str, why: str) -> None:

@@ -7,7 +7,8 @@ without a unit are forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from plimsoll.core.head.unit_owners import UnitOwners
@@ -19,6 +20,12 @@ from plimsoll.core.spec.types.policy import PolicySpec
 REPORTED_AT_MOST: Final = 1024
 """Owners in a load report of the head; edges report the loads of topics themselves."""
 
+UNITS_PER_SECOND: Final = 5_000
+"""Units that are looked at in a second, on average."""
+
+ASSIGNED_FOR: Final = 5
+"""Looks for which an assigned topic keeps its edge without a unit there; mediators repeat what they assign."""
+
 FORGET_ABOVE: Final = 1024
 """Owners above which those without a unit are looked for, whenever there are twice as many as after the last time."""
 
@@ -29,39 +36,20 @@ class TopicOwners(UnitOwners[int]):
     def __init__(self, policy: PolicySpec | None) -> None:
         super().__init__()
         self._forget_above = FORGET_ABOVE
-        self._doubtful: set[int] = set()
-        """Topics whose owner was gone, and of which no unit has attached anywhere since."""
+        self._next_at = 0.0
+        self._assigned: dict[int, int] = {}
+        """Topics that a mediator has assigned of late, with how often they are passed over yet."""
         self.take_policy(policy)
 
     def take_policy(self, policy: PolicySpec | None) -> None:
         """Begin, go on or end with topics as a policy wants it."""
         attribute = topic_attribute(policy)
         if attribute != self.attribute:
-            self.owners, self._doubtful = {}, set()
+            self.owners, self._assigned = {}, {}
         self.attribute = attribute
 
     def key_of(self, unit: int) -> int:
         return unit
-
-    def edge_lost(self, edge: str, served: Mapping[str, str]) -> None:
-        """An edge is gone: its topics are those of the edges that serve their units by now, or soon will.
-
-        Units that could not reach it may have been sent elsewhere before this head has learned that it is gone, or will
-        be after it is back. `served`: the edge of each subscriber.
-        """
-        lost = {topic for topic, owner in self.owners.items() if owner == edge}
-        elsewhere = {name: other for name, other in served.items() if other != edge and hash_of_unit(name) in lost}
-        for topic in {hash_of_unit(name) for name in elsewhere} & lost:
-            del self.owners[topic]
-        self.adopt(elsewhere)
-        self._doubtful |= {topic for topic in lost if self.owners.get(topic) == edge}
-
-    def attached(self, subscriber: str, edge: str) -> None:
-        topic = hash_of_unit(subscriber) if self.is_used else None
-        if topic in self._doubtful:
-            self._doubtful.discard(topic)
-            self.owners.pop(topic, None)
-        super().attached(subscriber, edge)
 
     def take_table(self, table: msg.BundleTable) -> bool:
         """Take over what a mediator assigns; False if it speaks of ranges, or there are no such topics here."""
@@ -69,15 +57,33 @@ class TopicOwners(UnitOwners[int]):
             return False
         for assigned in table.assigned:
             self.owners[assigned.low] = assigned.edge
-            self._doubtful.discard(assigned.low)
+            self._assigned[assigned.low] = ASSIGNED_FOR
         return True
 
-    def forget(self, served: Collection[str]) -> None:
-        """Forget topics without a unit, if there may be many. `served`: the names of all subscribers."""
+    def reconcile(self, served: Callable[[], Mapping[str, str]], now: float, *, soon: bool = False) -> None:
+        """Let each topic belong to an edge that serves some of its units, if any does; `soon`: an edge has been lost.
+
+        Units that could not reach the owner are sent elsewhere; the owner that serves none any more has lost the topic.
+        One that a mediator has just assigned keeps it: units are on their way there. `served`: the edge of each
+        subscriber, of edges that are here. Large fleets are looked at less often.
+        """
+        if not self.is_used or (now < self._next_at and not soon):
+            return
+        places: dict[int, Counter[str]] = {}
+        everybody = served()
+        for name, edge in everybody.items():
+            topic = hash_of_unit(name)
+            if topic is not None:
+                places.setdefault(topic, Counter())[edge] += 1
+        for topic, edges in places.items():
+            if topic not in self._assigned and self.owners.get(topic, "") not in edges:
+                self.owners[topic] = min(edges, key=lambda edge: (-edges[edge], edge))
+        if soon:
+            return
+        self._next_at = now + len(everybody) / UNITS_PER_SECOND
+        self._assigned = {topic: left - 1 for topic, left in self._assigned.items() if left}
         if len(self.owners) > self._forget_above:
-            topics = {hash_of_unit(name) for name in served}
-            self.owners = {topic: edge for topic, edge in self.owners.items() if topic in topics}
-            self._doubtful &= self.owners.keys()
+            self.owners = {topic: edge for topic, edge in self.owners.items() if topic in places}
             self._forget_above = max(FORGET_ABOVE, 2 * len(self.owners))
 
     def report(self) -> dict[str, Any]:

@@ -59,15 +59,6 @@ class UnitOwners(Generic[K]):
             most = min(edges, key=lambda edge: (-edges[edge], edge))
             self.owners.setdefault(key, most)
 
-    def attached(self, subscriber: str, edge: str) -> None:
-        """A subscriber has attached to an edge: if it is a unit of a key without an owner, the edge owns the key.
-
-        It was told of the edge by an earlier life of the head, or before the key lost its owner.
-        """
-        unit = hash_of_unit(subscriber) if self.is_used else None
-        if unit is not None:
-            self.owners.setdefault(self.key_of(unit), edge)
-
     def place(self, unit: int, placement: Placement, exclude: Collection[str]) -> EdgeCandidate | None:
         """The edge for a unit of this hash: the owner of its key, or an edge that the placer draws.
 

@@ -25,6 +25,7 @@ from plimsoll.core.transport.link import LinkLimits, Peer
 from plimsoll.core.transport.overlay_node import OverlayNode
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.session_checker import SessionChecker
+from plimsoll.simulator.mediators.head_replacement import HeadReplacement
 from plimsoll.simulator.world.brokers import FleetShape, SimulatedFleet, control_endpoint
 from plimsoll.simulator.world.workload import TOPIC_ATTRIBUTE
 
@@ -52,6 +53,8 @@ class PlannedSessionMix:
     shuffle: float = 0.0
     publishers: float = 0.0
     """Sessions that move publishers between heads."""
+    replace: bool = False
+    """Whether heads that are drained are cordoned, and then replaced; of publishers there are drains only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,25 @@ class PulsarShape:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadlineShape:
+    """A policy that defends deadlines, with `lower` and `higher` as the thresholds of matching, as ratios.
+
+    They are low, so that a short run has overloaded edges. `latency_seconds`: what all topics require.
+    """
+
+    lower: float = 0.025
+    higher: float = 0.03
+    latency_seconds: float = 0.5
+
+    def to_spec(self, interval: str) -> dict[str, Any]:
+        matching = {"lower": f"{self.lower:g}", "higher": f"{self.higher:g}"}
+        return {
+            "topicAttribute": TOPIC_ATTRIBUTE, "interval": interval, "thresholds": {"matching": matching},
+            "defaultLatency": f"{round(1000 * self.latency_seconds)}ms",
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class SimulatedPolicy:
     """A balancing policy in seconds of a run: how often edges check their load, and how long they stabilise."""
 
@@ -80,6 +102,7 @@ class SimulatedPolicy:
     check_seconds: float = 0.8
     stabilize_seconds: float = 1.6
     pulsar: PulsarShape | None = None
+    deadlines: DeadlineShape | None = None
 
     @property
     def unload(self) -> str:
@@ -92,7 +115,11 @@ class SimulatedPolicy:
         def duration(seconds: float) -> str:
             return f"{round(1000 * seconds / time_factor)}ms"
 
-        own = {} if self.pulsar is None else {"pulsar": self.pulsar.to_spec(duration(self.check_seconds))}
+        own: dict[str, Any] = {}
+        if self.pulsar is not None:
+            own["pulsar"] = self.pulsar.to_spec(duration(self.check_seconds))
+        if self.deadlines is not None:
+            own["delaySensitive"] = self.deadlines.to_spec(duration(self.check_seconds))
         return {
             "type": self.type,
             "detection": {
@@ -181,7 +208,9 @@ def _draw_publisher_session(
         "limits": {"maxInFlight": rng.randint(1, 4), "queueFor": "40s"}, "deadline": f"{rng.choice([10, 40, 60])}s",
         "retries": rng.choice([0, 1]), **({"target": {"name": target}} if rng.random() < 0.6 else {}),
     }  # fmt: skip
-    if rng.random() < 0.8:
+    if mix.replace:
+        fields["select"] = {"sharePercent": 100}
+    elif rng.random() < 0.8:
         fields["select"] = rng.choice([{"count": 1}, {"sharePercent": 50}, {"sharePercent": 100}])
     stops = rng.random() < mix.stop
     return PlannedSession(number, at, fields, at + rng.uniform(0.0, 1.0) if stops else float("inf"))
@@ -235,8 +264,9 @@ class SessionBackend:
         planned: Sequence[PlannedSession],
         observe: ObservationSink,
         policy: SimulatedPolicy | None = None,
+        replacement: HeadReplacement | None = None,
     ) -> None:
-        self.fleet, self.observe = fleet, observe
+        self.fleet, self.observe, self.replacement = fleet, observe, replacement
         self.policy = None if policy is None else parse_block(PolicySpec, policy.to_spec(TIME_FACTOR))
         self.epoch = 0
         self.objects: dict[str, SimulatedObject] = {}
@@ -276,6 +306,8 @@ class SessionBackend:
         if all(one.request.name != name for one in self.objects.values()):
             request = s.SessionRequest(name, f"uid-{name}", 1, specification(fields), parent)
             self.objects[request.uid] = SimulatedObject(request, fields, stop_at)
+            if self.replacement is not None:
+                self.replacement.requested(request.spec)
 
     # -- effects and replies
 
@@ -283,6 +315,8 @@ class SessionBackend:
         if session.uid in self.objects:
             self.objects[session.uid].record = s.encode(session)
             self.checker.add(s.observed_session(session, self.now))
+            if self.replacement is not None:
+                self.replacement.saved(session)
 
     def on_command(self, command: msg.Command) -> None:
         plan = command.plan
@@ -366,8 +400,17 @@ class SessionMediator(OverlayNode):
             self._view_at = self.now + VIEW_SECONDS
             for head in self.backend.fleet.shape.heads():
                 self.say_control(head, msg.Identify(self.info.name, "mediator", self.epoch))
-            self._handle(s.FleetObserved(self._view()))
+            view = self._view()
+            self._tell_members(view)
+            self._handle(s.FleetObserved(view))
         self._handle(s.Tick())
+
+    def _tell_members(self, view: s.FleetView) -> None:
+        """Tell each head whether it takes new publishers, as shells do."""
+        if (replacement := self.backend.replacement) is not None:
+            epochs = {head.name: head.epoch for head in view.heads.values() if head.reachable}
+            for head in view.heads:
+                self.say_control(head, replacement.members(head, epochs))
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
         self.backend.now = self.now
@@ -395,9 +438,9 @@ class SessionMediator(OverlayNode):
         for name, broker in self.backend.fleet.brokers.items():
             report, head = fresh.get(name, {}), broker.config.head_name
             if broker.is_head:
-                heads[name] = s.HeadView(
-                    name, name, report.get("epoch", 0), name in fresh, report, broker.config.data, ""
-                )
+                epoch, replacement = report.get("epoch", 0), self.backend.replacement
+                is_cordoned = replacement is not None and replacement.is_cordoned(name, epoch)
+                heads[name] = s.HeadView(name, name, epoch, name in fresh, report, broker.config.data, "", is_cordoned)
             else:
                 edges[name] = s.EdgeView(
                     name,

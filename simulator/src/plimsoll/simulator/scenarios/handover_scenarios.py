@@ -11,7 +11,7 @@ from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.mediators.handover_plan import HandoverMix
-from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, PulsarShape, SimulatedPolicy
+from plimsoll.simulator.mediators.session_mediator import DeadlineShape, PlannedSessionMix, PulsarShape, SimulatedPolicy
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.workload import WorkloadSize
@@ -206,6 +206,37 @@ HANDOVER_SCENARIOS = [
         processes=3,
     ),
     _handover_scenario(
+        "publishers-links",
+        "publishers move between heads, while links break for so long that clients and heads give them up",
+        FleetShape(3, 2),
+        HandoverMix(lives=0.4),
+        load=PUBLISHERS_LOAD,
+        sessions=PlannedSessionMix(6, publishers=0.8),
+        fault_rates=FaultRates(reconnect=0.5, wall=0.6, one_way=0.4, slow=0.2, seconds=(0.2, 2.5)),
+        processes=3,
+    ),
+    _handover_scenario(
+        "publishers-across",
+        "publishers move between heads and subscribers between clusters at the same time, while heads are killed",
+        FleetShape(3, 2),
+        HandoverMix(lives=0.4),
+        load=PUBLISHERS_LOAD,
+        sessions=PlannedSessionMix(8, across=1.0, publishers=0.5),
+        fault_rates=replace(BUMPY, crash_head=0.3),
+        processes=3,
+    ),
+    _handover_scenario(
+        "publishers-replaced",
+        "heads are drained of publishers and replaced, while subscribers move between clusters",
+        FleetShape(3, 2),
+        HandoverMix(lives=0.4),
+        load=PUBLISHERS_LOAD,
+        sessions=PlannedSessionMix(6, across=0.6, publishers=0.7, replace=True, stop=0.0),
+        fault_rates=FaultRates(reconnect=0.5, slow=0.2, seconds=(0.02, 0.3)),
+        processes=3,
+        is_always_answered=True,
+    ),
+    _handover_scenario(
         "balanced",
         "a policy balances edges of unequal hardware, no faults",
         FleetShape(1, 3),
@@ -294,6 +325,30 @@ HANDOVER_SCENARIOS = [
         HandoverMix(lives=0.6),
         load=TOPICS_LOAD,
         policy=SimulatedPolicy("Pulsar", pulsar=PulsarShape()),
+        base=FREQUENT_REPORTS,
+        fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
+        processes=3,
+        settle_seconds=30.0,
+        last_seconds=10.0,  # a session may begin after the last publications
+    ),
+    _handover_scenario(
+        "deadlines",
+        "policy DelaySensitive moves topics away from overloaded edges, no faults",
+        FleetShape(2, 3),
+        HandoverMix(),
+        load=TOPICS_LOAD,
+        control=None,
+        policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
+        base=FREQUENT_REPORTS,
+        is_gap_free=True,
+    ),
+    _handover_scenario(
+        "deadlines-faults",
+        "topics with deadlines, while edges, heads and mediators are killed, frozen or cut off",
+        FleetShape(2, 3),
+        HandoverMix(lives=0.6),
+        load=TOPICS_LOAD,
+        policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
         base=FREQUENT_REPORTS,
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
         processes=3,

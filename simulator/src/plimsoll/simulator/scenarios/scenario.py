@@ -44,6 +44,7 @@ class SimulationScenario:
 
     `victim`: one party that misbehaves: a slow `edge`, a frozen `subscriber` or a flooding `publisher`. All others
     receive each delivery within `undisturbed_seconds`; 0 makes no such claim.
+    `is_always_answered`: no publication is `unknown`: heads end only once their publishers have left.
     `is_gap_free`: no bound is reached in this scenario, so a single gap breaks law I1.
     """
 
@@ -66,6 +67,7 @@ class SimulationScenario:
     slow: BrokerHardware | None = None
     policy: SimulatedPolicy | None = None
     is_gap_free: bool = False
+    is_always_answered: bool = False
     base: BrokerLimits = SMALL_LIMITS
 
     @property

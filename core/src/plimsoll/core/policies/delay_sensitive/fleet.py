@@ -157,8 +157,14 @@ def _served_faster(load: TopicLoad, now: Topics, freed: float) -> TopicLoad:
     """
     if not freed or not load.depth:
         return load
-    waiting = sum(one.load.output_bytes or one.output_bytes for one in now.values() if one.load.depth)
+    waiting = sum(_sent(one) for one in now.values() if one.load.depth)
     return replace(load, delivery_rate=load.delivery_rate * (1.0 + freed / waiting)) if waiting else load
+
+
+def _sent(topic: ServedTopic) -> float:
+    """Bytes per second that leave the queues of a topic, where what comes is more."""
+    come, go = topic.load.arrival_rate, topic.load.delivery_rate
+    return (topic.load.output_bytes or topic.output_bytes) * (min(1.0, go / come) if come else 1.0)
 
 
 def deadline_fleet(sample: FleetSample) -> DeadlineFleet:
