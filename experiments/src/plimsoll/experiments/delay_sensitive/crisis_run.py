@@ -62,7 +62,7 @@ class CrisisRun:
             self.depths[name, NUMBERS[topic.topic]].append((at, float(topic.depth)))
 
     def cleared_at(self, edge: str, topic: int) -> float | None:
-        """When nothing of a topic waited any more, after its queue was deepest; None if it never was, or is not gone."""
+        """When nothing of a topic waited any more, after its queue was deepest; None if that has not come."""
         points = self.depths.get((edge, topic), [])
         at_most, deepest = max(points, key=lambda point: (point[1], -point[0]), default=(0.0, 0.0))
         after = [at for at, depth in points if deepest and at > at_most and depth < 1]
