@@ -62,10 +62,13 @@ class CrisisRun:
             self.depths[name, NUMBERS[topic.topic]].append((at, float(topic.depth)))
 
     def cleared_at(self, edge: str, topic: int) -> float | None:
-        """When nothing of a topic waited any more, after its queue was deepest; None if that has not come."""
+        """When nothing of a topic waited any more, after its queue was deepest; None if that has not come.
+
+        The last message may be under way: reports and messages come at times of their own.
+        """
         points = self.depths.get((edge, topic), [])
         at_most, deepest = max(points, key=lambda point: (point[1], -point[0]), default=(0.0, 0.0))
-        after = [at for at, depth in points if deepest and at > at_most and depth < 1]
+        after = [at for at, depth in points if deepest >= 2 and at > at_most and depth < 2]
         return after[0] if after else None
 
     def row(self) -> dict[str, Any]:
