@@ -40,7 +40,8 @@ def test_memory_has_the_rates_of_topics_with_a_deadline():
     assert memory == {"rates": {"b": {"00000008": [200.0, 175.0, 0]}}}
     assert rates_of(memory, "b", 8) == Rates(200.0, 175.0)
     assert depth_of(memory, "b", 8) == 0.0
-    assert rates_of(memory, "b", 9) is depth_of(memory, "b", 9) is None
+    assert rates_of(memory, "b", 9) is None
+    assert depth_of(memory, "b", 9) is None
     assert rates_of(memory, "c", 8) is None
 
 
