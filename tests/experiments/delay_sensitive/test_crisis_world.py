@@ -43,4 +43,6 @@ def test_a_policy_in_a_fleet_with_a_faster_clock_has_its_times():
     made = world.resources(world.delay_sensitive(0.25, 0.25), 0.25)
     policy = made.fleet.spec.defaults.policy
     assert made.fleet.spec.time_scale_percent == 25
+    assert policy is not None
+    assert policy.delay_sensitive is not None
     assert policy.delay_sensitive.balancing_time.seconds == 1.0

@@ -31,11 +31,14 @@ TRIGGER_AT, CLEAR_AT, TOLERANCE = 34.0, 62.0, 1.0
 MOVED, IN_DANGER = 1, 8
 
 
+TIMES: Final = world.CrisisTimes(look_seconds=0.25)
+
+
 @dataclass(frozen=True)
 class BurstPlan:
     """`balancing_seconds`: t_LB before one is measured. `runs`: those that are made, all if it is empty."""
 
-    times: world.CrisisTimes = world.CrisisTimes(look_seconds=0.25)
+    times: world.CrisisTimes = TIMES
     balancing_seconds: float = 0.25
     runs: tuple[str, ...] = ()
 
@@ -50,8 +53,8 @@ def small(plan: BurstPlan = PLAN) -> BurstPlan:
 
 def run(seed: int, *, plan: BurstPlan = PLAN) -> ExperimentResult:
     """The same world under each policy."""
-    runs = {name: one for name in plan.runs or (OURS, SECOND, TEXT, ALONE, PEER, PADRES, NONE)
-            if (one := _run(name, seed, plan))}  # fmt: skip
+    names = plan.runs or (OURS, SECOND, TEXT, ALONE, PEER, PADRES, NONE)
+    runs = {name: _run(name, seed, plan) for name in names}
     claims = _claims(runs[OURS], runs.get(NONE), runs.get(PEER), plan)
     rows = [each.row() for each in runs.values()]
     return ExperimentResult(
@@ -79,12 +82,12 @@ def _run(name: str, seed: int, plan: BurstPlan) -> CrisisRun:
 
 
 NOTES: Final = (
-    "At 15 s b1 is taken to serve topics 1, 3, 8 and 14, as in figure 3; of the other topics the text does not say where "
-    "they are. The output of an edge is shared by its topics fairly, which is how topic 8 alone gets a queue.",
+    "At 15 s b1 is taken to serve topics 1, 3, 8 and 14, as in figure 3; of the other topics the text does not say "
+    "where they are. The output of an edge is shared by its topics fairly, which is how topic 8 alone gets a queue.",
     "Our hand-over takes three trips over links of 0.1 s before a topic leaves its edge, and the text's takes no time. "
-    "Each second in which the queue grows takes seven to drain. So the policy looks each quarter of a second and reckons "
-    "with a balancing of a quarter of a second; the run with looks of a second and 0.1 s shows what becomes of the text's "
-    "figures.",
+    "Each second in which the queue grows takes seven to drain. So the policy looks each quarter of a second and "
+    "reckons with a balancing of a quarter of a second; the run with looks of a second and 0.1 s shows what becomes of "
+    "the text's figures.",
 )
 
 

@@ -34,8 +34,8 @@ class TopicMove:
 
 @dataclass
 class CrisisRun:
-    """`uplinks`: what was to be sent by what an edge can send, above 1 while queues grow. Without loads of topics it is
-    what was sent. `depths`: of a topic at an edge, by both; `late`: deliveries after their deadline, by topic; `places`:
+    """`uplinks`: what was to be sent by what an edge can send, above 1 while queues grow; without loads of topics, what
+    was sent. `depths`: of a topic at an edge, by both; `late`: deliveries after their deadline, by topic; `places`:
     edges of each topic in the end.
     """
 
@@ -62,10 +62,13 @@ class CrisisRun:
             self.depths[name, NUMBERS[topic.topic]].append((at, float(topic.depth)))
 
     def cleared_at(self, edge: str, topic: int) -> float | None:
-        """From when on nothing of a topic waited any more, after something had; None if something does to the end."""
+        """When nothing of a topic waited any more, after its queue was deepest; None if that has not come.
+
+        The last message may be under way: reports and messages come at times of their own.
+        """
         points = self.depths.get((edge, topic), [])
-        deep = [at for at, depth in points if depth >= 1]
-        after = [at for at, depth in points if deep and at > deep[-1]]
+        at_most, deepest = max(points, key=lambda point: (point[1], -point[0]), default=(0.0, 0.0))
+        after = [at for at, depth in points if deepest >= 2 and at > at_most and depth < 2]
         return after[0] if after else None
 
     def row(self) -> dict[str, Any]:
