@@ -73,12 +73,13 @@ class EdgeRig:
             self.exchange()
         for peer, client in self.clients.items():
             self._to_edge(peer, [client.hello()])
-        for _ in range(200):
+        rounds = 200 + len(texts)
+        for _ in range(rounds):
             if all(c.subacks == len(c.subscribers) for c in self.clients.values()):
                 break
             self.exchange()
         else:
-            raise RuntimeError("not all clients were subscribed after 200 rounds")
+            raise RuntimeError(f"not all clients were subscribed after {rounds} rounds")
         for client in self.clients.values():
             client.deliveries = client.frames = 0
         self.edge_seconds = 0.0

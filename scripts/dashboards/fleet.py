@@ -96,7 +96,7 @@ FLEET: Final = Dashboard(
         Row(
             "Now",
             [
-                firing("Gaps|Broker|Bundle|Cluster|Edge|Keys|Log|Slow|Strangers"),
+                firing("Gaps|Broker|Bundle|Cluster|Deadline|Edge|Keys|Log|Slow|Strangers"),
                 Panel(
                     title="Brokers",
                     kind="stat",
@@ -352,6 +352,25 @@ FLEET: Final = Dashboard(
                             f"topk(10, sum by (bundle) ({gauge('bundle_messages_per_second', 'edge')}))", "{{bundle}}"
                         )
                     ],
+                ),
+                Panel(
+                    title="Deadlines of topics",
+                    unit="percentunit",
+                    empty="the policy defends no deadlines",
+                    text="Latency by what is required, of the ten topics nearest to their deadline: late above 1.",
+                    queries=[
+                        Query(
+                            f"topk(10, max by (topic) ({gauge('topic_latency_seconds', 'edge')}"
+                            f" / {gauge('topic_required_latency_seconds', 'edge')}))",
+                            "{{topic}}",
+                        )
+                    ],
+                ),
+                Panel(
+                    title="Round trips",
+                    unit="s",
+                    text="The longest of each broker's links, by the role of the peer.",
+                    queries=[Query(f"max by (peer) ({gauge('link_round_trip_seconds')} > 0)", "{{peer}}")],
                 ),
                 Panel(
                     title="Connections",

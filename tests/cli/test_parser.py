@@ -39,7 +39,7 @@ def test_kinds_are_those_of_the_resources():
 
 
 def test_every_policy_can_be_simulated():
-    assert ("own", "none", *POLICY_TYPES, "pulsar") == SIMULATED_POLICIES
+    assert ("own", "none", *POLICY_TYPES, "pulsar", "delay-sensitive") == SIMULATED_POLICIES
 
 
 def test_the_parser_loads_neither_resources_nor_sockets_nor_the_kubernetes_client():

@@ -84,6 +84,14 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
          "plimsoll_broker_output_utilization": "0.5x2 0.99x20"},
         {"bundle": "0x00000000_0x80000000"},
     ),
+    "PlimsollDeadlineInDanger": (
+        {'plimsoll_broker_topic_time_left_seconds{topic="buoys"}': "0.6x2 0.05x20",
+         'plimsoll_broker_topic_required_latency_seconds{topic="buoys"}': "1x22"},
+        {"topic": "buoys"},
+    ),
+    "PlimsollDeadlineMissed": (
+        {'plimsoll_broker_topic_late_deliveries_total{topic="*"}': "0x5 0+4x20"}, {"topic": "*"},
+    ),
     "PlimsollBrokerNotReady": ({"plimsoll_broker_ready": "1x2 0x20"}, {}),
     "PlimsollBrokerDown": ({'up{plimsoll_dev_broker="edge-0"}': "1x2 0x20"}, {"plimsoll_dev_broker": "edge-0"}),
     "PlimsollBrokerLate": ({"plimsoll_broker_loop_lag_seconds": "0.1x2 1.5x20"}, {}),

@@ -90,7 +90,7 @@ def test_under_another_policy_the_status_says_nothing_of_topics():
 
 
 def test_topics_of_several_clusters_are_sorted_by_how_much_of_the_time_is_used():
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": "free"}, {"name": "near", "requiredMilliseconds": 100, "latencyMilliseconds": 95},
         {"name": "far", "requiredMilliseconds": 1000, "latencyMilliseconds": 100},
     ]  # fmt: skip

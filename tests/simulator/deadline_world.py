@@ -13,6 +13,7 @@ from plimsoll.core.config import BrokerHardware, BrokerLimits
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.policies.model.topic_load import TopicLoad, reported_topics
+from plimsoll.core.predicates import Value
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.transport.link import LinkLimits
 from plimsoll.simulator.engine.event_queue import EventQueue
@@ -93,7 +94,7 @@ class DeadlineWorld:
         host, publisher = self.applications.processes[client.info.name].host, client.publisher(name)
 
         def once() -> None:
-            body = {"topic": topic, "at": self.schedule.now}
+            body: dict[str, Value] = {"topic": topic, "at": self.schedule.now}
             self.published[topic] += 1
             publisher.publish(body, bytes(size), sent_us=int(self.schedule.now * 1e6))
             host.wake()

@@ -16,7 +16,7 @@ def look(queue: UnitQueue, comes: int, depth: int, now: float, *, passed_by: boo
 
 
 def test_what_leaves_is_what_came_and_does_not_wait():
-    queue = UnitQueue(0, 0, 0.0)
+    queue = UnitQueue(7, 0, 0, 0.0)
     look(queue, 200, 25, 1.0)
     assert (queue.arrived, queue.left, queue.depth) == (200, 175, 25)
     look(queue, 200, 50, 2.0)
@@ -24,7 +24,7 @@ def test_what_leaves_is_what_came_and_does_not_wait():
 
 
 def test_the_wait_is_that_of_a_fluid_queue():
-    queue = UnitQueue(0, 0, 0.0)
+    queue = UnitQueue(7, 0, 0, 0.0)
     for second in range(1, 5):
         look(queue, 200, 25 * second, float(second))
         # What leaves at t came when arrivals were 175 t: at 175 t / 200.
@@ -34,7 +34,7 @@ def test_the_wait_is_that_of_a_fluid_queue():
 
 
 def test_deliveries_are_late_by_the_part_of_the_interval_in_which_the_wait_was_too_long():
-    queue = UnitQueue(0, 0, 0.0)
+    queue = UnitQueue(7, 0, 0, 0.0)
     look(queue, 200, 100, 1.0)  # waits rise from 0 to 0.5 s
     assert queue.wait_seconds == pytest.approx(0.5)
     assert queue.late(0.25) == 50
@@ -43,14 +43,14 @@ def test_deliveries_are_late_by_the_part_of_the_interval_in_which_the_wait_was_t
 
 
 def test_an_empty_queue_is_late_only_if_the_way_alone_takes_too_long():
-    queue = UnitQueue(0, 0, 0.0)
+    queue = UnitQueue(7, 0, 0, 0.0)
     look(queue, 10, 0, 1.0)
     assert queue.late(0.0) == 0
     assert queue.late(-1e-9) == 10
 
 
 def test_what_passes_a_full_queue_by_waits_in_the_log():
-    queue = UnitQueue(0, 0, 0.0)
+    queue = UnitQueue(7, 0, 0, 0.0)
     look(queue, 100, 60, 1.0)
     look(queue, 100, 60, 2.0, passed_by=True)
     assert (queue.depth, queue.left) == (160, 0)
@@ -61,13 +61,13 @@ def test_what_passes_a_full_queue_by_waits_in_the_log():
 
 
 def test_a_replay_from_the_log_arrives_though_the_stream_has_not_brought_it():
-    queue = UnitQueue(0, 0, 0.0)
+    queue = UnitQueue(7, 0, 0, 0.0)
     look(queue, 0, 50, 1.0)
     assert (queue.arrived, queue.left, queue.depth) == (50, 0, 50)
 
 
 def test_looks_are_bounded():
-    queue = UnitQueue(0, 1, 0.0)
+    queue = UnitQueue(7, 0, 1, 0.0)
     for second in range(1, 20 * LOOKS_REMEMBERED):
         look(queue, 1, second + 1, float(second))
     assert len(queue._came) <= LOOKS_REMEMBERED
@@ -77,7 +77,7 @@ def test_looks_are_bounded():
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=30))
 def test_waits_are_those_of_a_queue_played_message_by_message_within_a_look(steps: list[tuple[int, int]]):
     """Each second some come and some leave, evenly: the wait of the last that left, off by at most two looks."""
-    queue, waiting, now = UnitQueue(0, 0, 0.0), deque[float](), 0.0
+    queue, waiting, now = UnitQueue(7, 0, 0, 0.0), deque[float](), 0.0
     for comes, leaves in steps:
         events = sorted([(now + (i + 1) / comes, 1) for i in range(comes)] +
                         [(now + (i + 1) / leaves, 2) for i in range(leaves)])  # fmt: skip

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter, defaultdict
@@ -26,10 +27,12 @@ from tests.core.policies.exact_fleet import SIZE_BYTES, ExactFleet
 from tests.core.policies.laws import LAWS, MOVES_FACTOR, TINY, random_fleet
 
 from plimsoll.core.policies.bad import Bad
+from plimsoll.core.policies.delay_sensitive import DelaySensitive
 from plimsoll.core.policies.model.broker_pair import likened_loads
 from plimsoll.core.policies.model.bundle_load import BundleLoad
 from plimsoll.core.policies.model.hash_ranges import Partition
 from plimsoll.core.policies.model.load import BrokerLoad, LoadChange
+from plimsoll.core.policies.model.topic_load import TopicLoad
 from plimsoll.core.policies.pulsar import Pulsar
 from plimsoll.core.policies.rebalancer import NO_MEMORY, FleetLook, FleetSample, Rebalancer, RebalancingPlan, fleet_plan
 from plimsoll.core.policies.shuffle import Shuffle
@@ -41,6 +44,7 @@ QUIET_LOOKS = 80
 """Looks without a plan that moves anything after which a fleet is at rest: smoothed usage is within a part in 4,000."""
 
 OVERLOADED, LOWER = 0.95, 0.9
+DEADLINE_SECONDS = 1.0
 BUNDLES = 4
 
 
@@ -48,7 +52,8 @@ BUNDLES = 4
 class FleetPolicy:
     """`levels`: the load of each edge as the policy compares them. `is_asked`: plans are asked for by a user.
 
-    `relieves`: it relieves overloaded edges first, so overload counts before levels.
+    `relieves`: it relieves overloaded edges first, so overload counts before levels. `has_topics`: what moves are
+    bundles of topics; `has_deadlines`: what moves are single topics, with deadlines.
     """
 
     label: str
@@ -57,6 +62,7 @@ class FleetPolicy:
     has_topics: bool = False
     is_asked: bool = False
     relieves: bool = False
+    has_deadlines: bool = False
 
 
 @dataclass
@@ -70,13 +76,33 @@ class PlannedRun:
     moved: int = 0
 
 
-def loads_of(fleet: ExactFleet, *, has_topics: bool) -> tuple[BrokerLoad, ...]:
-    """The reports of all edges: with what comes in, in bytes, and under topics with the load of each bundle."""
+def loads_of(fleet: ExactFleet, *, has_topics: bool, has_deadlines: bool = False) -> tuple[BrokerLoad, ...]:
+    """The reports of all edges: with what comes in, in bytes, and with the load of each bundle or topic."""
     found = []
     for edge in sorted(fleet.hardware):
         load = fleet.load(edge)
         load = replace(load, input_bytes_per_second=load.input_rate * SIZE_BYTES)
+        load = replace(load, topics=_topics(fleet, edge, load)) if has_deadlines else load
         found.append(replace(load, bundles=_bundles(fleet, edge)) if has_topics else load)
+    return tuple(found)
+
+
+def _topics(fleet: ExactFleet, edge: str, load: BrokerLoad) -> tuple[TopicLoad, ...]:
+    """Each topic of an edge. Where more is to be sent than can be, the queues of all have come to a second."""
+    names: dict[int, list[str]] = {}
+    for name in fleet.served(edge):
+        names.setdefault(hash_of_unit(name) or 0, []).append(name)
+    used = max(load.output_utilization, load.input_utilization)
+    found = []
+    for topic, units in sorted(names.items()):
+        measures = fleet.measures(edge, units)
+        rate, sent = measures.input_rate, measures.output_rate
+        found.append(
+            TopicLoad(
+                topic, f"{topic:x}", len(units), len(units) if used > 1.0 else 0, rate, 0.0, rate * SIZE_BYTES, sent,
+                sent * SIZE_BYTES, math.ceil(rate) if used > 1.0 else 0, rate, rate / max(used, 1.0), DEADLINE_SECONDS,
+            )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -96,7 +122,9 @@ def _bundles(fleet: ExactFleet, edge: str) -> tuple[BundleLoad, ...]:
     return tuple(found)
 
 
-def sample_of(fleet: ExactFleet, owners: Mapping[str, str], *, has_topics: bool) -> FleetSample:
+def sample_of(
+    fleet: ExactFleet, owners: Mapping[str, str], *, has_topics: bool, has_deadlines: bool = False
+) -> FleetSample:
     """What a plan is made from."""
     edges = sorted(fleet.hardware)
     profiles = {}
@@ -104,7 +132,8 @@ def sample_of(fleet: ExactFleet, owners: Mapping[str, str], *, has_topics: bool)
         others = [other for other in edges if other != edge]
         takers = tuple((other, fleet.profile(edge, other).accepting) for other in others)
         profiles[edge] = replace(fleet.profile(edge, others[0]), takers=takers)
-    return FleetSample(loads_of(fleet, has_topics=has_topics), profiles, {}, owners=owners)
+    loads = loads_of(fleet, has_topics=has_topics, has_deadlines=has_deadlines)
+    return FleetSample(loads, profiles, {}, owners=owners)
 
 
 def run(fleet: ExactFleet, chosen: FleetPolicy, *, optimum: bool = True) -> PlannedRun:
@@ -114,14 +143,14 @@ def run(fleet: ExactFleet, chosen: FleetPolicy, *, optimum: bool = True) -> Plan
     left = defaultdict[str, set[str]](set)
     while quiet < (1 if chosen.is_asked else QUIET_LOOKS) and len(found.plans) < PLANS_AT_MOST:
         fleet, policy = found.fleet, chosen.policy
-        loads = loads_of(fleet, has_topics=chosen.has_topics)
+        loads = loads_of(fleet, has_topics=chosen.has_topics, has_deadlines=chosen.has_deadlines)
         before, memory = memory, policy.observe(memory, FleetLook(loads, owners=found.owners))
         quiet += 1
         if memory == before and quiet > 1:
             break  # it would do what it did at the last look
         if not chosen.is_asked and not policy.wanted(memory):
             continue
-        plan = fleet_plan(policy, sample_of(fleet, found.owners, has_topics=chosen.has_topics), memory)
+        plan = fleet_plan(policy, _sample(fleet, chosen, found.owners), memory)
         if not plan.moves:
             _judge_reason(found, plan, chosen)
             continue
@@ -163,7 +192,11 @@ def _take(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, left: d
 
 
 def _levels(fleet: ExactFleet, chosen: FleetPolicy) -> dict[str, float]:
-    return dict(chosen.levels(sample_of(fleet, {}, has_topics=chosen.has_topics)))
+    return dict(chosen.levels(_sample(fleet, chosen, {})))
+
+
+def _sample(fleet: ExactFleet, chosen: FleetPolicy, owners: Mapping[str, str]) -> FleetSample:
+    return sample_of(fleet, owners, has_topics=chosen.has_topics, has_deadlines=chosen.has_deadlines)
 
 
 def quality(fleet: ExactFleet, chosen: FleetPolicy) -> tuple[float, float, float]:
@@ -218,6 +251,9 @@ def alternatives(fleet: ExactFleet, chosen: FleetPolicy, only: str = "") -> Iter
     if chosen.has_topics:
         yield from _other_owners(fleet, only)
         return
+    if chosen.has_deadlines:
+        yield from _other_places(fleet, only)
+        return
     rows: dict[tuple[str, str], list[str]] = {}
     for name, edge in sorted(fleet.at.items()):
         if only in ("", edge):
@@ -237,6 +273,20 @@ def _other_owners(fleet: ExactFleet, only: str) -> Iterator[dict[str, str]]:
     yield from pending
 
 
+def _other_places(fleet: ExactFleet, only: str) -> Iterator[dict[str, str]]:
+    """Placements that differ by one topic or two, whole."""
+    topics: dict[str, list[str]] = {}
+    for name, edge in sorted(fleet.at.items()):
+        if only in ("", edge):
+            topics.setdefault(fleet.asks[name], []).append(name)
+    ones = [
+        dict.fromkeys(units, edge)
+        for units in topics.values() for edge in sorted(fleet.hardware) if edge != fleet.at[units[0]]
+    ]  # fmt: skip
+    yield from ones
+    yield from ({**one, **other} for number, one in enumerate(ones) for other in ones[number + 1 :])
+
+
 # ---------------------------------------------------------------- reasons
 
 _WOULD_BE = re.compile(r"^with it (\S+) would be at ")
@@ -251,6 +301,8 @@ def _judge_reason(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy)
         _judge_bad(found, plan, chosen, policy)
     elif isinstance(policy, Pulsar):
         _judge_pulsar(found, plan, chosen)
+    elif isinstance(policy, DelaySensitive):
+        _judge_deadlines(found, plan, chosen)
     elif isinstance(policy, Shuffle) and plan.ended == "Balanced":
         levels = _levels(found.fleet, chosen).values()
         if max(levels) - min(levels) > policy.parameters.trigger(policy.scope).ratio + TINY and not plan.rejected:
@@ -306,6 +358,29 @@ def _judge_pulsar(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy)
             found.broken["reason"].append(f"{each.key} to {target} would help: {each.reason}")
 
 
+_WOULD_HAVE = re.compile(r"with it (\S+) would have (\S+) at ")
+
+
+def _judge_deadlines(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy) -> None:
+    """Whether a topic that was too much for an edge would have been."""
+    for each in plan.rejected:
+        said = _WOULD_HAVE.search(each.reason)
+        if each.kind != "TooMuch" or said is None:
+            continue
+        topic = int(each.key.rpartition("#")[2], 16)
+        units = [name for name in found.fleet.at if hash_of_unit(name) == topic]
+        after = replace(found.fleet, at={**found.fleet.at, **dict.fromkeys(units, said[1])})
+        if _over(after, said[1])[0] < LOWER - TINY:
+            found.broken["reason"].append(f"{each.key} would fit into {said[1]}: {each.reason}")
+
+
+def deadline_fleet_of(seed: int) -> ExactFleet:
+    """A random fleet of topics, of which each has one edge."""
+    base = topic_fleet(seed)
+    homes = {base.asks[name]: edge for name, edge in sorted(base.at.items())}
+    return replace(base, at={name: homes[base.asks[name]] for name in base.at})
+
+
 # ---------------------------------------------------------------- fleets and policies
 
 
@@ -350,9 +425,19 @@ def policies() -> Iterator[FleetPolicy]:
         yield FleetPolicy(
             label, pulsar, partial(_by_load, pulsar.weights.usage), has_topics=True, relieves=pulsar.rules != "Text"
         )
+    for label, deadlines in (
+        ("DelaySensitive by the letter", DelaySensitive(rules="Text")),
+        ("DelaySensitive", DelaySensitive()),
+    ):
+        yield FleetPolicy(label, deadlines, partial(_by_load, _most_used), has_deadlines=True)
     shuffle = Shuffle()
     factor = shuffle.parameters.normalization_seconds
     yield FleetPolicy("Shuffle", shuffle, partial(_highest_metrics, factor), is_asked=True)
+
+
+def _most_used(load: BrokerLoad) -> float:
+    """The use of the busiest resource."""
+    return max(load.input_utilization, load.output_utilization)
 
 
 def _by_load(level: Callable[[BrokerLoad], float], sample: FleetSample) -> Mapping[str, float]:
@@ -372,6 +457,8 @@ def _planned_f(policy: Bad, sample: FleetSample) -> Mapping[str, float]:
 
 def fleet_for(chosen: FleetPolicy, seed: int) -> ExactFleet:
     """The fleet of a seed, with topics if the policy has them."""
+    if chosen.has_deadlines:
+        return deadline_fleet_of(seed)
     return topic_fleet(seed) if chosen.has_topics else random_fleet(seed)
 
 

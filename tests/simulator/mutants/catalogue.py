@@ -14,6 +14,7 @@ from tests.simulator.mutants import (
     members,
     publishers,
     streams,
+    topics,
 )
 from tests.simulator.mutants.rewriting import Mutant
 
@@ -26,6 +27,7 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Time, restarts and gaps": endings.MUTANTS,
     "Bundles of topics": bundles.MUTANTS,
     "Logs on disks": durability.MUTANTS,
+    "Topics with deadlines": topics.MUTANTS,
     "Publishers between heads": publishers.MUTANTS,
 }
 ALL: Final = {mutant.name: mutant for section in SECTIONS.values() for mutant in section}

@@ -73,7 +73,9 @@ def test_a_pulsar_policy_of_the_files_is_kept(world, documents):
     own = {"type": "Pulsar", "pulsar": {"topicAttribute": "other", "bundles": {"initial": 8}}}
     documents[0]["spec"]["defaults"]["policy"] = own
     assert policy_faults(["pulsar"], parse_world(world), parse_all(documents)) == []
-    (fleet,) = [each for each in with_policy(documents, "pulsar", "x") if each["kind"] == "BrokerFleet"]
+    (fleet,) = [
+        each for each in with_policy(documents, "pulsar", {"topicAttribute": "x"}) if each["kind"] == "BrokerFleet"
+    ]
     assert fleet["spec"]["defaults"]["policy"] == own
 
 
@@ -95,3 +97,26 @@ def test_output_may_be_shared_fairly(world, documents):
     world["output"] = "Best"
     with pytest.raises(InvalidResourcesError, match="output"):
         parse_world(world)
+
+
+def test_deadlines_of_a_world_are_defended_and_counted_under_every_policy(world, documents):
+    spec = with_topics(world)
+    spec |= {"defaultLatency": "1us", "latencies": [{"name": "none", "latency": "10s"}]}
+    parsed = parse_world(spec)
+    assert policy_faults(["delay-sensitive"], parsed, parse_all(documents)) == []
+    own, none = compare(documents, parsed, ["delay-sensitive", "none"], 1)
+    assert own["type"] == "DelaySensitive"
+    for row in (own, none):
+        assert row["late"] == row["with_deadline"] == sum(row["late_by_topic"].values()) > 0
+    spec["defaultLatency"] = "1h"
+    (row,) = compare(documents, parse_world(spec), ["delay-sensitive"], 1)
+    assert (row["late"], row["late_by_topic"]) == (0, {})
+    assert row["with_deadline"] > 0
+
+
+def test_without_an_attribute_there_are_no_deadlines(world, documents):
+    assert policy_faults(["delay-sensitive"], parse_world(world), parse_all(documents)) == [
+        "--policy delay-sensitive needs the attribute whose values are topics: give the World its topicAttribute"
+    ]
+    (row,) = compare(documents, parse_world({**world, "defaultLatency": "1s"}), ["none"], 1)
+    assert row["with_deadline"] == row["late"] == 0

@@ -32,9 +32,9 @@ KIND_HELP = (
 SHELLS = ("bash", "zsh", "fish")
 
 
-SIMULATED_POLICIES = ("own", "none", "padres", "random", "least-loaded", "greedy", "bad", "pulsar")
+SIMULATED_POLICIES = ("own", "none", "padres", "random", "least-loaded", "greedy", "bad", "pulsar", "delay-sensitive")
 """Of `plimsoll simulate`: own is the policy of the files, none balances nothing; the others are those of
-`plimsoll.core.spec`, written out as the kinds are. Pulsar takes its attribute of the World."""
+`plimsoll.core.spec`, written out as the kinds are. Those with topics take attribute and deadlines of the World."""
 
 
 def parser() -> ArgumentParser:

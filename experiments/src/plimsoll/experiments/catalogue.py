@@ -11,6 +11,7 @@ from msgspec import structs
 
 from plimsoll.demo.quotes import Quotes
 from plimsoll.experiments.bad import prototype, simulation
+from plimsoll.experiments.delay_sensitive import burst
 from plimsoll.experiments.padres import accuracy, chain, local
 from plimsoll.experiments.pulsar import policies, shedding
 from plimsoll.experiments.result import ExperimentResult
@@ -77,9 +78,14 @@ def _policies(seed: int, quick: bool) -> ExperimentResult:
     return policies.run(seed, plan=policies.small() if quick else policies.PLAN)
 
 
+def _burst(seed: int, quick: bool) -> ExperimentResult:
+    return burst.run(seed, plan=burst.small() if quick else burst.PLAN)
+
+
 EXPERIMENTS: Final[Mapping[str, QuoteExperiment | PolicyExperiment]] = {
     local.NAME: QuoteExperiment(_local), accuracy.NAME: QuoteExperiment(_accuracy), chain.NAME: QuoteExperiment(_chain),
     prototype.NAME: PolicyExperiment(_prototype, "bad"), simulation.NAME: PolicyExperiment(_simulation, "bad"),
+    burst.NAME: PolicyExperiment(_burst, "delay-sensitive"),
     shedding.NAME: PolicyExperiment(_shedding, "pulsar"), policies.NAME: PolicyExperiment(_policies, "pulsar"),
 }  # fmt: skip
 

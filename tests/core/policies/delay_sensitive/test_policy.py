@@ -71,3 +71,18 @@ def test_after_moves_nothing_is_wanted_until_the_next_look():
     memory = POLICY.observe({}, look(100))
     assert POLICY.wanted(memory)
     assert POLICY.wanted(POLICY.after_moves(memory)) == ""
+
+
+def test_a_balancing_that_takes_too_long_does_not_make_every_message_a_danger():
+    slow = {"balancing_seconds": 2.0}
+    quiet = load("b1", [replace(EIGHT, depth=20, delivery=210.0)], 1e6)
+    grows = load("b1", [replace(EIGHT, depth=60)], 1e6)
+    assert not POLICY.endangered(quiet, slow)
+    assert POLICY.endangered(grows, slow)
+    assert DelaySensitive(rules="Text").endangered(quiet, slow)
+
+
+def test_a_queue_that_gets_shorter_wants_no_plan():
+    memory = POLICY.observe({}, look(130))
+    assert POLICY.wanted(memory)
+    assert not POLICY.wanted(POLICY.observe(memory, look(125)))

@@ -1,11 +1,15 @@
 """Rates of the next look."""
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll.core.policies.delay_sensitive.prediction import (
     TOPICS_REMEMBERED,
     Rates,
+    depth_of,
     depth_threshold,
+    is_serious,
     next_rates,
     rates_of,
     remembered_rates,
@@ -27,15 +31,17 @@ def test_rates_go_on_as_between_the_last_two_looks():
 
 
 def test_a_prediction_has_bounds():
-    assert next_rates(EIGHT, Rates(1e6, 0.0)) == Rates(0.0, 350.0)
+    assert next_rates(EIGHT, Rates(1e6, 0.0)) == Rates(100.0, 350.0)
 
 
 def test_memory_has_the_rates_of_topics_with_a_deadline():
     load = BrokerLoad(name="b", topics=(EIGHT, TopicLoad(9, arrival_rate=5.0)))
     memory = {"rates": {"b": remembered_rates(load)}}
-    assert memory == {"rates": {"b": {"00000008": [200.0, 175.0]}}}
+    assert memory == {"rates": {"b": {"00000008": [200.0, 175.0, 0]}}}
     assert rates_of(memory, "b", 8) == Rates(200.0, 175.0)
+    assert depth_of(memory, "b", 8) == 0.0
     assert rates_of(memory, "b", 9) is None
+    assert depth_of(memory, "b", 9) is None
     assert rates_of(memory, "c", 8) is None
 
 
@@ -52,3 +58,20 @@ def test_memory_is_bounded():
     found = remembered_rates(load)
     assert len(found) == TOPICS_REMEMBERED
     assert f"{199:08x}" in found
+
+
+@pytest.mark.parametrize(
+    ("depth", "before", "delivery", "serious"),
+    [
+        (0, None, 0.0, False),
+        (15, None, 175.0, False),
+        (17, None, 175.0, True),
+        (100, 75.0, 175.0, True),
+        (100, 101.0, 175.0, False),
+        (100, 75.0, 200.0, False),
+        (161, 162.0, 200.0, True),
+    ],
+)
+def test_a_queue_is_serious_that_grows_or_is_too_late_anyway(depth, before, delivery, serious):
+    """0.8 s may be waited: of a queue that gets shorter the last of 160 messages is in time, and the next is not."""
+    assert is_serious(replace(EIGHT, depth=depth), Rates(200.0, delivery), before) is serious

@@ -19,7 +19,7 @@ from plimsoll.pages.style import STYLE
 
 PROGRAM = "plimsoll.simulator.worlds"
 COLUMNS = (
-    "POLICY", "MAX LOAD", "COV", "MOVES", "SESSIONS", "DELAY", "P99", "AT THE END", "OVERLOADED", "OVERHEAD",
+    "POLICY", "MAX LOAD", "COV", "MOVES", "SESSIONS", "DELAY", "P99", "AT THE END", "LATE", "OVERLOADED", "OVERHEAD",
 )  # fmt: skip
 COPY_COLUMNS = ("BROKER", "IN%", "MODEL", "OUT%", "MODEL", "PUBS/S", "MODEL", "OUT/S", "MODEL")
 COPIED = (
@@ -105,8 +105,15 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(row["policy"]), f"{row['max_load']:.3f}", f"{row['cov']:.3f}", f"{row['moves']:,}", str(row["sessions"]),
         _milliseconds(row["delay_mean_seconds"]), _milliseconds(row["delay_p99_seconds"]),
-        _milliseconds(row["delay_end_seconds"]), f"{row['overload_seconds']:.0f} s", f"{row['overhead_ratio']:.2%}",
+        _milliseconds(row["delay_end_seconds"]), _late(row), f"{row['overload_seconds']:.0f} s",
+        f"{row['overhead_ratio']:.2%}",
     )  # fmt: skip
+
+
+def _late(row: Mapping[str, Any]) -> str:
+    """Deliveries later than required, as a share of those with a deadline; `-` if none has one."""
+    total = row["with_deadline"]
+    return f"{row['late'] / total:.2%}" if total else "-"
 
 
 def _milliseconds(seconds: float | None) -> str:

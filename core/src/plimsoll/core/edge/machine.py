@@ -224,16 +224,21 @@ class Edge(OverlayNode):
         ids: list[int] = self.index.match(pub.body.attributes)
         if self._with_several:
             ids = list(self._once(ids, pub.position))
-        for attachment in map(holders.__getitem__, ids):
-            out = attachment.out
-            if not out:
-                dirty[attachment.link] = None
-            out.append(attachment.deliver_prefix + piece)
-        self.meter.deliveries += len(ids)
-        if self.topic_meter is not None:
+        if self.topic_meter is None:
             for attachment in map(holders.__getitem__, ids):
+                out = attachment.out
+                if not out:
+                    dirty[attachment.link] = None
+                out.append(attachment.deliver_prefix + piece)
+        else:  # the same, and counted
+            for attachment in map(holders.__getitem__, ids):
+                out = attachment.out
+                if not out:
+                    dirty[attachment.link] = None
+                out.append(attachment.deliver_prefix + piece)
                 attachment.matched += 1
             self.topic_meter.note(pub, len(piece), len(ids))
+        self.meter.deliveries += len(ids)
         if self._record_traffic is not None:
             self._record_traffic(pub.publisher, pub.body.attributes, len(piece), self.now)
         if self.bundle_meter is not None:

@@ -6,6 +6,7 @@ publications carry only a few short topics are remembered. Queues of units are l
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -109,10 +110,17 @@ class TopicMeter:
         seconds, self._since = max(now - self._since, 1e-9), now
         by_topic: dict[int, list[EdgeAttachment]] = {}
         for attachment in served:
-            topic = hash_of_unit(attachment.subscriber)
-            if topic is not None:
-                by_topic.setdefault(topic, []).append(attachment)
-                _look(attachment, buffered.get(attachment, 0), now)
+            queue = attachment.unit_queue
+            if queue is None:
+                topic = hash_of_unit(attachment.subscriber)
+                if topic is None:
+                    continue
+                queue = UnitQueue(topic, attachment.matched, len(attachment.queue) + buffered.get(attachment, 0), now)
+                attachment.unit_queue = queue
+            else:
+                queued = len(attachment.queue) + buffered.get(attachment, 0)
+                queue.look(attachment.matched, queued, now, is_passed_by=attachment.state in PASSED_BY)
+            by_topic.setdefault(queue.topic, []).append(attachment)
         loads = [self._load(topic, units, times, seconds) for topic, units in by_topic.items()]
         for load in loads:
             if load.late:
@@ -139,31 +147,34 @@ class TopicMeter:
         departure = size / times.output_bytes_per_second if times.output_bytes_per_second else 0.0
         broker_seconds = path.brokers_seconds + times.service_seconds + departure
         way = path.links_seconds + times.head_seconds
-        first: tuple[float, str] | None = None
-        late, waiting, found = 0, 0, TopicLoad(topic)
+        usual = self.required.by_topic.get(topic, self.required.default_seconds)
+        first: EdgeAttachment | None = None
+        late, waiting, least = 0, 0, math.inf
         for unit in units:
             queue = unit.unit_queue
             if queue is None:
                 continue
-            one = TopicLoad(
+            # Its own wish counts, else what the policy says of the topic, else what it says of all.
+            required = unit.required_seconds or usual
+            allowed = required - way - unit.link.round_trip.seconds / 2 - broker_seconds if required else math.inf
+            if queue.left:
+                late += queue.late(allowed)
+            waiting += queue.depth > 0
+            left = allowed - queue.wait_seconds
+            if first is None or left < least or (left == least and unit.subscriber < first.subscriber):
+                first, least = unit, left
+        found = TopicLoad(topic, required_seconds=usual)
+        if first is not None and (queue := first.unit_queue) is not None:
+            found = TopicLoad(
                 topic,
                 depth=queue.depth,
                 arrival_rate=(counts.publications if queue.is_new else queue.arrived) / seconds,
                 delivery_rate=queue.left / seconds,
-                required_seconds=self._required(topic, unit),
-                transmission_seconds=way + unit.link.rtt_seconds / 2,
+                required_seconds=first.required_seconds or usual,
+                transmission_seconds=way + first.link.rtt_seconds / 2,
                 broker_seconds=broker_seconds,
             )
-            late += queue.late(one.allowed_seconds)
-            waiting += queue.depth > 0
-            urgency = (one.allowed_seconds - queue.wait_seconds, unit.subscriber)
-            if first is None or urgency < first:
-                first, found = urgency, one
         return _whole(found, counts, seconds, self._text(topic, units), len(units), waiting, late)
-
-    def _required(self, topic: int, unit: EdgeAttachment) -> float:
-        """Its own wish, else what the policy says of the topic, else what it says of all."""
-        return unit.required_seconds or self.required.by_topic.get(topic, self.required.default_seconds)
 
     def _text(self, topic: int, units: Sequence[EdgeAttachment]) -> str:
         """The topic as text, from a subscription of one of its units."""
@@ -171,14 +182,6 @@ class TopicMeter:
         if text is None:
             text = self._texts[topic] = _topic_text(topic, units, self.required.attribute)
         return text
-
-
-def _look(unit: EdgeAttachment, buffered: int, now: float) -> None:
-    queue = unit.unit_queue
-    if queue is None:
-        unit.unit_queue = UnitQueue(unit.matched, len(unit.queue) + buffered, now)
-        return
-    queue.look(unit.matched, len(unit.queue) + buffered, now, is_passed_by=unit.state in PASSED_BY)
 
 
 def _whole(

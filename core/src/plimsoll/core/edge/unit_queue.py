@@ -1,7 +1,7 @@
 """What waits for one unit at an edge: its depth, how fast it comes and goes, and how long it waits.
 
 Looked at once in a report interval. Between two looks messages are taken to come and go evenly, first in, first out, as
-they do in the live queues (docs/delay-sensitive.md): so the wait of the message that leaves now is the time since the
+they do in the live queues (docs/broker.md, Deadlines): so the wait of the message that leaves now is the time since the
 count of arrivals was what the count of departures is now.
 """
 
@@ -14,16 +14,19 @@ LOOKS_REMEMBERED: Final = 64
 
 
 class UnitQueue:
-    """`depth`: messages that wait. `arrived`, `left`: of the last interval. `wait_seconds`: of what leaves now.
+    """`topic`: its hash. `depth`: messages that wait. `arrived`, `left`: of the last interval.
 
-    `matched`: what the attachment had counted at the last look. Messages that pass a unit by while its queue is full
-    are fetched from the head's log later; they wait there, and count (`passed`).
+    `wait_seconds`: of what leaves now, and `waited` of what left at the look before. `matched`: what the attachment had
+    counted at the last look. Messages that pass a unit by while its queue is full are fetched from the head's log
+    later; they wait there, and count (`passed`).
     """
 
-    __slots__ = ("_came", "_total", "arrived", "depth", "is_new", "left", "matched", "passed", "wait_seconds", "waited")
+    __slots__ = (
+        "_came", "_total", "arrived", "depth", "is_new", "left", "matched", "passed", "topic", "wait_seconds", "waited",
+    )  # fmt: skip
 
-    def __init__(self, matched: int, queued: int, now: float) -> None:
-        self.matched, self.depth = matched, queued
+    def __init__(self, topic: int, matched: int, queued: int, now: float) -> None:
+        self.topic, self.matched, self.depth = topic, matched, queued
         self.arrived = self.left = self.passed = 0
         self.wait_seconds = self.waited = 0.0
         self.is_new = True
@@ -35,6 +38,12 @@ class UnitQueue:
 
         `is_passed_by`: the stream's messages go to the log, to be fetched from there, and not into its queue.
         """
+        if matched == self.matched and not queued and not self.depth and not self.passed:
+            self._came[:] = [(now, self._total)]
+            self.arrived = self.left = 0
+            self.waited = self.wait_seconds = 0.0
+            self.is_new = False
+            return
         self.arrived, self.matched = matched - self.matched, matched
         self.passed = self.passed + self.arrived if is_passed_by else 0
         depth = queued + self.passed

@@ -43,13 +43,7 @@ from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
 from plimsoll.core.session.status import with_conditions
-from plimsoll.core.session.triggers import (
-    bundle_tables,
-    edge_triggers,
-    fleet_policies,
-    global_detection,
-    topic_tables,
-)
+from plimsoll.core.session.triggers import bundle_tables, edge_triggers, fleet_policies, global_detection
 
 STEPS_AT_MOST = 1000
 """A session that takes more steps at one event goes in circles, which is a fault of this engine."""
@@ -183,7 +177,6 @@ class MediatorEngine:
         global_detection.detect_imbalance(self._context)
         fleet_policies.look_at_clusters(self._context)
         bundle_tables.send_bundle_tables(self._context)
-        topic_tables.send_topic_tables(self._context)
         self._send()
         self._expire_sessions()
         return [*self._unsaved_changes(), *self._context.outbox.effects]

@@ -32,10 +32,17 @@ PAUSES: Final = MediatorPauses(0.05, 0.01)
 messages do not take the way of publications."""
 
 PER_SECOND: Final = 50.0
-BURST_AT: Final = 30.0
-ENDS_AT: Final = 75.0
 BURSTING: Final = (2, 4, 6, 8, 10, 12, 14)
 """The text says topic 5 for topic 6: seven topics double, and its examples are even but for that one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrisisTimes:
+    """In seconds. `look_seconds`: between two load reports, and two looks of the mediator."""
+
+    burst_at: float = 30.0
+    ends_at: float = 75.0
+    look_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,11 @@ def required() -> TopicRequirements:
     return TopicRequirements(ATTRIBUTE, {topic_hash(topic_name(n)): each.seconds for n, each in TOPICS.items()})
 
 
-def traffic(seed: int, places: Mapping[int, str], *, burst: bool = True) -> Traffic:
+def traffic(seed: int, places: Mapping[int, str], times: CrisisTimes) -> Traffic:
     """Topics come at 1 to 15 s, in order, all subscribers of one at once. `places`: edges of topics that are given."""
     draw = random.Random(f"{seed} crisis")
     publishers = [
-        _publisher(f"p{number}-{one}", number, draw.random() / PER_SECOND, burst)
+        _publisher(f"p{number}-{one}", number, draw.random() / PER_SECOND, times.burst_at)
         for number, topic in TOPICS.items()
         for one in range(topic.publishers)
     ]
@@ -106,8 +113,8 @@ def traffic(seed: int, places: Mapping[int, str], *, burst: bool = True) -> Traf
     return Traffic(publishers, subscribers)
 
 
-def _publisher(name: str, number: int, first: float, burst: bool) -> TrafficPublisher:
-    more = (RateStep(BURST_AT, 2 * PER_SECOND),) if burst and number in BURSTING else ()
+def _publisher(name: str, number: int, first: float, burst_at: float) -> TrafficPublisher:
+    more = (RateStep(burst_at, 2 * PER_SECOND),) if number in BURSTING else ()
     rates = (RateStep(0.0, PER_SECOND), *more)
     attributes = {ATTRIBUTE: topic_name(number)}
     bare = TrafficPublisher(name, head_name(CLUSTER), (attributes,), rates, first)
@@ -127,7 +134,8 @@ def resources(policy: Mapping[str, Any] | None, look_seconds: float) -> Resource
     named = {"head": HEAD, **EDGES}
     return parse([SourceDocument(each, "<experiment>") for each in (
         {"apiVersion": API, "kind": "BrokerFleet", "metadata": {"name": "experiment"},
-         "spec": {"defaults": defaults, "telemetry": {"reportInterval": "1s"}, "timeScalePercent": round(100 * look_seconds)}},
+         "spec": {"defaults": defaults, "telemetry": {"reportInterval": "1s"},
+                  "timeScalePercent": round(100 * look_seconds)}},
         *(_profile(name, machine, is_edge=name != "head") for name, machine in named.items()),
         {"apiVersion": API, "kind": "BrokerCluster", "metadata": {"name": CLUSTER},
          "spec": {"head": {"profile": "head"}, "edges": [{"name": name, "profile": name} for name in EDGES]}},

@@ -133,7 +133,7 @@ class TopicRounds:
         loads, policy = self.loads(), self.policy
         owners = {bundle.name: edge for bundle, edge in self.bundles.owners.items()}
         before, moved = dict(self.place), list[int]()
-        if policy is not None:
+        if isinstance(policy, Bad | Pulsar):
             self.memory = policy.observe(self.memory, FleetLook(loads, 0.0, owners))
             self._divide()
             if policy.wanted(self.memory):

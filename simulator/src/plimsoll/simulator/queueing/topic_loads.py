@@ -70,7 +70,6 @@ class TopicLoads:
             self.world.link_seconds,
             last.get("input_queue_delay_seconds", 0.0) + last.get("match_delay_seconds", 0.0),
             output_bytes_per_second,
-            max(last.get("input_utilization", 0.0), last.get("output_utilization", 0.0)),
         )
         return self.meter.report(served.values(), buffered, times, now)
 

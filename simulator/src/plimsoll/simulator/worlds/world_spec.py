@@ -16,6 +16,7 @@ from plimsoll.core import predicates
 from plimsoll.core.spec.field_info import FieldInfo, name_field
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.core.spec.types.policy import TopicLatency
 
 KIND = "World"
 LONGEST_SECONDS = 7 * 86_400
@@ -182,15 +183,24 @@ class WorldSpec:
     topic_attribute: Annotated[
         str,
         FieldInfo(
-            "The attribute whose values are the topics of publishers and subscribers, and that `--policy pulsar`"
-            " balances by; empty: there are no topics.",
+            "The attribute whose values are the topics of publishers and subscribers, and that `--policy pulsar` and"
+            " `--policy delay-sensitive` balance by; empty: there are no topics.",
             pattern="([A-Za-z_][A-Za-z0-9_.-]*)?", form="the name of an attribute, such as topic", max_length=256,
         ),
     ] = ""  # fmt: skip
+    latencies: Annotated[
+        tuple[TopicLatency, ...],
+        FieldInfo("Topics with a deadline. Deliveries that miss it are counted under every policy, and `--policy"
+                  " delay-sensitive` defends it.", key="name", max_items=1000),
+    ] = ()  # fmt: skip
+    default_latency: Annotated[
+        Duration | None, FieldInfo("The deadline of all other topics; absent: they have none.", above=0, high=86_400)
+    ] = None
     output: Annotated[
-        Literal["Fifo", "Fair"],
+        Literal["Fifo", "Fair", "FairByTopic"],
         FieldInfo("How subscribers share the output of an edge. Fifo: first come, first served, as edges do. Fair:"
-                  " those that wait get equal bandwidth; each subscriber, or unit, has a queue of its own."),
+                  " those that wait get equal bandwidth; each subscriber, or unit, has a queue of its own. FairByTopic:"
+                  " each topic with a deadline has one."),
     ] = "Fifo"  # fmt: skip
     measured: Annotated[
         MeasuredSpec | None, FieldInfo("What the fleet measured that this World was made of; absent: there is none.")

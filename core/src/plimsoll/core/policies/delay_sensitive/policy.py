@@ -5,9 +5,9 @@ queue is deeper than its deadline allows. Memory holds the rates of the last loo
 and how long balancings took.
 
 A deadline with an empty queue cannot be helped: no topic that leaves makes its path shorter. By the letter it is
-overload all the same, and a plan is asked for again and again; ours says so and asks for none (`rules`). Nor does ours
-ask for one while a queue gets shorter in which nothing waits too long: once balancings take longer than a message may
-wait, a single message would be too much by the letter.
+overload all the same, and a plan is asked for again and again; ours asks for none (`rules`). Nor does ours ask for one
+while a queue gets shorter, or hardly holds anything; and of a balancing that takes longer than a message may wait it
+counts only half of that time, or a single message would be too much.
 """
 
 # ruff: noqa: RUF009  # frozen values, safe as defaults
@@ -22,7 +22,14 @@ from typing import ClassVar, Literal
 from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, deadline_fleet
 from plimsoll.core.policies.delay_sensitive.limits import DeadlineLimits, LoadState
 from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
-from plimsoll.core.policies.delay_sensitive.prediction import Rates, next_rates, rates_of, remembered_rates
+from plimsoll.core.policies.delay_sensitive.prediction import (
+    Rates,
+    depth_of,
+    is_serious,
+    next_rates,
+    rates_of,
+    remembered_rates,
+)
 from plimsoll.core.policies.delay_sensitive.relief import TopicMoves
 from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.topic_load import TopicLoad, topic_key
@@ -57,13 +64,15 @@ class DelaySensitive:
         `report`: the load that was measured, if `load` is a prediction: rates go on from there.
         """
         measured = {} if report is None else {topic.topic: topic for topic in report.topics}
-        seconds, found = self.mean_balancing_seconds(memory), {}
+        found, mean = {}, self.mean_balancing_seconds(memory)
         for topic in load.topics:
             if not topic.required_seconds:
                 continue
             rates = self._rates(topic, measured.get(topic.topic, topic), load.name, memory)
+            seconds = mean if self.rules == "Text" else min(mean, max(0.0, topic.allowed_seconds / 2))
             most = topic.depth_threshold(seconds, arrival_rate=rates.arrival, delivery_rate=rates.delivery)
-            if topic.depth > most and (self.rules == "Text" or _is_growing(topic, rates)):
+            before = None if report is not None else depth_of(memory, load.name, topic.topic)
+            if topic.depth > most and (self.rules == "Text" or is_serious(topic, rates, before)):
                 found[topic.topic] = (
                     f"{topic.depth} messages of {topic_key(topic)} wait, and {max(0.0, most):.0f} may for"
                     f" {topic.required_seconds:g} s"
@@ -132,10 +141,3 @@ class DelaySensitive:
             return self.endangered(load, memory, fleet.reports.get(load.name))
 
         return TopicMoves(self.limits, endangered, is_letter=self.rules == "Text").steps(fleet)
-
-
-def _is_growing(topic: TopicLoad, rates: Rates) -> bool:
-    """Whether a queue gets longer, or what joins it now comes too late anyway. An empty one can do neither."""
-    if not topic.depth:
-        return False
-    return rates.arrival > rates.delivery or topic.depth > topic.allowed_seconds * rates.delivery

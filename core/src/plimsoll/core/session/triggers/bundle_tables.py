@@ -1,13 +1,15 @@
 """Tells heads how topics are divided into bundles, and which bundles have another edge while sessions move them.
 
 Only ranges that the store has are told: a mediator that dies between a split and its storing has told no broker of it.
+Under a policy whose topics are owned singly a table has no ranges, only the topics that are being moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from plimsoll.core.policies.model.hash_ranges import HashRange, Partition, partition_of
+from plimsoll.core.policies.model.topic_load import topic_of_key
 from plimsoll.core.policies.registry import pulsar_of_spec
 from plimsoll.core.protocol.messages import AssignedBundle, BundleTable, ReleasedBundle
 from plimsoll.core.session.context.cluster_memories import stored_of
@@ -20,12 +22,14 @@ def send_bundle_tables(context: EngineContext) -> None:
     """Send the table of each cluster with bundles to its head, again and again, since control messages may be lost."""
     for cluster, spec in sorted(context.fleet.policies.items()):
         policy = pulsar_of_spec(spec, context.settings.time_factor)
+        if spec.type == "DelaySensitive" and context.is_fleet_known:
+            _send_moving_topics(context, cluster)
         if policy is None or not context.is_fleet_known:
             continue
         memory = stored_of(context.fleet, cluster, policy.name)
         partition = partition_of(memory.get("boundaries")) or policy.partition({})
-        assigned = [each for session in moving_sessions(context, cluster) for each in _assigned(session, partition)]
-        released = [each for session in moving_sessions(context, cluster) for each in _released(session, partition)]
+        assigned = [each for session in _moving(context, cluster) for each in _assigned(session, partition)]
+        released = [each for session in _moving(context, cluster) for each in _released(session, partition)]
         key = f"bundles/{cluster}/{len(partition)}/{len(assigned)}/{len(released)}"
         if context.outbox.is_due(key, context.timings.ask):
             number = memory.get("version", 0)
@@ -34,7 +38,21 @@ def send_bundle_tables(context: EngineContext) -> None:
             context.outbox.send(head_name(cluster), table)
 
 
-def moving_sessions(context: EngineContext, cluster: str) -> Iterator[Session]:
+def _send_moving_topics(context: EngineContext, cluster: str) -> None:
+    """Newcomers of a topic that moves go to its target at once. Of topics that stay the head knows the edge."""
+    plans = [session.plan for session in _moving(context, cluster)]
+    topics = {hashed: edge for plan in plans if plan is not None for hashed, edge in _topics(plan.bundles)}
+    assigned = [AssignedBundle(hashed, edge) for hashed, edge in sorted(topics.items())]
+    if assigned and context.outbox.is_due(f"topics/{cluster}/{sorted(topics.items())}", context.timings.ask):
+        context.outbox.send(head_name(cluster), BundleTable(context.outbox.epoch, 0, [], assigned))
+
+
+def _topics(named: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    for key, edge in named.items():
+        yield topic_of_key(key), edge
+
+
+def _moving(context: EngineContext, cluster: str) -> Iterator[Session]:
     """Sessions that move bundles of a cluster, until loads have settled: moves may be over before a table arrives."""
     for session in context.table.holding():
         is_here = any(context.fleet.edges[name].cluster == cluster for name in session.sources
