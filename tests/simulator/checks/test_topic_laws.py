@@ -9,6 +9,8 @@ from tests.simulator.test_balancing import run
 
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol.topic_units import unit_name
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan
 from plimsoll.simulator.checks.topic_laws import TopicLaws
 from plimsoll.simulator.run import SimulationRun
 
@@ -55,11 +57,20 @@ def test_units_away_from_their_owner_are_reported_where_no_fault_explains_them(o
 
     monkeypatch.setattr(TopicLaws, "_places", places)
     assert any("and owned by" in what for what in left(over.topics))
-    assert left(TopicLaws(over.fleet, is_disturbed=True)) == []
+    assert left(TopicLaws(over.fleet, list, is_disturbed=True)) == []
 
 
 def test_a_report_that_is_not_true_is_reported(over: SimulationRun, monkeypatch: Patch):
-    edge = over.fleet.edges()[0].host.node
-    assert isinstance(edge, Edge)
+    edges = [broker.host.node for broker in over.fleet.edges()]
+    edge = next(each for each in edges if isinstance(each, Edge) and each.reporter.last["topics"])
     monkeypatch.setattr(edge.reporter, "last", {**edge.reporter.last, "topics": []})
     assert any("0 reported" in what for what in left(over.topics))
+
+
+def test_topics_of_which_a_plan_has_moved_units_singly_may_be_divided(over: SimulationRun):
+    topic, unit = 7, unit_name("s", 7)
+    pair = PlannedPair(source="a", target="b", source_head="h", target_head="h", members=[unit])
+    single, whole = (SessionPlan(hash="", pairs=[pair], made_at=0.0, bundles=moved)
+                     for moved in ({}, {f"seven#{topic:08x}": "b"}))  # fmt: skip
+    assert TopicLaws(over.fleet, lambda: [whole, single], is_disturbed=False)._divided() == {topic}
+    assert TopicLaws(over.fleet, lambda: [whole], is_disturbed=False)._divided() == set()

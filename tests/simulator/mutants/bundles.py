@@ -6,6 +6,7 @@ from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.head.bundles import Bundles
+from plimsoll.core.head.unit_owners import UnitOwners
 from plimsoll.core.policies.pulsar import policy
 from plimsoll.core.session.triggers import bundle_tables
 
@@ -33,13 +34,13 @@ MUTANTS = [
     Mutant(
         "drawn-edge-is-no-owner",
         "The edge that a lookup draws for a bundle without an owner becomes its owner.",
-        (Change(Bundles.place, "if drawn is not None and owner is None:", "if False:"),),
+        (Change(UnitOwners.place, "if drawn is not None and owner is None:", "if False:"),),
         (CALM, LOOKUP, FAULTS),
     ),
     Mutant(
         "owner-that-is-gone-stays",
         "A bundle whose owner takes no newcomers is given to another edge.",
-        (Change(Bundles.place, "owner is None:", "bundle not in self.owners:"),),
+        (Change(UnitOwners.place, "owner is None:", "key not in self.owners:"),),
         (FAULTS,),
     ),
     Mutant(
@@ -57,7 +58,7 @@ MUTANTS = [
     Mutant(
         "head-adopts-no-owners",
         "A head that restarts takes the edge that serves most units of a bundle as its owner.",
-        (Change(Bundles.adopt, "self.owners.setdefault(bundle, most)", "pass"),),
+        (Change(UnitOwners.adopt, "self.owners.setdefault(key, most)", "pass"),),
         (FAULTS,),
     ),
     Mutant(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.simulator.mutants import attachments, bundles, decision, endings, lists, members, publishers, streams
+from tests.simulator.mutants import attachments, bundles, decision, endings, lists, members, publishers, streams, topics
 from tests.simulator.mutants.rewriting import Mutant
 
 SECTIONS: Final[dict[str, list[Mutant]]] = {
@@ -15,6 +15,7 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Members, links and replay": members.MUTANTS,
     "Time, restarts and gaps": endings.MUTANTS,
     "Bundles of topics": bundles.MUTANTS,
+    "Topics with deadlines": topics.MUTANTS,
     "Publishers between heads": publishers.MUTANTS,
 }
 ALL: Final = {mutant.name: mutant for section in SECTIONS.values() for mutant in section}

@@ -199,9 +199,10 @@ class SimulationRun:
         return BundleLaws(self.fleet, backend.memory_of, self.journal.add)
 
     def _topics(self) -> TopicLaws | None:
-        policy = self.scenario.policy
-        has_topics = policy is not None and policy.deadlines is not None
-        return TopicLaws(self.fleet, is_disturbed=self.scenario.is_disturbed) if has_topics else None
+        policy, backend = self.scenario.policy, self.mediators.backend
+        if policy is None or policy.deadlines is None or not isinstance(backend, SessionBackend):
+            return None
+        return TopicLaws(self.fleet, backend.plans, is_disturbed=self.scenario.is_disturbed)
 
     def _command_backend(self, rng: random.Random) -> CommandBackend:
         scenario = self.scenario

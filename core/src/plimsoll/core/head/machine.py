@@ -41,7 +41,7 @@ from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_commands import PublisherCommands
 from plimsoll.core.head.publisher_moves import PublisherMoves
-from plimsoll.core.head.publisher_paths import PublisherPaths
+from plimsoll.core.head.publisher_paths import PathExchange
 from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
@@ -126,7 +126,7 @@ class Head(OverlayNode):
         report_seconds = limits.report_seconds * factor
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
-        self.publisher_paths = PublisherPaths(self, report_seconds)
+        self.publisher_paths = PathExchange(self, report_seconds)
         self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
         self._started: float | None = None
         self._next_progress = 0.0

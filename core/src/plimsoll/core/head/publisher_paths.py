@@ -97,7 +97,7 @@ class PathsContext(Protocol):
     def say_control(self, peer: Peer, *said: msg.PublisherPaths) -> None: ...
 
 
-class PublisherPaths:
+class PathExchange:
     """`attribute`: whose values the topics are, of this cluster's policy or of a neighbour that wants to know."""
 
     def __init__(self, host: PathsContext, report_seconds: float) -> None:

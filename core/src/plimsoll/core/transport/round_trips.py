@@ -8,10 +8,9 @@ way that has become longer shows once all answers of the window have taken it, a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from plimsoll.core.transport.link import Link
+from plimsoll.core.protocol.wire import Info
 
 ANSWERS_IN_WINDOW: Final = 4
 """Answers of which the least counts."""
@@ -23,6 +22,14 @@ PROBES_PER_HEARTBEAT: Final = 4
 """PINGs between brokers in the time of one heartbeat, where deadlines are defended: a longer way shows after one."""
 
 ROLES: Final = ("client", "edge", "head")
+
+
+class MeasuredLink(Protocol):
+    """What is read of a link."""
+
+    remote: Info | None
+    open: bool
+    round_trip: RoundTrip
 
 
 class RoundTrip:
@@ -57,7 +64,7 @@ class RoundTrip:
         self._window, self._pinged_us = (), ()
 
 
-def measured(links: Iterable[Link]) -> dict[str, dict[str, float]]:
+def measured(links: Iterable[MeasuredLink]) -> dict[str, dict[str, float]]:
     """Fields of a load report: the longest and the median round trip by the role of the peer, and that to each broker.
 
     `round_trip_seconds` and `round_trip_median_seconds`: by role, without those that have no measured link;
@@ -69,7 +76,7 @@ def measured(links: Iterable[Link]) -> dict[str, dict[str, float]]:
         if link.remote is not None and link.open and link.round_trip.seconds:
             found[link.remote.role].append(link.round_trip.seconds)
             if link.remote.role != "client":
-                brokers[link.name] = link.round_trip.seconds
+                brokers[link.remote.name] = link.round_trip.seconds
     some = {role: sorted(each) for role, each in found.items() if each}
     return {
         "round_trip_seconds": {role: each[-1] for role, each in some.items()},

@@ -1,29 +1,32 @@
 """The laws of topics that are owned singly, once all faults have healed: each is at one live edge, and reports say so.
 
 The owner of a topic runs and serves units of it, so that newcomers meet the others. All units of a topic are there, but
-for those that a fault has sent elsewhere: brokers do not bring single units back. What edges report of topics are those
-that they serve, each with as many units.
+for those that a plan has moved singly or a fault has sent elsewhere: brokers do not bring single units back. What edges
+report of topics are those that they serve, each with as many units.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from plimsoll.core.edge.attachment import SERVED
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
-from plimsoll.core.policies.model.topic_load import reported_topics
+from plimsoll.core.policies.model.topic_load import reported_topics, topic_of_key
 from plimsoll.core.protocol.topic_units import hash_of_unit
+from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.world.brokers import SimulatedFleet
 
 
 class TopicLaws:
-    """`is_disturbed`: faults may have sent single units elsewhere."""
+    """`is_disturbed`: faults may have sent single units elsewhere. `plans`: those of all sessions."""
 
-    def __init__(self, fleet: SimulatedFleet, *, is_disturbed: bool) -> None:
-        self._fleet, self._is_disturbed = fleet, is_disturbed
+    def __init__(
+        self, fleet: SimulatedFleet, plans: Callable[[], Iterable[SessionPlan]], *, is_disturbed: bool
+    ) -> None:
+        self._fleet, self._plans, self._is_disturbed = fleet, plans, is_disturbed
 
     def leftovers(self, at: float) -> Iterator[seen.ResidueObserved]:
         """Topics without an owner that serves them, units elsewhere, and reports that are not true."""
@@ -38,12 +41,22 @@ class TopicLaws:
                 yield seen.ResidueObserved(broker.name, what, 1, at)
 
     def _owners(self, head: Head) -> Iterator[str]:
+        divided = self._divided()
         for topic, places in sorted(self._places(head.name).items()):
             owner = head.topics.owners.get(topic, "")
             if owner not in places:
                 yield f"topic {topic:08x} is owned by {owner!r}, and served by {sorted(places)}"
-            elif len(places) > 1 and not self._is_disturbed:
+            elif len(places) > 1 and not self._is_disturbed and topic not in divided:
                 yield f"topic {topic:08x} is served by {sorted(places)}, and owned by {owner}"
+
+    def _divided(self) -> set[int]:
+        """Topics of which plans have moved units singly, because no edge took a whole topic."""
+        found: set[int] = set()
+        for plan in self._plans():
+            whole = {topic_of_key(key) for key in plan.bundles}
+            members = (hash_of_unit(name) for pair in plan.pairs for name in pair.members)
+            found |= {topic for topic in members if topic is not None and topic not in whole}
+        return found
 
     def _places(self, head: str) -> dict[int, Counter[str]]:
         """The edges of a cluster that serve units of each topic, and how many."""

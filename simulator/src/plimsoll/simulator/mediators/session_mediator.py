@@ -16,6 +16,7 @@ from plimsoll.core import session as s
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.session.context.cluster_memories import stored_memory
+from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.spec import SourceDocument
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
@@ -288,6 +289,11 @@ class SessionBackend:
 
     def sessions(self) -> list[s.Session]:
         return [s.decode(one.record) for one in self.objects.values() if one.record is not None]
+
+    def plans(self) -> list[SessionPlan]:
+        """The plans of all sessions that users or the policy have asked for, without their children's."""
+        found = (session for session in self.sessions() if session.kind == "rebalance")
+        return [session.plan for session in found if session.plan is not None]
 
     def apply_due_requests(self, now: float) -> None:
         """Create the objects that are planned by `now`, and stop those that are to be stopped."""

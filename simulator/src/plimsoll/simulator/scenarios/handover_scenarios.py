@@ -28,6 +28,8 @@ BUMPY = FaultRates(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slo
 BALANCING_LOAD = WorkloadSize(subscribers=12, publications=900, seconds=9.0, changes=0, zero_traffic=0.0)
 PUBLISHERS_LOAD = WorkloadSize(publishers=5, subscribers=5, publications=150, seconds=4.0, changes=3)
 TOPICS_LOAD = replace(BALANCING_LOAD, publications=450, topics=9)
+SHARED_TOPICS_LOAD = replace(TOPICS_LOAD, topics=5)
+"""Most topics have several subscribers in a cluster."""
 FREQUENT_REPORTS = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = HandoverMix(3, replay=0.3, aim=0.4)
 EMULATION = HardwareEmulation(base_seconds=0.004, per_subscription_seconds=0.0004)
@@ -336,7 +338,7 @@ HANDOVER_SCENARIOS = [
         "policy DelaySensitive moves topics away from overloaded edges, no faults",
         FleetShape(2, 3),
         HandoverMix(),
-        load=TOPICS_LOAD,
+        load=SHARED_TOPICS_LOAD,
         control=None,
         policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
         base=FREQUENT_REPORTS,
@@ -347,7 +349,7 @@ HANDOVER_SCENARIOS = [
         "topics with deadlines, while edges, heads and mediators are killed, frozen or cut off",
         FleetShape(2, 3),
         HandoverMix(lives=0.6),
-        load=TOPICS_LOAD,
+        load=SHARED_TOPICS_LOAD,
         policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
         base=FREQUENT_REPORTS,
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
