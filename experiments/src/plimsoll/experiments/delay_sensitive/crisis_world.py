@@ -46,7 +46,7 @@ class CrisisTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class BrokerRow:
     """A row of Table V."""
 
     megahertz: int
@@ -54,7 +54,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicRow:
     """A row of Table VI. `seconds`: the required latency; `size_bytes`: of a message."""
 
     publishers: int
@@ -63,16 +63,17 @@ class Topic:
     size_bytes: int
 
 
-HEAD: Final = Machine(2000, 20.0)
-EDGES: Final[Mapping[str, Machine]] = {
-    "b0": Machine(800, 6.5), "b1": Machine(1500, 8.0), "b2": Machine(1300, 5.0), "b3": Machine(1000, 8.0),
+HEAD: Final = BrokerRow(2000, 20.0)
+EDGES: Final[Mapping[str, BrokerRow]] = {
+    "b0": BrokerRow(800, 6.5), "b1": BrokerRow(1500, 8.0), "b2": BrokerRow(1300, 5.0), "b3": BrokerRow(1000, 8.0),
 }  # fmt: skip
 
-TOPICS: Final[Mapping[int, Topic]] = {
-    1: Topic(1, 8, 1.8, 200), 2: Topic(2, 2, 1.7, 800), 3: Topic(5, 1, 1.6, 1000), 4: Topic(4, 2, 1.5, 400),
-    5: Topic(3, 3, 1.4, 200), 6: Topic(1, 1, 1.3, 400), 7: Topic(2, 5, 1.2, 300), 8: Topic(2, 7, 1.1, 400),
-    9: Topic(5, 2, 1.0, 500), 10: Topic(4, 4, 0.9, 200), 11: Topic(1, 5, 30.0, 600), 12: Topic(3, 2, 60.0, 400),
-    13: Topic(1, 6, 40.0, 200), 14: Topic(2, 3, 50.0, 300), 15: Topic(4, 5, 100.0, 200),
+TOPICS: Final[Mapping[int, TopicRow]] = {
+    1: TopicRow(1, 8, 1.8, 200), 2: TopicRow(2, 2, 1.7, 800), 3: TopicRow(5, 1, 1.6, 1000), 4: TopicRow(4, 2, 1.5, 400),
+    5: TopicRow(3, 3, 1.4, 200), 6: TopicRow(1, 1, 1.3, 400), 7: TopicRow(2, 5, 1.2, 300), 8: TopicRow(2, 7, 1.1, 400),
+    9: TopicRow(5, 2, 1.0, 500), 10: TopicRow(4, 4, 0.9, 200), 11: TopicRow(1, 5, 30.0, 600),
+    12: TopicRow(3, 2, 60.0, 400),
+    13: TopicRow(1, 6, 40.0, 200), 14: TopicRow(2, 3, 50.0, 300), 15: TopicRow(4, 5, 100.0, 200),
 }  # fmt: skip
 
 SECONDS_OF_A_MATCH: Final = 0.15
@@ -142,7 +143,7 @@ def resources(policy: Mapping[str, Any] | None, look_seconds: float) -> Resource
     )])  # fmt: skip
 
 
-def _profile(name: str, machine: Machine, *, is_edge: bool) -> dict[str, Any]:
+def _profile(name: str, machine: BrokerRow, *, is_edge: bool) -> dict[str, Any]:
     rate = round(machine.megabits * 1e6 / 8)
     cost = round(SECONDS_OF_A_MATCH / machine.megahertz * 1e9)
     emulation = {"emulation": {"base": f"{cost}ns"}} if is_edge else {}
