@@ -58,11 +58,11 @@ class Silent(Bad):
 
 
 def test_each_law_is_seen_broken():
-    bad = POLICIES["Bad, LDM and shuffle"]
-    silent = replace(bad, label="Silent", policy=Silent(beta=0.0))
+    bad = POLICIES["Bad, LDM and shuffle by the letter"]
+    silent = replace(bad, label="Silent", policy=Silent(beta=0.0, rules="Paper"))
     seen = set[str]()
-    for chosen in (POLICIES[LETTER], bad, silent):
+    for chosen in (POLICIES[LETTER], silent):
         found: FleetPolicy = chosen
-        seen |= {law for law in LAWS if count(found, range(60))[law]}
+        seen |= {law for law in LAWS if count(found, range(30))[law]}
     assert seen == set(LAWS)
     assert count(silent, range(20))["reason"]
