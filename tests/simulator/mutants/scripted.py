@@ -111,6 +111,11 @@ SCRIPTED: Final = MappingProxyType(
             ("cordoned",),
         ),
         "releases-repeat": (bundles.test_a_bundle_is_released_once_for_each_number, ()),
+        "drawn-edge-is-no-owner": (
+            bundles.test_the_first_unit_of_a_bundle_gives_it_an_owner_and_the_others_follow,
+            (),
+        ),
+        "units-outstay-a-release": (bundle_meter.test_a_release_counts_once, ()),
         "edge-releases-repeat": (bundle_meter.test_a_release_counts_once, ()),
         "releases-are-not-reported": (
             bundles.test_a_release_that_edges_have_seen_is_not_carried_out_by_the_next_life_of_the_head,
