@@ -111,6 +111,24 @@ SCRIPTED: Final = MappingProxyType(
             ("cordoned",),
         ),
         "releases-repeat": (bundles.test_a_bundle_is_released_once_for_each_number, ()),
+        "drawn-edge-is-no-owner": (
+            bundles.test_the_first_unit_of_a_bundle_gives_it_an_owner_and_the_others_follow,
+            (),
+        ),
+        "units-outstay-a-release": (bundle_meter.test_a_release_counts_once, ()),
+        "edge-releases-repeat": (bundle_meter.test_a_release_counts_once, ()),
+        "releases-are-not-reported": (
+            bundles.test_a_release_that_edges_have_seen_is_not_carried_out_by_the_next_life_of_the_head,
+            (),
+        ),
+        "late-attachment-owns-nothing": (
+            bundles.test_a_unit_that_attaches_by_an_older_answer_gives_its_bundle_an_owner,
+            (),
+        ),
+        "vacant-bundle-stays-vacant": (
+            bundles.test_a_bundle_whose_release_is_not_repeated_is_its_units_again,
+            (),
+        ),
         "bundle-is-not-assigned": (
             bundle_tables.test_the_new_owner_is_told_of_until_loads_have_settled_since_moves_may_be_over_before_a_table_arrives,
             (),
