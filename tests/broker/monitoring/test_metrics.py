@@ -36,6 +36,8 @@ def snapshot(**given: object) -> BrokerSnapshot:
             "subscribers": 3,
             "input_queue_messages": 2,
             "output_queue_bytes": 99,
+            "round_trip_seconds": {"client": 0.2, "head": 0.004},
+            "round_trip_median_seconds": {"client": 0.1, "head": 0.004},
             **report_fields([BundleLoad(HashRange(0, 2**31), 2, 5, 9, 1.5, 3.0, 150.0, 300.0)]),
         },
         "counters": {
@@ -70,6 +72,15 @@ def families(of: BrokerSnapshot) -> dict[str, Metric]:
         family.name.removeprefix(PREFIX): family
         for family in text_string_to_metric_families(render_metrics(of).decode())
     }
+
+
+def test_round_trips_are_by_role_of_the_peer_and_nothing_else():
+    found = {(s.labels["peer"], s.labels["statistic"]): s.value
+             for s in families(snapshot())["link_round_trip_seconds"].samples}  # fmt: skip
+    assert found == {
+        ("client", "max"): 0.2, ("edge", "max"): 0, ("head", "max"): 0.004,
+        ("client", "median"): 0.1, ("edge", "median"): 0, ("head", "median"): 0.004,
+    }  # fmt: skip
 
 
 def value(of: BrokerSnapshot, name: str, **labels: str) -> float:
@@ -157,6 +168,7 @@ def test_no_label_names_what_there_may_be_any_number_of():
     assert labels == {
         "broker", "cluster", "fleet", "role", "version",  # of info, which has one series
         "state", "reason", "le", "queue", "outcome", "mechanism", "kind", "lane", "event", "resource", "bound",
+        "peer", "statistic",
         "bundle", "direction",  # as many as the policy allows, whatever is published
     }  # fmt: skip
     series = sum(len(family.samples) for family in families(snapshot()).values())

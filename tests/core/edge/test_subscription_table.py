@@ -144,3 +144,41 @@ def test_every_step_has_a_number_and_a_shrinking_that_changes_nothing_has_none()
     assert (whole.seq, [item.text for item in whole.adds]) == (1, [WIDE])
     (after,) = held.step([], [])
     assert after.seq == 2
+
+
+def item(number: int, seconds: Any, text: str = WIDE) -> msg.SubscriptionItem:
+    return msg.SubscriptionItem(number, text, {} if seconds is None else {"latency_seconds": seconds})
+
+
+def test_the_least_latency_that_its_subscriptions_require_is_an_attachments():
+    held, one = holdings(), attachment()
+    taken = [held.take(one, item(i, seconds)) for i, seconds in enumerate((None, 0.5, 0.2, 0.9), 1)]
+    held.confirm(one)
+    held.install(one, taken)
+    one.is_covered = True
+    assert one.required_seconds == 0.2
+    held.remove(one, [3])
+    assert one.required_seconds == 0.5
+    held.remove(one, [1, 2, 4])
+    assert one.required_seconds == 0.0
+
+
+def test_a_latency_that_is_taken_back_requires_nothing():
+    held, one = holdings(), attachment()
+    taken = [held.take(one, item(1, 0.2))]
+    held.put_back(one, taken)
+    assert one.required_seconds == 0.0
+    held.take(one, item(1, 0.3))
+    held.confirm(one)
+    held.take(one, item(1, 0.7), leaving=[1])
+    assert one.required_seconds == 0.3, "until the change is complete both are asked for"
+    held.confirm(one, leaving=[1])
+    assert one.required_seconds == 0.7
+
+
+@pytest.mark.parametrize("seconds", [0, -0.1, "fast", True])
+def test_a_latency_out_of_bounds_is_refused_and_nothing_is_taken(seconds: Any):
+    held, one = holdings(), attachment()
+    with pytest.raises(ValueError, match="latency_seconds"):
+        held.take(one, item(1, seconds))
+    assert (len(held), one.subscriptions, one.required_seconds) == (0, {}, 0.0)

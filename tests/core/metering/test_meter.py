@@ -75,6 +75,15 @@ def test_an_idle_interval_keeps_the_last_matching_delay_and_counts_go_on():
     assert meter.total["deliveries"] == 3
 
 
+def test_the_use_of_the_downlink_is_bytes_in_by_its_bandwidth():
+    meter = LoadMeter()
+    meter.bytes_in = 3000
+    sample = meter.sample(2.0, None, 0, 6000.0)
+    assert (sample.input_bytes_per_second, sample.downlink_utilization) == (1500.0, 0.25)
+    meter.bytes_in = 3000
+    assert meter.sample(4.0, None).downlink_utilization == 0.0, "a downlink without a limit"
+
+
 def test_a_fold_at_the_same_instant_divides_by_nothing():
     assert LoadMeter(started=3.0).sample(3.0, None).input_rate == 0.0
 

@@ -11,10 +11,19 @@ from tests.core.policies.hand import Broker, World, named
 from tests.examples import examples
 
 from plimsoll.core.policies.balancing_policy import BalancingPolicy, RowChoosingPolicy
-from plimsoll.core.policies.model.load import METRICS, Metric, OverloadThreshold
+from plimsoll.core.policies.delay_sensitive import DelaySensitive
+from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
+from plimsoll.core.policies.model.load import METRICS, NO_THRESHOLD, Metric, OverloadThreshold
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction
-from plimsoll.core.policies.registry import POLICIES, REBALANCERS, parameters_of_spec, policy_of_spec
+from plimsoll.core.policies.registry import (
+    POLICIES,
+    REBALANCERS,
+    parameters_of_spec,
+    placer_of_spec,
+    policy_of_spec,
+    rebalancer_of_spec,
+)
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.types.policy import (
     FLEET_WIDE_TYPES,
@@ -52,6 +61,22 @@ def test_without_a_word_the_parameters_are_the_papers():
     assert (found.global_trigger.ratio, found.global_trigger.delay) == (0.15, 0.15)
     assert (found.normalization_seconds, found.stabilize_seconds, found.stabilize_change) == (0.1, 30.0, 0.05)
     assert found.balance_threshold == 0.005
+
+
+def test_deadlines_are_defended_as_the_specification_says():
+    own = {
+        "topicAttribute": "kind", "interval": "2s", "balancingTime": "300ms", "rules": "Text",
+        "thresholds": {"downlink": {"lower": "500m", "higher": "600m"}, "uplink": {"lower": "700m"}},
+    }  # fmt: skip
+    spec = parse_block(PolicySpec, {"type": "DelaySensitive", "delaySensitive": own})
+    found = rebalancer_of_spec(spec, 2.0)
+    assert isinstance(found, DelaySensitive)
+    assert (found.topic_attribute, found.rules) == ("kind", "Text")
+    assert (found.interval_seconds, found.balancing_seconds) == (4.0, 0.6)
+    assert (found.limits.downlink.lower, found.limits.downlink.higher) == (0.5, 0.6)
+    assert (found.limits.matching.lower, found.limits.matching.higher) == (0.9, 0.95)
+    assert (found.limits.uplink.lower, found.limits.uplink.higher) == (0.7, NO_THRESHOLD)
+    assert placer_of_spec(spec) == LeastUsedPlacer(0.7)
 
 
 def test_every_parameter_can_be_said():

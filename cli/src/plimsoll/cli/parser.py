@@ -261,6 +261,9 @@ def _add_pubsub_commands(add: AddCommand) -> None:
     )
     made.add_argument("--count", type=int, metavar="N", help="stop after N deliveries")
     made.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
+    made.add_argument(
+        "--latency", type=parse_seconds, metavar="S", help="within which a delivery is wanted; late ones are counted"
+    )
     made.add_argument("--full", action="store_true", help="also print publisher, origin, position and payload")
     _add_connection_options(made)
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 from plimsoll.client.connection import Connection
 from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
 from plimsoll.client.io_driver import Heads
+from plimsoll.client.lateness import Lateness
 from plimsoll.client.publisher import connection_for
 from plimsoll.client.resume_position import (
     CONSUMED_BATCH,
@@ -26,6 +27,7 @@ from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
 from plimsoll.core.client.subscriber import UnitMark
 from plimsoll.core.protocol.messages import Policy
+from plimsoll.core.protocol.subscription_options import with_latency
 from plimsoll.core.protocol.wire import Scalar, Token
 
 log = logging.getLogger(__name__)
@@ -77,6 +79,7 @@ class Subscriber:
                 policy=policy, token=token, watermarks=watermarks, prefer=prefer, location=location,
                 holds=on_batch is None,
             )  # fmt: skip
+            self._lateness = Lateness(self._inner)
             self._connection.own(self._inner, self)
             self._connection.wake()
 
@@ -93,10 +96,15 @@ class Subscriber:
         wait: bool = True,
         timeout: float = ACK_SECONDS,
         options: Mapping[str, Scalar] | None = None,
+        latency_seconds: float | None = None,
     ) -> Subscription:
         """Add a subscription such as `[class,=,'STOCK'],[high,>,25.0]`; it counts once it is acknowledged.
 
+        `latency_seconds`: within which time of its publication it wants each message, above 0 and of a day at most. A
+        fleet whose policy defends deadlines balances by it; what it misses is in `statistics()`.
+
         Raises:
+            ValueError: `latency_seconds` is out of bounds.
             ParseError: naming the column, what was found there and what was expected.
             ListFullError: the subscriber has as many subscriptions as one message carries.
             SubscriptionRefusedError: a broker will not serve it.
@@ -105,7 +113,9 @@ class Subscriber:
         """
         with self._connection.lock:
             self._check()
-            subscription = self._subscriptions.add(self._inner.subscribe(text, options), text)
+            given = with_latency(options, latency_seconds)
+            subscription = self._subscriptions.add(self._inner.subscribe(text, given), text)
+            self._lateness.expect(given)
             self._connection.wake()
             if wait:
                 self._wait(lambda: subscription.is_settled, timeout, f"acknowledged: {text}")
@@ -221,7 +231,7 @@ class Subscriber:
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and the position."""
         with self._connection.lock:
-            return self._inner.statistics()
+            return {**self._inner.statistics(), **self._lateness.statistics()}
 
     def close(self, *, withdraw: bool = True) -> None:
         """Detach: for good, or, without `withdraw`, to come back with token and watermarks within the lease."""
@@ -247,6 +257,7 @@ class Subscriber:
 
     def take(self, events: list[core.SubscriberEvent]) -> bool:
         items = stream_items(events)
+        self._lateness.note(items)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:
             self._subscriptions.take(state)

@@ -1,5 +1,6 @@
 """Topics in load reports: deadlines, eq. 2, and rows that come from elsewhere."""
 
+import json
 import math
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.core.policies.model.topic_load import TOPICS_AT_MOST, TopicLoad, reported_topics, topic_report
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 # Tao, Poslad, Bigham 2013, Tables V and VI: topic 8 at b1 after the burst, with a fair queue for each subscriber.
 EIGHT = TopicLoad(8, "8", 7, 7, arrival_rate=200.0, delivery_rate=175.0, required_seconds=1.1, transmission_seconds=0.3)
@@ -72,8 +75,20 @@ def test_a_report_is_bounded_and_keeps_the_most_urgent():
     ],
 )  # fmt: skip
 def test_rows_that_cannot_be_read_are_left_out(row: object):
-    good = [7, "seven", *[0] * 14]
-    assert reported_topics({"topics": [row, good]}) == (TopicLoad(7, "seven"),)
+    good = json.dumps([7, "seven", *[0] * 14])
+    assert reported_topics({"topics": [json.dumps(row), row, good]}) == (TopicLoad(7, "seven"),)
+
+
+@pytest.mark.parametrize("row", ["", "[", "[" * 2000, "[" * 3000, "7"])
+def test_rows_that_are_no_json_are_left_out(row: str):
+    assert reported_topics({"topics": [row]}) == ()
+
+
+def test_rows_travel_in_a_load_update():
+    said = msg.LoadUpdate({"broker": "b1", **topic_report([EIGHT, TopicLoad(9, "\U0001f600" * 64)])})
+    heard = msg.decode(msg.control, wire.encode(said))
+    assert isinstance(heard, msg.LoadUpdate)
+    assert reported_topics(heard.report) == (EIGHT, TopicLoad(9, "\U0001f600" * 64))
 
 
 @pytest.mark.parametrize("report", [{}, {"topics": None}, {"topics": "x"}, {"topics": {"1": 2}}])
@@ -82,4 +97,4 @@ def test_a_report_without_topics(report: dict[str, object]):
 
 
 def test_columns_of_a_later_version_are_ignored():
-    assert reported_topics({"topics": [[7, "seven", *[0] * 14, "more"]]}) == (TopicLoad(7, "seven"),)
+    assert reported_topics({"topics": [json.dumps([7, "seven", *[0] * 14, "more"])]}) == (TopicLoad(7, "seven"),)

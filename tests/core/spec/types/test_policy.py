@@ -32,6 +32,43 @@ def fleet(policy: dict[str, Any]) -> list[SourceDocument]:
         ({"detection": {"stabilizeChange": 0.05}}, "0.05 is a floating-point number", 'Write "50m"'),
         ({"detection": {"interval": "0s"}}, "detection.interval: 0s is too small", "Write more than 0s"),
         ({"padres": {"balanceThreshold": "2"}}, "balanceThreshold: 2 is too large", "Write at most 1 (ratio)"),
+        (
+            {"type": "DelaySensitive"},
+            "delaySensitive: DelaySensitive needs to know what a topic is",
+            "Write `delaySensitive: {topicAttribute: NAME}`.",
+        ),
+        (
+            {
+                "type": "DelaySensitive",
+                "delaySensitive": {"topicAttribute": "x", "topics": [{"name": "a", "latency": 0}]},
+            },
+            "delaySensitive.topics[0].latency",
+            "",
+        ),
+        (
+            {
+                "type": "DelaySensitive",
+                "delaySensitive": {"topicAttribute": "x", "thresholds": {"matching": {"lower": "960m"}}},
+            },
+            "delaySensitive.thresholds.matching.lower: 960m is above `higher`, which is 950m",
+            "Lower it, or raise `higher`.",
+        ),
+        (
+            {
+                "type": "DelaySensitive",
+                "delaySensitive": {
+                    "topicAttribute": "x",
+                    "topics": [{"name": "a", "latency": "1s"}, {"name": "a", "latency": "2s"}],
+                },
+            },
+            "delaySensitive.topics[1].name",
+            "",
+        ),
+        (
+            {"type": "Padres", "delaySensitive": {"topicAttribute": "x"}},
+            "of another policy than Padres",
+            "change `type`",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_refused(policy: dict[str, Any], place: str, remedy: str):

@@ -27,6 +27,7 @@ from plimsoll.broker.monitoring.publisher_metrics import publisher_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
 from plimsoll.core.policies.model.load import RESOURCES, ResourceThresholds
+from plimsoll.core.transport.round_trips import ROLES
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 PREFIX: Final = "plimsoll_broker_"
@@ -53,6 +54,7 @@ class _SnapshotCollector(Collector):
         yield from _identity(self._snapshot)
         yield from _traffic(self._snapshot)
         yield from _load(self._snapshot)
+        yield from _round_trips(self._snapshot)
         yield from _contents(self._snapshot)
         yield from bundle_metrics(self._snapshot.report)
         yield from publisher_metrics(self._snapshot.publisher_moves)
@@ -113,6 +115,7 @@ def _load(now: BrokerSnapshot) -> Iterator[Metric]:
     for name, text in (
         ("input_utilization", "Arrival rate times matching delay: 1 is all that the broker can take."),
         ("output_utilization", "Output over output bandwidth; 0 where the profile sets none."),
+        ("downlink_utilization", "Bytes that come in over input bandwidth; 0 where the profile sets none."),
         ("input_queue_delay_seconds", "Mean wait before service, in the last report interval."),
         ("output_queue_delay_seconds", "Mean wait of frames for room on their link, in the last report interval."),
         ("cpu_ratio", "CPU used over the limit of the profile."),
@@ -125,6 +128,19 @@ def _load(now: BrokerSnapshot) -> Iterator[Metric]:
     yield _gauges("queue_messages", "Messages that wait, by queue.", "queue", tuple(messages), messages)
     octets = {"input": report.get("input_queue_bytes", 0), "output": report.get("output_queue_bytes", 0)}
     yield _gauges("queue_bytes", "Bytes that wait, by queue.", "queue", tuple(octets), octets)
+
+
+def _round_trips(now: BrokerSnapshot) -> Iterator[Metric]:
+    family = GaugeMetricFamily(
+        PREFIX + "link_round_trip_seconds",
+        "Round trips of open links, each the least of its last answers, by the role of the peer; 0 before the first.",
+        labels=("peer", "statistic"),
+    )
+    for statistic, name in (("max", "round_trip_seconds"), ("median", "round_trip_median_seconds")):
+        found = now.report.get(name, {})
+        for role in ROLES:
+            family.add_metric((role, statistic), found.get(role, 0.0))
+    yield family
 
 
 def _load_line(thresholds: ResourceThresholds) -> Metric:

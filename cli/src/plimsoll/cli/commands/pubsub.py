@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -55,16 +55,25 @@ def sub(options: argparse.Namespace) -> int:
         subscriber = Subscriber(connection, name=options.name)
         try:
             for text in options.subscriptions:
-                subscriber.subscribe(text)
+                subscriber.subscribe(text, latency_seconds=options.latency)
             print_error(f"subscribed as {subscriber.name}")
             for item in _receive_items(subscriber, options.count, until):
                 if isinstance(item, Delivery):
                     print_line(json.dumps(_delivery_fields(item, full=options.full)))
                 else:
                     print_error(f"gap: positions {item.low} to {item.high} of {item.head} were missed: {item.reason}")
+            if options.latency is not None:
+                _print_lateness(subscriber.statistics())
         finally:
             subscriber.close()
     return OK
+
+
+def _print_lateness(counts: Mapping[str, Any]) -> None:
+    print_error(
+        f"{counts['late_deliveries']} of {counts['timed_deliveries']} deliveries late, the longest delay"
+        f" {counts['delay_max_seconds']:.3f} s, by the clocks of the hosts"
+    )
 
 
 def parse_attributes(texts: Iterable[str]) -> Attributes:

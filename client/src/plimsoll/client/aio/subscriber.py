@@ -16,6 +16,7 @@ from plimsoll.client.aio.connection import AsyncConnection
 from plimsoll.client.aio.publisher import connection_for
 from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
 from plimsoll.client.io_driver import Heads
+from plimsoll.client.lateness import Lateness
 from plimsoll.client.resume_position import (
     CONSUMED_BATCH,
     resume_token,
@@ -30,6 +31,7 @@ from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
 from plimsoll.core.client.subscriber import UnitMark
 from plimsoll.core.protocol.messages import Policy
+from plimsoll.core.protocol.subscription_options import with_latency
 from plimsoll.core.protocol.wire import Scalar, Token
 
 log = logging.getLogger(__name__)
@@ -69,6 +71,7 @@ class AsyncSubscriber:
             policy=policy, token=token, watermarks=watermarks, prefer=prefer, location=location,
             holds=on_batch is None,
         )  # fmt: skip
+        self._lateness = Lateness(self._inner)
         self._connection.own(self._inner, self)
         self._connection.wake()
 
@@ -85,10 +88,15 @@ class AsyncSubscriber:
         wait: bool = True,
         timeout: float = ACK_SECONDS,
         options: Mapping[str, Scalar] | None = None,
+        latency_seconds: float | None = None,
     ) -> Subscription:
         """Add a subscription such as `[class,=,'STOCK'],[high,>,25.0]`; it counts once it is acknowledged.
 
+        `latency_seconds`: within which time of its publication it wants each message, above 0 and of a day at most. A
+        fleet whose policy defends deadlines balances by it; what it misses is in `statistics()`.
+
         Raises:
+            ValueError: `latency_seconds` is out of bounds.
             ParseError: naming the column, what was found there and what was expected.
             ListFullError: the subscriber has as many subscriptions as one message carries.
             SubscriptionRefusedError: a broker will not serve it.
@@ -96,7 +104,9 @@ class AsyncSubscriber:
 
         """
         self._check()
-        subscription = self._subscriptions.add(self._inner.subscribe(text, options), text)
+        given = with_latency(options, latency_seconds)
+        subscription = self._subscriptions.add(self._inner.subscribe(text, given), text)
+        self._lateness.expect(given)
         self._connection.wake()
         if wait:
             await self._wait(lambda: subscription.is_settled, timeout, f"acknowledged: {text}")
@@ -218,7 +228,7 @@ class AsyncSubscriber:
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and the position."""
-        return self._inner.statistics()
+        return {**self._inner.statistics(), **self._lateness.statistics()}
 
     async def close(self, *, withdraw: bool = True) -> None:
         """Detach: for good, or, without `withdraw`, to come back with token and watermarks within the lease."""
@@ -248,6 +258,7 @@ class AsyncSubscriber:
 
     def take(self, events: list[core.SubscriberEvent]) -> None:
         items = stream_items(events)
+        self._lateness.note(items)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:
             self._subscriptions.take(state)

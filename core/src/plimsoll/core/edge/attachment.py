@@ -8,16 +8,24 @@ subscriber's slow-consumer policy applies; if the subscriber is still on its way
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple, Protocol
 
 from plimsoll.core.config import BrokerLimits
+from plimsoll.core.edge.unit_queue import UnitQueue
 from plimsoll.core.permissions import INCARNATIONS_BELOW, NOT_PERMITTED
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages import AttachItem, Gap, Policy, PubOpen, Resume
 from plimsoll.core.protocol.messages import to_edge as decoder
-from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES, deliver_prefix, epoch_prefix, is_epoch
+from plimsoll.core.protocol.messages.delivery_prefix import (
+    PREFIX_BYTES,
+    attachment_of,
+    deliver_prefix,
+    epoch_prefix,
+    is_epoch,
+)
 from plimsoll.core.protocol.origins import Origin, raise_to
 from plimsoll.core.protocol.wire import OwnerEpoch, Token
 from plimsoll.core.transport.link import Link
@@ -107,9 +115,13 @@ class EdgeAttachment:
 
     `counts_from`: the token and watermarks from which the subscriber counts its deliveries, for the audit; `moved_by`:
     the session whose slot it took by RESUME.
+
+    `matched`: publications of the stream that matched it, and `unit_queue`: what waits for it. Both are kept for units
+    under a policy that defends deadlines.
     """
 
     __slots__ = (
+        "_latencies",
         "arriving",
         "block_seconds",
         "blocked_at",
@@ -134,6 +146,7 @@ class EdgeAttachment:
         "keeps_place",
         "last_position",
         "link",
+        "matched",
         "moved_by",
         "out",
         "outgoing_session",
@@ -148,6 +161,7 @@ class EdgeAttachment:
         "state",
         "subscriber",
         "subscriptions",
+        "unit_queue",
         "version",
     )
 
@@ -181,6 +195,23 @@ class EdgeAttachment:
         self.pending_end: PendingEnd | None = None
         self.counts_from: tuple[Token, list[Token]] | None = None
         self.moved_by = ""
+        self._latencies: dict[int, float] | None = None
+        self.matched = 0
+        self.unit_queue: UnitQueue | None = None
+
+    @property
+    def required_seconds(self) -> float:
+        """The least latency that one of its subscriptions requires; 0 if none does."""
+        return min(self._latencies.values()) if self._latencies else 0.0
+
+    def require(self, number: int, seconds: float) -> None:
+        """Note the latency that the subscription of this number requires."""
+        self._latencies = {**(self._latencies or {}), number: seconds}
+
+    def require_no_more(self, number: int) -> None:
+        """The subscription of this number is gone."""
+        if self._latencies is not None:
+            self._latencies.pop(number, None)
 
     def apply(self, policy: Policy, limits: BrokerLimits, time_factor: float) -> None:
         """Apply the subscriber's policy. The broker's limits fill in what it leaves open, and cap its queue."""
@@ -242,6 +273,7 @@ class EdgeAttachment:
     def clear_subscriptions(self) -> None:
         """Forget the list, and a change of it that is not complete."""
         self.subscriptions.clear()
+        self._latencies = None
         self.arriving = {}
 
     def clear(self) -> None:
@@ -316,6 +348,14 @@ class LinkAttachments:
             self.buffered_bytes += len(buffer[i])
         self.counted = len(buffer)
         return self.buffered_bytes
+
+    def buffered_attachments(self) -> Iterator[EdgeAttachment]:
+        """The attachment of each delivery in the link's buffer."""
+        by_id = self.by_id
+        for record in self.link.buffer:
+            number = attachment_of(record)
+            if number is not None and (found := by_id.get(number)) is not None:
+                yield found
 
     def recount(self) -> None:
         """Count the buffer from its beginning again: something has left it."""

@@ -12,9 +12,12 @@ from plimsoll.core.edge.balancing.agent import BalancingAgent
 from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.edge.head_messages import HeadMessages
 from plimsoll.core.edge.stream_input import QueuedMessage
+from plimsoll.core.edge.topic_meter import EdgeTimes, TopicMeter
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport import round_trips
+from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 
 
@@ -24,6 +27,7 @@ class LoadReportContext(Protocol):
     config: BrokerConfig
     epoch: int
     counters: Counter[str]
+    links: dict[Peer, Link]
     meter: LoadMeter
     reporter: LoadReporter
     server: ServiceQueue[QueuedMessage]
@@ -31,6 +35,8 @@ class LoadReportContext(Protocol):
     head_messages: HeadMessages
     balancing_agent: BalancingAgent | None
     bundle_meter: BundleMeter | None
+    topic_meter: TopicMeter | None
+    head: Link
 
     @property
     def now(self) -> float: ...
@@ -53,12 +59,29 @@ class LoadReports:
         if host.bundle_meter is not None:
             served = (a.subscriber for a in host.attachments.by_subscriber.values() if a.state in SERVED)
             extra |= host.bundle_meter.report(served, host.now)
+        if host.topic_meter is not None:
+            extra |= self._topics(host.topic_meter)
         # An edge that has fallen behind the log has not seen all of its load: balancing must not use these numbers.
         report = host.reporter.make(host.now, "N/A" if host.head_messages.lagging else state, extra)
         if agent is not None:
             agent.load_monitor.on_own_report(report)
         name = host.config.name
         host.say_control(host.config.head_name, msg.Identify(name, "edge", host.epoch), msg.LoadUpdate(report))
+
+    def _topics(self, meter: TopicMeter) -> dict[str, Any]:
+        """The loads of topics. What matching takes, and how busy the edge is, are those of the last report."""
+        host, last, attachments = self.host, self.host.reporter.last, self.host.attachments
+        # Only links that did not take all at the end of the last round have messages that wait.
+        stuck = [each for each in attachments.by_link.values() if each.link.is_stuck]
+        buffered = Counter(found for each in stuck for found in each.buffered_attachments())
+        times = EdgeTimes(
+            host.head.rtt_seconds / 2,
+            last.get("input_queue_delay_seconds", 0.0) + last.get("match_delay_seconds", 0.0),
+            host.config.hardware.output_bytes_per_second,
+            max(last.get("input_utilization", 0.0), last.get("output_utilization", 0.0)),
+        )
+        served = (a for a in attachments.by_subscriber.values() if a.state in SERVED)
+        return meter.report(served, buffered, times, host.now)
 
     def _measured(self) -> dict[str, Any]:
         host = self.host
@@ -72,6 +95,7 @@ class LoadReports:
             "output_queue_messages": sum(len(a.queue) for a in queued) + sum(len(each.link.buffer) for each in by_link),
             "output_queue_bytes": sum(a.queue_bytes for a in queued),
             **configured_fields(host.config),
+            **round_trips.measured(host.links.values()),
             "counters": {**host.meter.total, **host.counters},
         }
 

@@ -28,6 +28,7 @@ from plimsoll.core.edge.queues import DeliveryQueues, QueueOutcomes
 from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
 from plimsoll.core.edge.subscription_listing import subscription_page
 from plimsoll.core.edge.subscription_table import SubscriptionTable
+from plimsoll.core.edge.topic_meter import TopicMeter
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
@@ -35,6 +36,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.core.transport.client_intake import ClientIntake
 from plimsoll.core.transport.hooks import CREDIT_HELD_ABOVE_RECORDS
 from plimsoll.core.transport.link import NEVER, Link, Peer
@@ -74,6 +76,7 @@ class Edge(OverlayNode):
         self._with_several = self.subscription_table.with_several
         self._record_traffic: TrafficRecorder | None = None
         self.bundle_meter: BundleMeter | None = None
+        self.topic_meter: TopicMeter | None = None
 
         by_link: dict[Link, LinkAttachments] = {}
         self.cursor = CatchupCursor()
@@ -97,7 +100,7 @@ class Edge(OverlayNode):
         self.reporter = LoadReporter(self, config, epoch, self.meter)
         policy = estimation.policy_of(config.policy)
         self.balancing_agent = BalancingAgent(self, config, policy) if policy is not None else None
-        self.bundle_meter = policy_change.bundle_meter_after(None, policy, self.now)
+        self._take_policy(policy)
         self.load_reports = LoadReports(self)
         self.head = self.dial(config.head.name, config.head.data, config.head.public_key)
         self.dial_control(config.head.name, config.head.control, config.head.public_key)
@@ -214,6 +217,10 @@ class Edge(OverlayNode):
                 dirty[attachment.link] = None
             out.append(attachment.deliver_prefix + piece)
         self.meter.deliveries += len(ids)
+        if self.topic_meter is not None:
+            for attachment in map(holders.__getitem__, ids):
+                attachment.matched += 1
+            self.topic_meter.note(pub, len(piece), len(ids))
         if self._record_traffic is not None:
             self._record_traffic(pub.publisher, pub.body.attributes, len(piece), self.now)
         if self.bundle_meter is not None:
@@ -288,14 +295,22 @@ class Edge(OverlayNode):
             agent = policy_change.agent_after(self, self.config, self.balancing_agent, message.policy)
             if agent is not self.balancing_agent:
                 self.balancing_agent, self._record_traffic = agent, None  # it begins with the next tick
-                policy = None if agent is None else agent.policy
-                self.bundle_meter = policy_change.bundle_meter_after(self.bundle_meter, policy, self.now)
+                self._take_policy(None if agent is None else agent.policy)
         elif isinstance(message, msg.BundleTable):
             self._take_bundles(message)
+        elif isinstance(message, msg.PublisherPaths):
+            if self.topic_meter is not None:
+                self.topic_meter.paths.take(message, self.topic_meter.required.attribute)
         elif self.balancing_agent is not None and isinstance(
             message, msg.PeerLoads | msg.Reservation | msg.ProfileQuery
         ):
             self.balancing_agent.on_control(message)
+
+    def _take_policy(self, policy: PolicySpec | None) -> None:
+        """Count by bundle or by topic, as the policy wants it."""
+        self.bundle_meter = policy_change.bundle_meter_after(self.bundle_meter, policy, self.now)
+        self.topic_meter = policy_change.topic_meter_after(self.topic_meter, policy, self.config.head_name, self.now)
+        self.handshakes.measure_ways(closely=self.topic_meter is not None)
 
     def _take_bundles(self, table: msg.BundleTable) -> None:
         """Note how topics are divided, and send the units of released bundles away: they look their edge up again."""

@@ -20,6 +20,7 @@ from plimsoll.core.matching import Index
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.cover_parts import REPORT_PART_ITEMS, split_cover
+from plimsoll.core.protocol.subscription_options import required_latency
 
 Numbered = tuple[int, Subscription]
 
@@ -60,7 +61,8 @@ class SubscriptionTable:
         """Add one to an attachment's list, not yet to the index; `confirm` gives it its id.
 
         Raises:
-            ValueError: its text cannot be parsed, its id is in use and not `leaving`, or a limit is reached.
+            ValueError: its text cannot be parsed, its required latency is out of bounds, its id is in use and not
+                `leaving`, or a limit is reached.
 
         """
         limits, arriving = self.limits, attachment.arriving
@@ -71,13 +73,15 @@ class SubscriptionTable:
             raise ValueError(f"a subscriber has at most {most} subscriptions here")
         if len(self) >= limits.max_subscriptions:
             raise ValueError(f"edge {self.edge} has its {limits.max_subscriptions} subscriptions")
-        subscription = predicates.parse(item.text)
+        subscription, latency = predicates.parse(item.text), required_latency(item.options)
         if len(item.text) > WRITTEN_OUT_CHARACTERS and len(str(subscription)) > TEXT_CHARACTERS:
             raise ValueError(f"its canonical form has more than {TEXT_CHARACTERS} characters: it has too many escapes")
         self._last += 1
         self._waiting += 1
         arriving[item.id] = self._last
         attachment.subscriptions[-self._last] = (subscription, self._last)
+        if latency is not None:
+            attachment.require(self._last, latency)
         return self._last, subscription
 
     def confirm(self, attachment: EdgeAttachment, leaving: Iterable[int] = ()) -> list[int]:
@@ -94,6 +98,7 @@ class SubscriptionTable:
         attachment.arriving = {i: number for i, number in attachment.arriving.items() if number not in numbers}
         for number in numbers:
             del attachment.subscriptions[-number]
+            attachment.require_no_more(number)
         self._waiting -= len(numbers)
 
     def install(self, attachment: EdgeAttachment, taken: Iterable[Numbered]) -> None:
@@ -109,6 +114,8 @@ class SubscriptionTable:
     def remove(self, attachment: EdgeAttachment, item_ids: Iterable[int]) -> list[int]:
         """Remove some from an attachment's list and from the index; returns their numbers, still in the cover."""
         numbers = [attachment.subscriptions.pop(i)[1] for i in item_ids if i in attachment.subscriptions]
+        for number in numbers:
+            attachment.require_no_more(number)
         if attachment.is_installed:
             self._unmatching.extend(numbers)
             self._unmatch()

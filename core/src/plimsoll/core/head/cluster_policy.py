@@ -13,7 +13,9 @@ from typing import Any, Protocol
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
 from plimsoll.core.head.placement import Placement, policy_of
+from plimsoll.core.head.publisher_paths import PublisherPaths
 from plimsoll.core.head.publisher_topics import PublisherTopics
+from plimsoll.core.policies.model.topic_requirements import topic_attribute
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
@@ -38,6 +40,7 @@ class ClusterPolicyContext(BundleTableContext, Protocol):
 
     placement: Placement
     publisher_topics: PublisherTopics
+    publisher_paths: PublisherPaths
     load_exchange: LoadExchange | None
 
 
@@ -59,6 +62,7 @@ class ClusterPolicies:
             self._policy, host.placement.placer = policy, placer_of_spec(spec)
             host.bundles.take_policy(spec)
             host.publisher_topics.take_policy(spec)
+            host.publisher_paths.take_policy(topic_attribute(spec))
             if policy is None:
                 host.load_exchange = None
             elif host.load_exchange is None:

@@ -41,6 +41,7 @@ from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_commands import PublisherCommands
 from plimsoll.core.head.publisher_moves import PublisherMoves
+from plimsoll.core.head.publisher_paths import PublisherPaths
 from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
@@ -49,10 +50,12 @@ from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import name_of_broker
+from plimsoll.core.policies.model.topic_requirements import topic_attribute
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
+from plimsoll.core.transport import round_trips
 from plimsoll.core.transport.client_intake import ClientIntake
 from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
@@ -122,6 +125,8 @@ class Head(OverlayNode):
         report_seconds = limits.report_seconds * factor
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
+        self.publisher_paths = PublisherPaths(self, topic_attribute(policy), report_seconds)
+        self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
         self._started: float | None = None
         self._next_progress = 0.0
         self._left = False
@@ -194,6 +199,7 @@ class Head(OverlayNode):
     # -- messages of data streams
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        self.meter.bytes_in += size
         if self.server.transparent and link.remote is not None and link.remote.role == "client":
             self.client_intake.on_frame(link, frame, size)
         else:
@@ -319,6 +325,8 @@ class Head(OverlayNode):
                 self.router.on_route(outbox.name, message)
             case msg.MediatorEpoch():
                 self.mediator_fence.raise_to(message.epoch)
+            case msg.PublisherPaths():
+                self.publisher_paths.receive(outbox.name, message)
             case msg.EdgeReport():
                 self.membership.on_report(outbox, message)
             case msg.ResumeUp():
@@ -409,12 +417,15 @@ class Head(OverlayNode):
             **self.publisher_topics.report(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
             **self.bundles.report(),
+            **round_trips.measured(self.links.values()),
             **(self.load_exchange.cluster() if self.load_exchange is not None else {}),
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))
         if self.load_exchange is not None:
             self.load_exchange.tell_loads()
+        self.publisher_paths.tell(self.reporter.last, self.config.hardware.output_bytes_per_second)
+        self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
 
     def wake_at(self) -> float:
         if self.cover_turns.waiting or self.client_intake.waiting or not self.routes.is_tidy:

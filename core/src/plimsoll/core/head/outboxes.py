@@ -153,6 +153,10 @@ class Outboxes:
             if behind is not None:
                 behind.compact(self.log)
 
+    def synced_neighbors(self, names: Iterable[str]) -> list[Outbox]:
+        """The outboxes of these neighbours, as far as their links are open."""
+        return [outbox for name in names if (outbox := self.by_key.get(name)) is not None and outbox.is_head]
+
     def waiting(self) -> int:
         """Positions and messages that wait behind full links."""
         return sum(len(outbox.backlog) for outbox in self.by_key.values())

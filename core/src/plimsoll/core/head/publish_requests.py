@@ -11,6 +11,7 @@ from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_moves import PublisherMoves
+from plimsoll.core.head.publisher_paths import PublisherPaths
 from plimsoll.core.head.publishers import AnyOpen, PublisherTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
@@ -38,6 +39,7 @@ class PublishContext(Protocol):
     publishers: PublisherTable
     publisher_moves: PublisherMoves
     publisher_arrivals: PublisherArrivals
+    publisher_paths: PublisherPaths
     startup: StartupBarrier
     head_cordon: HeadCordon
     distributor: Distributor
@@ -156,4 +158,6 @@ class PublishRequests:
             host.publishers.single_out(publisher, refused)
             host.say(link, refused)
             return
+        if host.publisher_paths.attribute:
+            host.publisher_paths.note(link, attributes)
         host.distributor.publish(publisher, request, attributes)

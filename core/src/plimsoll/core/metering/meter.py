@@ -27,6 +27,7 @@ class LoadSample:
     output_utilization: float
     input_queue_delay_seconds: float
     output_queue_delay_seconds: float
+    downlink_utilization: float = 0.0
 
 
 @dataclass(slots=True)
@@ -124,8 +125,12 @@ class LoadMeter:
         self.output_waits += sealed.frames
         sealed.frames = sealed.records = sealed.bytes = 0
 
-    def sample(self, now: float, bandwidth: float | None, subscriptions: int = 0) -> LoadSample:
-        """The load since the last sample. `bandwidth` in bytes per second, or None if output is not limited.
+    def sample(
+        self, now: float, bandwidth: float | None, subscriptions: int = 0, downlink: float | None = None
+    ) -> LoadSample:
+        """The load since the last sample. `bandwidth`: of the output in bytes per second, None if it is not limited.
+
+        `downlink`: the same of the input.
 
         If nothing was served, the matching delay is the last known one, scaled with `subscriptions`.
         """
@@ -149,6 +154,7 @@ class LoadMeter:
             output_utilization=bytes_out / bandwidth if bandwidth else 0.0,
             input_queue_delay_seconds=_mean(self.input_wait_seconds, self.input_waits),
             output_queue_delay_seconds=_mean(self.output_wait_seconds, self.output_waits),
+            downlink_utilization=self.bytes_in / seconds / downlink if downlink else 0.0,
         )
         self._start_over(now)
         return sample

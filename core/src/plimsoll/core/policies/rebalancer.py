@@ -31,12 +31,14 @@ ProfileDetail = Literal["takers", "each"]
 class FleetLook:
     """The last load reports of all edges of a cluster, by name, at one time in seconds.
 
-    `owners`: the edge of each bundle that has one, by the name of the bundle, as the head reports it.
+    `owners`: the edge of each bundle that has one, by the name of the bundle, as the head reports it. `balancings`: how
+    many seconds the last sessions of the cluster took that moved some, from request to the last move.
     """
 
     loads: tuple[BrokerLoad, ...]
     now: float = 0.0
     owners: Mapping[str, str] = field(default_factory=dict)
+    balancings: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

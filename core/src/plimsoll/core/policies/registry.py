@@ -13,6 +13,9 @@ from typing import Final
 from plimsoll.core.policies.bad import Bad
 from plimsoll.core.policies.bad.placers import NearestPlacer, RandomPlacer, RoundRobinPlacer
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
+from plimsoll.core.policies.delay_sensitive import DelaySensitive
+from plimsoll.core.policies.delay_sensitive.limits import DeadlineLimits
+from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
 from plimsoll.core.policies.greedy import Greedy
 from plimsoll.core.policies.least_loaded import LeastLoaded
 from plimsoll.core.policies.model.load import (
@@ -47,7 +50,7 @@ POLICIES: dict[PolicyType, type[BalancingPolicy]] = {
 }
 
 
-REBALANCERS: Final = (Bad, Pulsar)
+REBALANCERS: Final = (Bad, Pulsar, DelaySensitive)
 """Policies that plan for all edges of a cluster at once."""
 
 
@@ -56,11 +59,31 @@ def is_fleet_wide(spec: PolicySpec) -> bool:
     return spec.type in FLEET_WIDE_TYPES
 
 
-def rebalancer_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Bad | Pulsar | None:
+def rebalancer_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Bad | Pulsar | DelaySensitive | None:
     """The policy that plans for a whole cluster; None if edges ask for balance themselves."""
     if spec.type == "Bad":
         return _bad(spec.bad or BadParameters(), time_factor)
-    return pulsar_of_spec(spec, time_factor)
+    return pulsar_of_spec(spec, time_factor) or deadlines_of_spec(spec, time_factor)
+
+
+def deadlines_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> DelaySensitive | None:
+    """The policy that defends deadlines; None under any other."""
+    own = spec.delay_sensitive
+    if spec.type != "DelaySensitive" or own is None:
+        return None
+    limits = own.thresholds
+    return DelaySensitive(
+        topic_attribute=own.topic_attribute,
+        limits=DeadlineLimits(
+            OverloadThreshold(_ratio(limits.downlink.lower), _ratio(limits.downlink.higher)),
+            OverloadThreshold(_ratio(limits.matching.lower), _ratio(limits.matching.higher)),
+            OverloadThreshold(_ratio(limits.uplink.lower), NO_THRESHOLD),
+        ),
+        balancing_seconds=own.balancing_time.seconds * time_factor,
+        placer=LeastUsedPlacer(_ratio(limits.uplink.lower)),
+        rules=own.rules,
+        interval_seconds=own.interval.seconds * time_factor,
+    )
 
 
 def _bad(own: BadParameters, time_factor: float) -> Bad:
@@ -103,13 +126,6 @@ def pulsar_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Pulsar | None:
     )  # fmt: skip
 
 
-def topic_attribute(spec: PolicySpec | None) -> str:
-    """The attribute whose values are the topics of a policy; empty under one without topics."""
-    if spec is not None and spec.type == "Pulsar" and spec.pulsar is not None:
-        return spec.pulsar.topic_attribute
-    return ""
-
-
 def _lookup_placer(own: PulsarParameters) -> LeastLongTermMessageRate:
     return LeastLongTermMessageRate(_ratio(own.lookup.overloaded), own.lookup.seed)
 
@@ -118,6 +134,8 @@ def placer_of_spec(spec: PolicySpec | None) -> Placer:
     """Where newcomers go under a policy: to the least loaded edge, unless it says otherwise."""
     if spec is not None and spec.type == "Pulsar" and spec.pulsar is not None:
         return _lookup_placer(spec.pulsar)
+    if spec is not None and (own_deadlines := deadlines_of_spec(spec)) is not None:
+        return own_deadlines.placer
     if spec is None or spec.type != "Bad":
         return LeastLoadedPlacer()
     own = spec.bad or BadParameters()

@@ -16,7 +16,8 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
 from plimsoll.core.transport.flusher import Flusher
 from plimsoll.core.transport.hooks import NodeHooks
-from plimsoll.core.transport.link import Link, LinkLimits, Peer
+from plimsoll.core.transport.link import NEVER, Link, LinkLimits, Peer
+from plimsoll.core.transport.round_trips import PROBES_PER_HEARTBEAT
 
 HandshakeFrame = wire.Hello | wire.HelloOk | wire.Who | wire.Beat | wire.Bye | wire.Refuse
 
@@ -49,6 +50,7 @@ class Handshakes:
         self._accepted: dict[_LinkKey, Link] = {}
         self._of_peer: dict[_PeerKey, Link] = {}
         self.next_beat_at = 0.0
+        self.next_probe_at = NEVER
 
     # -- for the machine
 
@@ -147,7 +149,7 @@ class Handshakes:
             if frame.kind == wire.PING:
                 self._send(link, wire.pong_frame(link.id, frame.time_us))
             else:
-                link.rtt_seconds = max(0.0, self._hooks.now - frame.time_us / 1e6)
+                link.round_trip.answered(frame.time_us, self._hooks.now)
         elif isinstance(frame, wire.Refuse):
             self._hooks.counters["refused_by_peer"] += 1
             self._hooks.on_refused(link, frame.code, frame.text)
@@ -233,9 +235,27 @@ class Handshakes:
             elif link.initiator and not link.open:
                 self._send(link, link.hello(now))
             elif link.open:
-                self._send(link, wire.ping_frame(link.id, time_us))
+                self._ping(link, time_us)
                 if link.stalled(now):
                     self.resync(link)
+
+    def measure_ways(self, *, closely: bool) -> None:
+        """Whether links to brokers are pinged more often than by heartbeats, so that their ways are known closely."""
+        if closely != (self.next_probe_at < NEVER):
+            self.next_probe_at = self._hooks.now if closely else NEVER
+
+    def probe(self) -> None:
+        """Ping every open link to a broker."""
+        now = self._hooks.now
+        self.next_probe_at = now + self._limits.heartbeat_seconds / PROBES_PER_HEARTBEAT
+        time_us = int(now * 1e6)
+        for link in [*self._accepted.values(), *self.dialled.values()]:
+            if link.open and link.remote is not None and link.remote.role != "client":
+                self._ping(link, time_us)
+
+    def _ping(self, link: Link, time_us: int) -> None:
+        link.round_trip.pinged(time_us)
+        self._send(link, wire.ping_frame(link.id, time_us))
 
     def _on_dead(self, link: Link) -> None:
         known = link.was_open

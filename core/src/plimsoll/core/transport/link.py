@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from plimsoll.core.permissions import ALL_PERMISSIONS
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.round_trips import RoundTrip
 
 Peer = Hashable
 
@@ -94,7 +95,7 @@ class Link:
         "peer",
         "remote",
         "resync_asked",
-        "rtt_seconds",
+        "round_trip",
         "stats",
         "unacked",
         "unacked_in_bytes",
@@ -110,7 +111,7 @@ class Link:
         self.owner: object = None
         self.grant = ALL_PERMISSIONS
         self.identity = ""
-        self.rtt_seconds = 0.0
+        self.round_trip = RoundTrip()
         self._flags = 0
         self.is_stuck = False
         self.on_sealed: Callable[[int], None] | None = None
@@ -143,6 +144,11 @@ class Link:
     def incarnation(self) -> int:
         """The incarnation of the other side, or 0 before it has said HELLO."""
         return self.remote.incarnation if self.remote else 0
+
+    @property
+    def rtt_seconds(self) -> float:
+        """How long a frame to the other side and its answer take; 0 as long as that is not known."""
+        return self.round_trip.seconds
 
     # -- sending
 
@@ -301,6 +307,7 @@ class Link:
 
     def _opened(self, info: Info, received: int, now: float) -> None:
         self.remote, self.open, self.was_open = info, True, True
+        self.round_trip.restart()
         self.last_heard = self.last_progress = now
         self.resync_asked = self._hello_at = float("-inf")
         self.acknowledged(received, self.credit, now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Protocol
 
-from plimsoll.core.config import BrokerConfig, Role
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.metering.meter import FrameCounts, LoadMeter, LoadSample
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
@@ -91,8 +91,9 @@ class LoadReporter:
         if self.config.role == "head":  # a head's deliveries are the records on its links
             self.meter.deliveries = self.node.sealed.records
         self.meter.take_frame_counts(self.node.sealed)
-        bandwidth, subscriptions = self.config.hardware.output_bytes_per_second, int(extra.get("subscriptions", 0))
-        sample = self.meter.sample(now, bandwidth, subscriptions)
+        hardware, subscriptions = self.config.hardware, int(extra.get("subscriptions", 0))
+        bandwidth, downlink = hardware.output_bytes_per_second, hardware.input_bytes_per_second
+        sample = self.meter.sample(now, bandwidth, subscriptions, downlink)
         self.seq += 1
         self.last = {
             "schema": SCHEMA,
@@ -105,7 +106,7 @@ class LoadReporter:
             "clock_us": int(now * 1e6) + int(self.clock_offset_seconds * 1e6),
             "interval_seconds": sample.seconds,
             "state": state,
-            **_measured(sample, self.config.role),
+            **_measured(sample),
             "cpu_ratio": self.cpu_ratio,
             "memory_ratio": self.memory_ratio,
             "balanced_set": [],
@@ -122,14 +123,13 @@ class LoadReporter:
             self.node.say_control(peer, load)
 
 
-def _measured(sample: LoadSample, role: Role) -> Report:
-    """Of bytes that come in only edges keep count: a head's load is not balanced."""
+def _measured(sample: LoadSample) -> Report:
     names = (
         "input_utilization", "output_utilization", "match_delay_seconds", "index_delay_seconds", "input_rate",
         "output_rate", "output_bytes_per_second", "input_queue_delay_seconds", "output_queue_delay_seconds",
+        "input_bytes_per_second", "downlink_utilization",
     )  # fmt: skip
-    found = {name: getattr(sample, name) for name in names}
-    return found if role == "head" else {**found, "input_bytes_per_second": sample.input_bytes_per_second}
+    return {name: getattr(sample, name) for name in names}
 
 
 def _flat(status: dict[str, Any]) -> dict[str, Any]:

@@ -149,6 +149,8 @@ class OverlayNode(NodeHooks):
         self.now = now
         if now >= self.handshakes.next_beat_at:
             self.handshakes.beat()
+        if now >= self.handshakes.next_probe_at:
+            self.handshakes.probe()
         self.on_tick()
         self.flusher.flush()
         # After the flush: an acknowledgement that goes with a frame of records need not go alone.
@@ -156,7 +158,8 @@ class OverlayNode(NodeHooks):
 
     def next_poll_at(self) -> float:
         """When `poll` is needed next."""
-        return min(self.handshakes.next_beat_at, self.wake_at(), self.flusher.next_at())
+        handshakes = self.handshakes
+        return min(handshakes.next_beat_at, handshakes.next_probe_at, self.wake_at(), self.flusher.next_at())
 
     def data_to_send(self) -> list[tuple[Peer, bytes]]:
         """Frames for the data sockets, in order; they are the shell's from now on."""

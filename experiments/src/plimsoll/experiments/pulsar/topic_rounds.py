@@ -14,6 +14,7 @@ from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.policies.bad import Bad
 from plimsoll.core.policies.bad.fleet import BadBroker, BadFleet, BadSubscriber
+from plimsoll.core.policies.delay_sensitive import DelaySensitive
 from plimsoll.core.policies.model.bundle_load import BundleLoad
 from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.core.policies.model.load import BrokerLoad, LoadChange
@@ -74,7 +75,10 @@ class TopicRounds:
     version: int = -1
 
     def __post_init__(self) -> None:
-        self.policy = rebalancer_of_spec(self.spec)
+        found = rebalancer_of_spec(self.spec)
+        if isinstance(found, DelaySensitive):
+            raise ValueError("rounds have no queues, by which DelaySensitive decides: choose another policy")
+        self.policy = found
         self.bundles, self.placement = Bundles(self.spec), Placement(placer_of_spec(self.spec))
         for edge in self.edges:
             self.placement.add(edge, edge, "")

@@ -13,6 +13,8 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.balancing import estimation
 from plimsoll.core.edge.balancing.agent import BalancingAgent, BalancingContext
 from plimsoll.core.edge.bundle_meter import BundleMeter
+from plimsoll.core.edge.topic_meter import TopicMeter
+from plimsoll.core.policies.model.topic_requirements import topic_requirements
 from plimsoll.core.spec.types.policy import PolicySpec
 
 
@@ -22,6 +24,17 @@ def bundle_meter_after(old: BundleMeter | None, policy: PolicySpec | None, now: 
     if own is None:
         return None
     return old if old is not None and old.attribute == own.topic_attribute else BundleMeter(own, now)
+
+
+def topic_meter_after(old: TopicMeter | None, policy: PolicySpec | None, head: str, now: float) -> TopicMeter | None:
+    """The meter of topics under a policy: None if it defends no deadlines, the same one with what it requires now."""
+    required = topic_requirements(policy)
+    if required is None:
+        return None
+    if old is None or old.required.attribute != required.attribute:
+        return TopicMeter(required, head, now)
+    old.required = required
+    return old
 
 
 def agent_after(

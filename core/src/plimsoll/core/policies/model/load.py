@@ -98,7 +98,7 @@ class BrokerLoad:
     `cpu_per_input` are the slopes of these ratios. `growth`: how many more subscribers it had each second.
     `bundles`: the load of each bundle of topics, under a policy that has them. `topics`: the load of each topic, under
     a policy that defends deadlines. `downlink_utilization`: bytes in by the bandwidth of the input, 0 if that is not
-    limited.
+    limited; `downlink_bandwidth`: that bandwidth in bytes per second, None if it is not limited or not known.
     """
 
     name: str
@@ -128,6 +128,7 @@ class BrokerLoad:
     bundles: tuple[BundleLoad, ...] = ()
     topics: tuple[TopicLoad, ...] = ()
     downlink_utilization: float = 0.0
+    downlink_bandwidth: float | None = None
 
     @classmethod
     def from_report(
@@ -175,6 +176,7 @@ class BrokerLoad:
             bundles=reported_bundles(report),
             topics=reported_topics(report),
             downlink_utilization=_number(report, "downlink_utilization"),
+            downlink_bandwidth=_downlink_bandwidth(report),
         )
 
     @property
@@ -296,6 +298,13 @@ def combined_load(cluster: str, edges: Sequence[BrokerLoad]) -> BrokerLoad:
         subscribers=sum(edge.subscribers for edge in edges),
         subscriptions=sum(edge.subscriptions for edge in edges),
     )
+
+
+def _downlink_bandwidth(report: Mapping[str, Any]) -> float | None:
+    """What the report says, or what its use of the downlink implies."""
+    used = _number(report, "downlink_utilization")
+    said = _number(report, "downlink_bandwidth_bytes_per_second")
+    return said or (_number(report, "input_bytes_per_second") / used if used else None)
 
 
 def _number(report: Mapping[str, Any], name: str) -> float:

@@ -6,8 +6,9 @@ chooses it, since only the edge knows every queue. Tao, Poslad, Bigham 2013, IV.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ TOPICS_AT_MOST: Final = 256
 
 TOPIC_CHARACTERS: Final = 64
 """Characters of a topic that a report shows. Its hash is what counts."""
+
+ROW_CHARACTERS: Final = 2048
+"""Characters of a row in a report; more cannot come from a topic of `TOPIC_CHARACTERS`."""
 
 REPORT_FIELD: Final = "topics"
 
@@ -79,10 +83,14 @@ _COLUMNS: Final = tuple(item.name for item in fields(TopicLoad) if item.name not
 _COUNTS: Final = frozenset({"subscribers", "waiting", "depth", "late"})
 
 
-def topic_report(topics: Iterable[TopicLoad]) -> dict[str, list[list[Any]]]:
-    """The field of a load report: a row for each topic."""
+def topic_report(topics: Iterable[TopicLoad]) -> dict[str, list[str]]:
+    """The field of a load report: a row of JSON for each topic, since reports hold no lists but those of strings."""
     rows = sorted(topics, key=_urgency)[:TOPICS_AT_MOST]
-    return {REPORT_FIELD: [[one.topic, one.text, *(getattr(one, name) for name in _COLUMNS)] for one in rows]}
+    return {REPORT_FIELD: [_row(one) for one in rows]}
+
+
+def _row(one: TopicLoad) -> str:
+    return json.dumps([one.topic, one.text, *(getattr(one, name) for name in _COLUMNS)], separators=(",", ":"))
 
 
 def reported_topics(report: Mapping[str, Any]) -> tuple[TopicLoad, ...]:
@@ -101,9 +109,15 @@ def _urgency(load: TopicLoad) -> tuple[float, int]:
 
 def _read(row: object) -> TopicLoad | None:
     """One row. Columns that a later version adds are ignored; with fewer it is none."""
-    if not isinstance(row, Sequence) or isinstance(row, str) or len(row) < len(_COLUMNS) + 2:
+    if not isinstance(row, str) or len(row) > ROW_CHARACTERS:
         return None
-    topic, text, *values = row[: len(_COLUMNS) + 2]
+    try:
+        found = json.loads(row)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, list) or len(found) < len(_COLUMNS) + 2:
+        return None
+    topic, text, *values = found[: len(_COLUMNS) + 2]
     if not isinstance(topic, int) or isinstance(topic, bool) or not 0 <= topic < 2**32 or not isinstance(text, str):
         return None
     if not all(_is_measure(value) for value in values):

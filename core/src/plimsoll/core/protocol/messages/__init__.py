@@ -113,7 +113,9 @@ from plimsoll.core.protocol.messages.overlay import (
     Forget,
     Leaving,
     NeighborReport,
+    OriginPath,
     OwnedItem,
+    PublisherPaths,
     Release,
     Replay,
     ResumedDown,
@@ -264,6 +266,7 @@ __all__ = [
     "OpenReturning",
     "OpenStandby",
     "Opened",
+    "OriginPath",
     "Orphan",
     "Outcome",
     "OwnedItem",
@@ -293,6 +296,7 @@ __all__ = [
     "PublisherMarker",
     "PublisherMove",
     "PublisherOutcome",
+    "PublisherPaths",
     "PublisherPlan",
     "PublisherStandby",
     "PublisherStay",
@@ -360,7 +364,7 @@ ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |
     Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries
 )  # fmt: skip
-BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch
+BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths
 FromHead = ToEdge | BetweenHeads
 LinkMessage = FromClient | ToClient | FromEdge | FromHead
 Routed = (
@@ -372,7 +376,7 @@ ControlRecord = (
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage |
-    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage
+    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -19,6 +19,7 @@ _ARRAY_OF_3: Final = 0x93
 _UINT32: Final = 0xCE
 _DELIVER_TAG: Final[int] = Deliver.__struct_config__.tag  # type: ignore[assignment]  # tags of this protocol are numbers
 _EPOCH_TAG: Final[int] = Epoch.__struct_config__.tag  # type: ignore[assignment]  # tags of this protocol are numbers
+_DELIVER_START: Final = bytes((_ARRAY_OF_3, _DELIVER_TAG, _UINT32))
 
 
 def deliver_prefix(attachment_id: int) -> bytes:
@@ -29,6 +30,12 @@ def deliver_prefix(attachment_id: int) -> bytes:
 def epoch_prefix(attachment_id: int) -> bytes:
     """The bytes of EPOCH before its gap."""
     return bytes((_ARRAY_OF_3, _EPOCH_TAG, _UINT32)) + attachment_id.to_bytes(4, "big")
+
+
+def attachment_of(record: bytes) -> int | None:
+    """The attachment of a DELIVER that was assembled here; None of any other record."""
+    is_delivery = len(record) > PREFIX_BYTES and record[:3] == _DELIVER_START
+    return int.from_bytes(record[3:PREFIX_BYTES], "big") if is_delivery else None
 
 
 def is_epoch(record: bytes) -> bool:

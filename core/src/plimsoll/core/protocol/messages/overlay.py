@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.publications import Gap, PubOpen
-from plimsoll.core.protocol.wire import U32, U63, Name, OwnerEpoch, Text, Token
+from plimsoll.core.protocol.wire import U32, U63, Name, Named, OwnerEpoch, Text, Token
 
 
 class CoverItem(Struct, array_like=True, frozen=True):
@@ -154,6 +156,38 @@ class Forget(Struct, array_like=True, frozen=True, tag=64):
 
     subscriber: Name
     epoch: OwnerEpoch
+
+
+class OriginPath(Struct, array_like=True, frozen=True):
+    """What publications that a head accepts take until they are at the receiver's side of the sender. In seconds.
+
+    `publisher_seconds`: one way from its publishers, the longest; `topics`: the same by hash of the topic, where that
+    is less. `links_seconds`: one way on all links from that head to the sender; `brokers_seconds`: in all heads on the
+    way, the sender's own time included.
+    """
+
+    head: Name
+    publisher_seconds: float
+    links_seconds: float
+    brokers_seconds: float
+    topics: Named[tuple[U32, float]] = []
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether it can have been measured."""
+        some = (self.publisher_seconds, self.links_seconds, self.brokers_seconds, *(each for _, each in self.topics))
+        return all(0.0 <= each < math.inf for each in some)
+
+
+class PublisherPaths(Struct, array_like=True, frozen=True, tag=66):
+    """From a head to a neighbour and, on the control socket, to an edge: how far publishers are. Newer replaces older.
+
+    `attribute`: whose values the topics are. `is_wanted`: the sender, or a head behind it, wants to know as well.
+    """
+
+    attribute: Text
+    origins: Named[OriginPath]
+    is_wanted: bool = False
 
 
 class Leaving(Struct, array_like=True, frozen=True, tag=65):

@@ -12,6 +12,7 @@ from typing import Any, assert_never
 import msgspec
 
 from plimsoll.core.policies.bad import Bad
+from plimsoll.core.policies.delay_sensitive import DelaySensitive
 from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.profile import SubscriptionProfile
@@ -25,7 +26,9 @@ from plimsoll.core.session.inputs import EdgeView, SessionRequest
 from plimsoll.core.session.request import forecasts, plan_record, planner, policy_plan, shuffle_plan
 from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.state import Session, SessionVerdict
-from plimsoll.core.verify import bad_plan_checker, pulsar_plan_checker, shuffle_plan_checker
+from plimsoll.core.verify import bad_plan_checker, deadline_plan_checker, pulsar_plan_checker, shuffle_plan_checker
+
+FleetPolicy = Bad | Pulsar | DelaySensitive | Shuffle
 
 
 def make_fleet_plan(
@@ -92,7 +95,7 @@ def _wanted_bundles(request: SessionRequest) -> tuple[str, ...]:
     return request.spec.select.bundles if is_unload and request.spec.select is not None else ()
 
 
-def rebalancer_of(context: EngineContext, request: SessionRequest, session: Session) -> Bad | Pulsar | Shuffle | None:
+def rebalancer_of(context: EngineContext, request: SessionRequest, session: Session) -> FleetPolicy | None:
     """The policy that plans a session; None while its cluster has none."""
     parameters = context.loads.parameters_of(session.sources[0])
     spec = context.fleet.policy_of(session.sources[0])
@@ -108,7 +111,7 @@ def _cluster(context: EngineContext, session: Session) -> str:
 
 
 def _edge_profiles(
-    context: EngineContext, session: Session, policy: Bad | Pulsar | Shuffle
+    context: EngineContext, session: Session, policy: FleetPolicy
 ) -> dict[str, SubscriptionProfile] | None:
     """The profile of each edge, as the policy wants it; None until all are complete."""
     found: dict[str, SubscriptionProfile] = {}
@@ -122,7 +125,7 @@ def _edge_profiles(
     return found if len(found) == len(session.sources) else None
 
 
-def _faults(policy: Bad | Pulsar | Shuffle, made: RebalancingPlan, sample: FleetSample) -> list[str]:
+def _faults(policy: FleetPolicy, made: RebalancingPlan, sample: FleetSample) -> list[str]:
     """Faults of a plan, found by a checker that shares no code with the policy."""
     takes = sample.takes or frozenset()
     match policy:
@@ -144,6 +147,11 @@ def _faults(policy: Bad | Pulsar | Shuffle, made: RebalancingPlan, sample: Fleet
                 sample.profiles, takes, sample.staying.keys(), sample.most
             )
             return pulsar_plan_checker.pulsar_plan_faults(made, checked_bundles)
+        case DelaySensitive():
+            checked_topics = deadline_plan_checker.DeadlinePlanContext(
+                sample.profiles, takes, sample.staying.keys(), sample.most
+            )
+            return deadline_plan_checker.deadline_plan_faults(made, checked_topics)
         case _:
             assert_never(policy)
 
@@ -153,7 +161,7 @@ def _lower(parameters: BalancingParameters) -> dict[str, float]:
 
 
 def _session_plan(
-    policy: Bad | Pulsar | Shuffle,
+    policy: FleetPolicy,
     made: RebalancingPlan,
     edges: Mapping[str, EdgeView],
     kept: Mapping[str, str],
@@ -176,7 +184,7 @@ def _session_plan(
     )
 
 
-def _is_by_lookup(policy: Bad | Pulsar | Shuffle, made: RebalancingPlan) -> bool:
+def _is_by_lookup(policy: FleetPolicy, made: RebalancingPlan) -> bool:
     return isinstance(policy, Pulsar) and policy.unload == "Lookup" and made.ended != GATHERED
 
 

@@ -7,6 +7,7 @@ the next session waits, longer each time, until subscribers of the cluster have 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from plimsoll.core.policies.rebalancer import FleetLook, Rebalancer
@@ -23,6 +24,10 @@ TTL = "24h"
 
 LONGEST_PAUSE_INTERVALS = 32
 """The longest pause after plans that moved none, in intervals of the policy; pauses double."""
+
+
+BALANCINGS_AVERAGED = 8
+"""Sessions over which the time of a balancing is averaged."""
 
 
 def look_at_clusters(context: EngineContext) -> None:
@@ -44,7 +49,7 @@ def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Reb
     memory = context.cluster_memories.of(cluster, policy.name)
     if moved_at > context.now - policy.interval_seconds - context.settings.seconds(spec.detection.stabilize_for):
         memory = policy.after_moves(memory)
-    memory = policy.observe(memory, look)
+    memory = policy.observe(memory, replace(look, balancings=_balancings(ended)))
     if context.cluster_memories.put(cluster, policy.name, memory):
         context.outbox.remember(cluster, policy.name, context.cluster_memories.of(cluster, policy.name))
     is_time = context.now >= _earliest_next(ended, policy.interval_seconds)
@@ -95,6 +100,12 @@ def _ended_sessions(context: EngineContext, cluster: str) -> list[Session]:
         if session.ended_at is not None and _is_named(context, session, cluster)
     ]  # fmt: skip
     return sorted(found, key=lambda session: session.ended_at or 0.0, reverse=True)
+
+
+def _balancings(ended: list[Session]) -> tuple[float, ...]:
+    """How long the last sessions took that moved some, without the time in which loads settled."""
+    some = [one for one in ended if one.counts()["moved"]][:BALANCINGS_AVERAGED]
+    return tuple(sum(seconds for phase, seconds in one.spent.items() if phase != "Stabilizing") for one in some)
 
 
 def _earliest_next(ended: list[Session], interval_seconds: float) -> float:

@@ -96,13 +96,18 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             _block_of(name, block)
             for name, block in (
                 ("Padres", "padres"), ("Random", "random"), ("LeastLoaded", "leastLoaded"), ("Greedy", "greedy"),
-                ("Bad", "bad"), ("Pulsar", "pulsar"),
+                ("Bad", "bad"), ("Pulsar", "pulsar"), ("DelaySensitive", "delaySensitive"),
             )
         ),
         CelRule(
             "self.type != 'Pulsar' || has(self.pulsar)",
             "Pulsar needs to know what a topic is: write `pulsar: {topicAttribute: NAME}`",
             ".pulsar",
+        ),
+        CelRule(
+            "self.type != 'DelaySensitive' || has(self.delaySensitive)",
+            "DelaySensitive needs to know what a topic is: write `delaySensitive: {topicAttribute: NAME}`",
+            ".delaySensitive",
         ),
     ),
     BundlesSpec: (

@@ -16,9 +16,9 @@ from typing import Annotated, Final, Literal, get_args
 from plimsoll.core.spec.field_info import FieldInfo
 from plimsoll.core.spec.quantities import Duration, Quantity
 
-PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad", "Pulsar"]
+PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad", "Pulsar", "DelaySensitive"]
 
-TYPES_WITH_PARAMETERS: Final = ("Pulsar",)
+TYPES_WITH_PARAMETERS: Final = ("Pulsar", "DelaySensitive")
 """Types that no name alone chooses, since their block has a field that must be written."""
 
 POLICY_TYPES: Final[Mapping[str, PolicyType]] = {
@@ -27,7 +27,7 @@ POLICY_TYPES: Final[Mapping[str, PolicyType]] = {
 }  # fmt: skip
 """All other types by their names on a command line, as least-loaded. Every choice of policies offers these."""
 
-FLEET_WIDE_TYPES: Final = ("Bad", "Pulsar")
+FLEET_WIDE_TYPES: Final = ("Bad", "Pulsar", "DelaySensitive")
 """Policies that plan for all edges of a cluster at once, at an interval. With the others edges ask for balance."""
 
 
@@ -325,6 +325,76 @@ class PulsarParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TopicLatency:
+    """How soon the messages of a topic must be delivered."""
+
+    name: Annotated[str, FieldInfo("The topic: a text that the attribute may have.", pattern="(?s).+", form="a text",
+                                   max_length=256)]  # fmt: skip
+    latency: Annotated[
+        Duration, FieldInfo("Within which its messages are to reach every subscriber.", above=0, high=86_400)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowerThreshold:
+    """The threshold of a resource of which a broker may use all: it only says when the broker takes no more."""
+
+    lower: Annotated[Quantity, _ratio("Above it the edge takes no more topics.")] = Quantity.parse("900m")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadlineThresholds:
+    """When an edge is LOW (below all lower thresholds) and OVERLOAD (above a higher one, or a deadline in danger)."""
+
+    downlink: Annotated[OverloadThresholds, FieldInfo("For bytes in / the input bandwidth.")] = OverloadThresholds()
+    matching: Annotated[OverloadThresholds, FieldInfo("For input utilisation: arrival rate x matching delay.")] = (
+        OverloadThresholds()
+    )
+    uplink: Annotated[
+        LowerThreshold,
+        FieldInfo("For bytes out / the output bandwidth. There is no higher one: queues say when it is too much."),
+    ] = LowerThreshold()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelaySensitiveParameters:
+    """Parameters of delay-sensitive balancing, which moves topics when a deadline is in danger."""
+
+    topic_attribute: Annotated[
+        str,
+        FieldInfo(
+            "The attribute of publications whose values are the topics.",
+            pattern="[A-Za-z_][A-Za-z0-9_.-]*",
+            form="the name of an attribute, such as topic",
+            max_length=256,
+        ),
+    ]
+    interval: Annotated[Duration, FieldInfo("Interval at which the loads of all edges are looked at.", above=0)] = (
+        Duration.parse("1s")
+    )
+    topics: Annotated[
+        tuple[TopicLatency, ...],
+        FieldInfo("Topics with a deadline. A subscriber may ask for one of its own.", key="name", max_items=1000),
+    ] = ()
+    default_latency: Annotated[
+        Duration | None,
+        FieldInfo("The deadline of all other topics; absent: they have none.", above=0, high=86_400),
+    ] = None
+    thresholds: Annotated[DeadlineThresholds, FieldInfo("When an edge takes topics, and when it sheds them.")] = (
+        DeadlineThresholds()
+    )
+    balancing_time: Annotated[
+        Duration,
+        FieldInfo("How long a balancing takes, t_LB, until one has been measured.", above=0, high=3600),
+    ] = Duration.parse("100ms")
+    rules: Annotated[
+        Literal["Plimsoll", "Text"],
+        FieldInfo("Whose rules decide where they differ: Plimsoll's, by which a topic moves only if that lessens what"
+                  " is overloaded and leaves the target below its lower thresholds, or the letter of the text."),
+    ] = "Plimsoll"  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class PolicySpec:
     """The balancing policy, with its parameters in the block of its name."""
 
@@ -337,3 +407,6 @@ class PolicySpec:
     greedy: Annotated[GreedyParameters | None, FieldInfo("Parameters of Greedy.")] = None
     bad: Annotated[BadParameters | None, FieldInfo("Parameters of Bad.")] = None
     pulsar: Annotated[PulsarParameters | None, FieldInfo("Parameters of Pulsar; it needs its `topicAttribute`.")] = None
+    delay_sensitive: Annotated[
+        DelaySensitiveParameters | None, FieldInfo("Parameters of DelaySensitive; it needs its `topicAttribute`.")
+    ] = None

@@ -19,7 +19,7 @@ from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSe
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
 from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
 from plimsoll.core.spec.resources import Resource, Resources
-from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, PolicySpec
+from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
 
 SMALLEST_LOG_BYTES = 2**20
 LOG_SHARE = 2  # a head's log may take at most 1/LOG_SHARE of its memory
@@ -115,16 +115,29 @@ def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> 
     if policy.bad is not None and policy.bad.alpha > policy.bad.gamma:
         found = f"{policy.bad.alpha} is above `gamma`, which is {policy.bad.gamma}"
         yield owner.problem((*path, "bad", "alpha"), found, "Lower it, or raise `gamma`.")
-    if policy.type == "Pulsar" and policy.pulsar is None:
-        found, remedy = "Pulsar needs to know what a topic is", "Write `pulsar: {topicAttribute: NAME}`."
-        yield owner.problem((*path, "pulsar"), found, remedy)
+    for name, block in (("Pulsar", "pulsar"), ("DelaySensitive", "delay_sensitive")):
+        if policy.type == name and getattr(policy, block) is None:
+            found, remedy = (
+                f"{name} needs to know what a topic is",
+                f"Write `{camel_case(block)}: {{topicAttribute: NAME}}`.",
+            )
+            yield owner.problem((*path, camel_case(block)), found, remedy)
+    if policy.delay_sensitive is not None:
+        yield from _deadlines(owner, policy.delay_sensitive.thresholds, (*path, "delaySensitive", "thresholds"))
     if policy.pulsar is not None and policy.pulsar.bundles.initial > policy.pulsar.bundles.maximum:
         found = f"{policy.pulsar.bundles.initial} is above `maximum`, which is {policy.pulsar.bundles.maximum}"
         yield owner.problem((*path, "pulsar", "bundles", "initial"), found, "Lower it, or raise `maximum`.")
-    for name in ("padres", "random", "least_loaded", "greedy", "bad"):
+    for name in ("padres", "random", "least_loaded", "greedy", "bad", "pulsar", "delay_sensitive"):
         if getattr(policy, name) is not None and camel_case(name) != own:
             found = f"parameters of another policy than {policy.type}"
             yield owner.problem((*path, camel_case(name)), found, f"Move them into `{own}:`, or change `type`.")
+
+
+def _deadlines(owner: Resource[AnySpec], thresholds: DeadlineThresholds, path: Path) -> Iterator[ResourceProblem]:
+    for name, limits in (("downlink", thresholds.downlink), ("matching", thresholds.matching)):
+        if limits.lower > limits.higher:
+            found = f"{limits.lower} is above `higher`, which is {limits.higher}"
+            yield owner.problem((*path, name, "lower"), found, "Lower it, or raise `higher`.")
 
 
 def check_references(resources: Resources) -> Iterator[ResourceProblem]:

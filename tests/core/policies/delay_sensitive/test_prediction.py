@@ -1,0 +1,54 @@
+"""Rates of the next look."""
+
+import pytest
+
+from plimsoll.core.policies.delay_sensitive.prediction import (
+    TOPICS_REMEMBERED,
+    Rates,
+    depth_threshold,
+    next_rates,
+    rates_of,
+    remembered_rates,
+)
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.topic_load import TopicLoad
+
+EIGHT = TopicLoad(8, "8", arrival_rate=200.0, delivery_rate=175.0, required_seconds=1.1, transmission_seconds=0.3)
+
+
+def test_steady_rates_go_on():
+    assert next_rates(EIGHT, Rates(200.0, 175.0)) == next_rates(EIGHT, None) == Rates(200.0, 175.0)
+    assert depth_threshold(EIGHT, None, 0.1) == pytest.approx(97.5)
+
+
+def test_rates_go_on_as_between_the_last_two_looks():
+    assert next_rates(EIGHT, Rates(180.0, 185.0)) == Rates(220.0, 165.0)
+    assert depth_threshold(EIGHT, Rates(180.0, 185.0), 0.1) == pytest.approx(0.7 * 165 - 55)
+
+
+def test_a_prediction_has_bounds():
+    assert next_rates(EIGHT, Rates(1e6, 0.0)) == Rates(0.0, 350.0)
+
+
+def test_memory_has_the_rates_of_topics_with_a_deadline():
+    load = BrokerLoad(name="b", topics=(EIGHT, TopicLoad(9, arrival_rate=5.0)))
+    memory = {"rates": {"b": remembered_rates(load)}}
+    assert memory == {"rates": {"b": {"00000008": [200.0, 175.0]}}}
+    assert rates_of(memory, "b", 8) == Rates(200.0, 175.0)
+    assert rates_of(memory, "b", 9) is None
+    assert rates_of(memory, "c", 8) is None
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [{}, {"rates": 1}, {"rates": {"b": 2}}, {"rates": {"b": {"00000008": "xy"}}}, {"rates": {"b": {"00000008": [1]}}}],
+)
+def test_memory_of_another_version_is_none(memory):
+    assert rates_of(memory, "b", 8) is None
+
+
+def test_memory_is_bounded():
+    load = BrokerLoad(name="b", topics=tuple(TopicLoad(n, required_seconds=1.0, depth=n) for n in range(200)))
+    found = remembered_rates(load)
+    assert len(found) == TOPICS_REMEMBERED
+    assert f"{199:08x}" in found
