@@ -43,6 +43,8 @@ class EngineContext:
         self.awaited_sessions: dict[str, tuple[float, frozenset[str]]] = {}
         """By name: sessions of triggers whose objects have not come back yet, until when, and the edges meant."""
         self.watched_clusters: dict[str, WatchedCluster] = {}
+        self.following: dict[str, frozenset[tuple[str, str]]] = {}
+        """Publishers of each cluster that were to follow at the last look, each with the head to go to."""
         self.cluster_memories = ClusterMemories()
 
     @property
