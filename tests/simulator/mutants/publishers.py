@@ -61,7 +61,11 @@ MUTANTS = [
     Mutant(
         "lost-link-decides-nothing",
         "Before the cut a lost link means that the publisher stays.",
-        (Change(PublisherMoves.link_lost, 'self._decide(session, publisher.name, STAYED, "its link was lost")', "pass"),),
+        (
+            Change(
+                PublisherMoves.link_lost, 'self._decide(session, publisher.name, STAYED, "its link was lost")', "pass"
+            ),
+        ),
         (LINKS, KILLED),
     ),
     Mutant(
