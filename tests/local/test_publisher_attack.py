@@ -6,12 +6,14 @@ was given, and nothing of sessions, logs or audits.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import threading
 import time
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ class Oracle:
             numbers = [number for _, number in got]
             if len(set(numbers)) < len(numbers):
                 found.append(f"{subscriber} was given a publication of {publisher} twice")
-            if any(later <= earlier for (a, earlier), (b, later) in zip(got, got[1:], strict=False) if a == b):
+            if any(later <= earlier for (a, earlier), (b, later) in pairwise(got) if a == b):
                 found.append(f"{subscriber} was given publications of {publisher} out of order")
             missing = set(range(1, len(answers) + 1)) - set(numbers)
             if missing and not self.gaps[subscriber]:
@@ -99,6 +101,7 @@ class Attack:
             self._rebalance(source)
         elif main(["drain", f"{source}-head"]) == 0:
             before = head_pid(self.folder, source)
+            assert before
             os.kill(before, signal.SIGKILL)
             wait_for(lambda: head_pid(self.folder, source) not in (0, before), what="the head is back")
         else:
@@ -109,7 +112,8 @@ class Attack:
 
     def _kill_mediator(self) -> None:
         if pid := mediator_pid(self.folder):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # killed before, and its successor is not known yet
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.sweep
