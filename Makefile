@@ -123,7 +123,7 @@ RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-head
     --no-emit-find-links
 # All dependencies of developers except Spark: half a gigabyte that only its jobs need has a lock of its own. The locks of
 # images hold what their role needs, in the same versions.
-LOCKED := --extra broker --extra kernel --extra operator --extra cluster --extra telemetry --group demo --group experiments --group dev --group build
+LOCKED := --extra broker --extra kernel --extra operator --extra cluster --extra telemetry --extra feeds --group demo --group experiments --group dev --group build
 
 clean:  ## Remove the environment, caches and reports
 	rm -rf .venv .venv.lock .lock-venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \

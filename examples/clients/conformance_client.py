@@ -56,7 +56,7 @@ def subscribe(connection: Connection, order: dict[str, Any]) -> None:
             connection, name=name, token=token, watermarks=marks,  # type: ignore[arg-type]  # JSON has lists for tuples
             on_batch=partial(on_batch, name), on_state=partial(on_state, name),
         )  # fmt: skip
-    texts[name, subscriber.subscribe(text, wait=False).id] = text
+    texts[name, subscriber.subscribe(text, wait=False, latency_seconds=order.get("latency")).id] = text
 
 
 def publish(connection: Connection, order: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from plimsoll.conformance.client_under_test import ClientInput, ReceivedFrame, Report
 from plimsoll.core import client as core
 from plimsoll.core.client import Address, Client, ClientLimits
+from plimsoll.core.protocol.subscription_options import with_latency
 from plimsoll.core.transport.link import LinkLimits
 from plimsoll.core.transport.overlay_node import Dial
 
@@ -112,7 +113,8 @@ class MemoryClient:
         if subscriber is None:
             marks = [tuple(mark) for mark in order.get("watermarks", [])]
             subscriber = self.machine.subscriber(name, token=tuple(token) if token else None, watermarks=marks)
-        self._texts[name, subscriber.subscribe(order["subscription"])] = order["subscription"]
+        options = with_latency(None, order.get("latency"))
+        self._texts[name, subscriber.subscribe(order["subscription"], options)] = order["subscription"]
 
     def _take_events(self) -> None:
         for owner, events in self.machine.take_events():

@@ -498,6 +498,12 @@ def _keeps_a_refused_one(original: Wrapped, self: Any, refused: Any) -> bool:
     return False
 
 
+def _forgets_options(original: Wrapped, self: Any, attachment: Any) -> Any:
+    resume = original(self, attachment)
+    plain = [msgspec.structs.replace(item, options={}) for item in resume.subscriptions]
+    return msgspec.structs.replace(resume, subscriptions=plain)
+
+
 def _first_only(original: Wrapped, self: Any, port: Any, moved: Any) -> None:
     if isinstance(moved, msg.Moved):
         moved = msgspec.structs.replace(moved, attachments=moved.attachments[:1])
@@ -533,6 +539,8 @@ MORE = [
                 around(edge_finder.EdgeFinder, "_give_up", _stays_with_it))),
     Mutant("subscription-refused", "keeps a subscription that was refused",
            around(subscription_list.SubscriptionList, "on_subrefused", _keeps_a_refused_one)),
+    Mutant("latency-required", "resumes without the options of its subscriptions",
+           around(subscribers.ClientSubscriber, "resume_record", _forgets_options)),
     Mutant("moved-together", "looks at the first attachment alone",
            around(edge_records.EdgeRecords, "on_record", _first_only)),
     Mutant("publisher-forgotten", "takes the head's word for its memory",

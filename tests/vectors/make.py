@@ -146,6 +146,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         "version 2 of the list of attachment 5: one subscription is added, number 1 is removed",
         msg.Subs(5, 2, [msg.SubscriptionItem(2, "[high,>,25.0]")], [1]),
     ),
+    (
+        "subs-latency",
+        "version 3: a subscription whose messages are wanted within a quarter of a second",
+        msg.Subs(5, 3, [msg.SubscriptionItem(3, STOCK, {"latency_seconds": 0.25})], []),
+    ),
     ("detach", "attachments 5 and 8 leave for good", msg.Detach([5, 8], True)),
     (
         "moved-to",
@@ -224,6 +229,16 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("policy", "the balancing policy of the cluster, for its head and its edges", msg.ClusterPolicy('{"type": "Bad"}')),
     ("no-policy", "the cluster has none", msg.ClusterPolicy()),
     ("bundles", "two bundles of equal ranges", msg.BundleTable(3, 1, [0, 0x80000000, 0xFFFFFFFF])),
+    (
+        "topic-assigned",
+        "topics are owned singly: one has another edge",
+        msg.BundleTable(3, 0, [], [msg.AssignedBundle(0x4F2B7A11, "e2")]),
+    ),
+    (
+        "publisher-paths",
+        "publishers of k are 20 ms away from it, of one topic only 5 ms; k is 30 ms away, and heads take 2 ms",
+        msg.PublisherPaths("topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True),
+    ),
     (
         "bundles-changed",
         "the second one belongs to e2 now, and the first one to none: its units look it up again",

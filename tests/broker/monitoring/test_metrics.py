@@ -16,6 +16,7 @@ from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDuration
 from plimsoll.core.policies.model.bundle_load import BundleLoad, report_fields
 from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.core.policies.model.load import OverloadThreshold, ResourceThresholds
+from plimsoll.core.policies.model.topic_load import TopicLoad, topic_report
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "broker.md"
 
@@ -38,6 +39,14 @@ def snapshot(**given: object) -> BrokerSnapshot:
             "output_queue_bytes": 99,
             "round_trip_seconds": {"client": 0.2, "head": 0.004},
             "round_trip_median_seconds": {"client": 0.1, "head": 0.004},
+            **topic_report(
+                [
+                    TopicLoad(1, "fast", depth=9, delivery_rate=90.0, required_seconds=0.5, transmission_seconds=0.2),
+                    TopicLoad(2, "someone's", depth=4, delivery_rate=8.0, required_seconds=0.9, broker_seconds=0.1),
+                    TopicLoad(3, "another's", depth=1, delivery_rate=8.0, required_seconds=2.0),
+                    TopicLoad(4, "free", depth=77),
+                ]
+            ),
             **report_fields([BundleLoad(HashRange(0, 2**31), 2, 5, 9, 1.5, 3.0, 150.0, 300.0)]),
         },
         "counters": {
@@ -62,6 +71,8 @@ def snapshot(**given: object) -> BrokerSnapshot:
         "refusals": {"curve": 13, "role": 1},
         "rounds": rounds,
         "thresholds": ResourceThresholds(input=OverloadThreshold(0.7, 0.8)),
+        "named_topics": {1: "fast"},
+        "late": {0: 3, 1: 7},
         **given,
     }
     return BrokerSnapshot(**values)
@@ -123,6 +134,13 @@ def value(of: BrokerSnapshot, name: str, **labels: str) -> float:
         ("bundle_messages_per_second", {"bundle": "0x00000000_0x80000000", "direction": "out"}, 3.0),
         ("bundle_bytes_per_second", {"bundle": "0x00000000_0x80000000", "direction": "in"}, 150.0),
         ("bundle_bytes_per_second", {"bundle": "0x00000000_0x80000000", "direction": "out"}, 300.0),
+        ("topic_depth", {"topic": "fast"}, 9),
+        ("topic_depth", {"topic": "*"}, 4),
+        ("topic_latency_seconds", {"topic": "fast"}, 0.30000000000000004),
+        ("topic_time_left_seconds", {"topic": "*"}, 0.9 - 0.6),
+        ("topic_required_latency_seconds", {"topic": "fast"}, 0.5),
+        ("topic_late_deliveries_total", {"topic": "fast"}, 7),
+        ("topic_late_deliveries_total", {"topic": "*"}, 3),
         ("session_members_total", {"outcome": "moved"}, 11),
         ("session_members_total", {"outcome": "returned"}, 0),
         ("auth_failures_total", {"mechanism": "curve"}, 13),
@@ -159,7 +177,7 @@ def test_a_broker_that_has_not_reported_yet_has_all_series_already():
     shapes = [
         {(s.name, *s.labels.values()) for f in families(of).values() for s in f.samples} for of in (fresh, snapshot())
     ]
-    later = PREFIX + "refused_total", PREFIX + "bundle_"
+    later = PREFIX + "refused_total", PREFIX + "bundle_", PREFIX + "topic_"
     assert {shape for shape in shapes[1] - shapes[0] if not shape[0].startswith(later)} == set()
 
 
@@ -170,9 +188,10 @@ def test_no_label_names_what_there_may_be_any_number_of():
         "state", "reason", "le", "queue", "outcome", "mechanism", "kind", "lane", "event", "resource", "bound",
         "peer", "statistic",
         "bundle", "direction",  # as many as the policy allows, whatever is published
+        "topic",  # those that the policy names
     }  # fmt: skip
     series = sum(len(family.samples) for family in families(snapshot()).values())
-    assert series < 120
+    assert series < 130
 
 
 def test_every_metric_is_explained_and_named_by_the_rules():

@@ -38,7 +38,7 @@ class FakeHead:
 
 def made() -> tuple[FakeHead, JoinRequests]:
     head = FakeHead()
-    return head, JoinRequests(head, head.placement, Bundles(None), head, 1.0)
+    return head, JoinRequests(head, head.placement, (Bundles(None),), head, 1.0)
 
 
 LINK: Any = "link"

@@ -17,9 +17,9 @@ def test_a_number_of_seconds_is_taken(seconds: float):
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf, True, "1", LATENCY_AT_MOST_SECONDS * 1.01])
 def test_what_is_out_of_bounds_is_refused(seconds: Any):
-    with pytest.raises(ValueError, match="latency_seconds is .* above 0"):
+    with pytest.raises(ValueError, match=r"latency_seconds is .* above 0"):
         required_latency({"latency_seconds": seconds})
-    with pytest.raises(ValueError, match="latency_seconds is .* above 0"):
+    with pytest.raises(ValueError, match=r"latency_seconds is .* above 0"):
         with_latency(None, seconds)
 
 

@@ -57,6 +57,7 @@ TYPES = {
     "CoverItem": "cover_item",
     "OwnedItem": "owned_item",
     "AssignedBundle": "assigned_bundle",
+    "OriginPath": "origin_path",
     "ReleasedBundle": "released_bundle",
     "Policy": "policy",
     "U32": "u32",

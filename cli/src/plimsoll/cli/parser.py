@@ -114,7 +114,7 @@ def _add_lifecycle_commands(add: AddCommand) -> None:
 
 def _add_inspect_commands(add: AddCommand) -> None:
     made = add("get", "inspect.get", "Show objects.")
-    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}; or bundles")
+    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}; or bundles, topics")
     made.add_argument("name", metavar="NAME", nargs="?")
     made.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     made.add_argument("-w", "--watch", action="store_true", help="then print a line for each change")

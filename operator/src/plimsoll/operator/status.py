@@ -18,6 +18,7 @@ from plimsoll.mediator import balance, resource_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.resource_status import ObservedBroker
+from plimsoll.mediator.topic_status import topic_status
 from plimsoll.operator import names, spec_faults
 from plimsoll.operator.mediator.broker_poller import BrokerReading
 from plimsoll.operator.names import Object
@@ -41,7 +42,7 @@ from plimsoll.operator.spec_faults import SpecFaults
 
 KEYS_CONDITION = "KeysReplaced"
 
-LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "bundles", "calibrated", "telemetry"})
+LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "bundles", "topics", "calibrated", "telemetry"})
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
 
 
@@ -221,7 +222,8 @@ def _cluster_status(
     others.append(balance.balanced_condition(*known))
     told = resource_status.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)
     selector = _selector(facts.desired.resources, name)
-    summary = {**balance.cluster_summary(*known), **bundle_status(head, edges)}
+    topics = topic_status(facts.desired.resources, name, head, edges, told.get("policyMemory"))
+    summary = {**balance.cluster_summary(*known), **bundle_status(head, edges), **topics}
     yield cluster, {**told, **summary, "selector": selector}
 
 

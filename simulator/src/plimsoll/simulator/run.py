@@ -24,6 +24,7 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
+from plimsoll.simulator.checks.topic_laws import TopicLaws
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.network import SimulatedNetwork
 from plimsoll.simulator.fault_injection.aimed_faults import AimedFaultInjector, draw_aimed_faults
@@ -130,6 +131,7 @@ class SimulationRun:
         )  # fmt: skip
         self.mediators = self._mediators()
         self.bundles = self._bundles()
+        self.topics = self._topics()
         if trace is not None:
             self._trace_to(trace)
 
@@ -195,6 +197,11 @@ class SimulationRun:
         if not has_bundles or not isinstance(backend, SessionBackend):
             return None
         return BundleLaws(self.fleet, backend.memory_of, self.journal.add)
+
+    def _topics(self) -> TopicLaws | None:
+        policy = self.scenario.policy
+        has_topics = policy is not None and policy.deadlines is not None
+        return TopicLaws(self.fleet, is_disturbed=self.scenario.is_disturbed) if has_topics else None
 
     def _command_backend(self, rng: random.Random) -> CommandBackend:
         scenario = self.scenario
@@ -308,6 +315,7 @@ class SimulationRun:
             and not is_busy(self.fleet, self.apps)
             and next(leftovers(self.fleet, self.apps, 0.0), None) is None
             and (self.bundles is None or next(self.bundles.leftovers(0.0), None) is None)
+            and (self.topics is None or next(self.topics.leftovers(0.0), None) is None)
         )
 
     def _publish(self, publication: PlannedPublication) -> None:
@@ -345,8 +353,8 @@ class SimulationRun:
     def _check_laws(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
             self.journal.add(residue)
-        if self.bundles is not None:
-            for residue in self.bundles.leftovers(self.schedule.now):
+        for laws in (self.bundles, self.topics):
+            for residue in () if laws is None else laws.leftovers(self.schedule.now):
                 self.journal.add(residue)
         self.mediators.leftovers()
         self.apps.finish()

@@ -1,8 +1,9 @@
 """The metrics of a broker, in the text format of Prometheus.
 
 Every label has a closed set of values, known here or made from names in the program: a subscriber, a publisher, a
-session or a predicate is never one; bundles are ranges, as many as the policy allows. Counters start at 0 with the
-broker; a changed `epoch` shows that it restarted. Units are seconds, bytes and ratios. docs/broker.md has the table.
+session or a predicate is never one; bundles are ranges, as many as the policy allows, and topics those that it names.
+Counters start at 0 with the broker; a changed `epoch` shows that it restarted. Units are seconds, bytes and ratios.
+docs/broker.md has the table.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from prometheus_client.registry import Collector
 from plimsoll.broker.monitoring.bundle_metrics import bundle_metrics
 from plimsoll.broker.monitoring.publisher_metrics import publisher_metrics
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
+from plimsoll.broker.monitoring.topic_metrics import topic_metrics
 from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
 from plimsoll.core.policies.model.load import RESOURCES, ResourceThresholds
 from plimsoll.core.transport.round_trips import ROLES
@@ -58,6 +60,7 @@ class _SnapshotCollector(Collector):
         yield from _contents(self._snapshot)
         yield from bundle_metrics(self._snapshot.report)
         yield from publisher_metrics(self._snapshot.publisher_moves)
+        yield from topic_metrics(self._snapshot.report, self._snapshot.named_topics, self._snapshot.late)
         yield from _refusals(self._snapshot)
         yield from _process(self._snapshot)
 

@@ -6,7 +6,7 @@ The cost does not depend on the number of subscribers: counters are copied, noth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.broker.monitoring.publisher_metrics import NO_MOVES, PublisherMoveCounts
@@ -21,7 +21,8 @@ class BrokerSnapshot:
     """`at` is of the monotonic clock. `report`: the last load report. `process`: what the shell knows.
 
     `sessions`: hand-overs that a head coordinates; `arriving`: places that an edge keeps for subscribers on their way.
-    `thresholds`: of an edge's policy; None without one.
+    `thresholds`: of an edge's policy; None without one. `named_topics`: those that the policy names, by hash; `late`:
+    deliveries of each since the start that came later than required, under 0 those of all others.
     """
 
     at: float
@@ -44,6 +45,8 @@ class BrokerSnapshot:
     rounds: RoundDurations
     thresholds: ResourceThresholds | None = None
     publisher_moves: PublisherMoveCounts = NO_MOVES
+    named_topics: Mapping[int, str] = field(default_factory=dict)
+    late: Mapping[int, int] = field(default_factory=dict)
 
 
 def unready_reason(machine: Head | Edge) -> str:
@@ -61,6 +64,7 @@ def take_snapshot(
 ) -> BrokerSnapshot:
     """A snapshot of the present state. `refusals`: counts by what peers failed to prove."""
     config, meter = machine.config, machine.meter
+    meter_of_topics = machine.topic_meter if isinstance(machine, Edge) else None
     labels = {"broker": config.name, "cluster": config.cluster, "fleet": config.fleet, "role": config.role}
     coordinator = machine.coordinator if isinstance(machine, Head) else None
     publishers = machine.publishers if isinstance(machine, Head) else None
@@ -86,6 +90,8 @@ def take_snapshot(
         rounds=rounds.copy(),
         thresholds=_thresholds(machine),
         publisher_moves=PublisherMoveCounts.of(machine) if isinstance(machine, Head) else NO_MOVES,
+        named_topics=meter_of_topics.required.names if meter_of_topics is not None else {},
+        late=dict(meter_of_topics.late) if meter_of_topics is not None else {},
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from plimsoll.cli import backend, selectors
 from plimsoll.cli.backend import FleetReader
-from plimsoll.cli.commands import bundles
+from plimsoll.cli.commands import bundles, topics
 from plimsoll.cli.describe import session
 from plimsoll.cli.describe.object import EVENT_TITLES, describe_object, event_row
 from plimsoll.cli.exit_codes import BAD_INPUT, NOT_FOUND, OK, CommandError
@@ -29,6 +29,8 @@ def get(options: argparse.Namespace) -> int:
     """Show objects of a kind, or of all kinds."""
     if options.kind in bundles.WORDS:
         return bundles.get_bundles(options)
+    if options.kind in topics.WORDS:
+        return topics.get_topics(options)
     place: FleetReader = backend.choose_backend(options)
     kind = None if options.kind == "all" else selectors.resolve_kind(options.kind).name
     if options.watch:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from plimsoll.conformance.expected_state import EPOCH
 from plimsoll.conformance.rules import Rule, RuleBrokenError
-from plimsoll.conformance.scenario import Scenario
+from plimsoll.conformance.scenario import FULL, Scenario
 from plimsoll.conformance.stage import Stage
 from plimsoll.conformance.subscriber_script import SubscriberScript
 from plimsoll.core.protocol import messages as msg
@@ -20,9 +22,16 @@ VOID = Rule("6.2", "every earlier SUBACK is")
 
 UNREACHABLE = Rule("6.1", "**JOIN** on a link to a head asks for an edge, not one of `exclude` if another is left")
 LINK_REFUSED = Rule("3.1", "**REFUSE** answers a HELLO that is not admitted")
-ONE_REFUSED = Rule("6.2", "in the language, too many) are answered by **SUB_REFUSED** one by one; the others count.")
+ONE_REFUSED = Rule(
+    "6.2",
+    "options out of bounds) are answered by **SUB_REFUSED** one by one; the others count.",
+)
+
+LATENCY = Rule("6.2", "The option `latency_seconds` of a subscription")
+TRAVELS = Rule("6.2", "It travels with")
 
 UNREACHABLE_SECONDS = 40.0
+WANTED_SECONDS = 0.25
 HIGH = "[high,>,25.0]"
 STOCK_SUBSCRIPTION = "[class,=,'STOCK']"
 
@@ -152,6 +161,29 @@ def subscription_refused(stage: Stage) -> None:
     x.finish()
 
 
+def latency_required(stage: Stage) -> None:
+    """A subscription with a latency: SUBS has it as an option, and so has every RESUME from then on."""
+    x = SubscriberScript(stage).attach()
+    stage.order(do="subscribe", subscriber="s", subscription=HIGH, latency=WANTED_SECONDS)
+    subs = stage.expect("e1", msg.Subs, SUBS)
+    _check_latency(subs.adds, LATENCY)
+    x.state.subscriptions.append(HIGH)
+    x.state.version = subs.version
+    x.broker.say(msg.Suback(x.number, subs.version, []))
+    stage.expect_report("counts", COUNTS, subscriber="s", subscription=HIGH)
+    x.close("head")
+    resume = x.resume_at("e1")
+    _check_latency([one for one in resume.subscriptions if one.text == HIGH], TRAVELS)
+    x.deliver(1)
+    x.finish()
+
+
+def _check_latency(given: Sequence[msg.SubscriptionItem], rule: Rule) -> None:
+    found = [one.options.get("latency_seconds") for one in given]
+    if found != [WANTED_SECONDS]:
+        raise RuleBrokenError(rule, f"`latency_seconds` of {HIGH} is {found}; it should be {WANTED_SECONDS}")
+
+
 SCENARIOS = (
     Scenario("attach", "6.2", "from JOIN to deliveries", attach),
     Scenario("no-edge-yet", "6.1", "UNPLACED, twice", no_edge_yet),
@@ -161,5 +193,6 @@ SCENARIOS = (
     Scenario("edge-unreachable", "6.1", "the edge of PLACED does not answer", edge_unreachable),
     Scenario("link-refused", "3.1", "the edge of PLACED refuses the link", link_refused),
     Scenario("subscription-refused", "6.2", "SUB_REFUSED", subscription_refused),
+    Scenario("latency-required", "6.2", "a subscription with `latency_seconds`", latency_required, FULL),
     Scenario("leaves", "6.2", "DETACH, with and without `withdraw`", leaves),
 )

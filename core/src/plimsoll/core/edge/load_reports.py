@@ -78,7 +78,6 @@ class LoadReports:
             host.head.rtt_seconds / 2,
             last.get("input_queue_delay_seconds", 0.0) + last.get("match_delay_seconds", 0.0),
             host.config.hardware.output_bytes_per_second,
-            max(last.get("input_utilization", 0.0), last.get("output_utilization", 0.0)),
         )
         served = (a for a in attachments.by_subscriber.values() if a.state in SERVED)
         return meter.report(served, buffered, times, host.now)

@@ -6,6 +6,7 @@ publications carry only a few short topics are remembered. Queues of units are l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -26,15 +27,12 @@ REMEMBERED_CHARACTERS: Final = 64
 ORIGINS_OF_A_TOPIC: Final = 64
 """Heads that are remembered to have accepted publications of one topic; with more all heads count."""
 
-LEAST_BUSY: Final = 0.001
-"""An edge that is less busy is not taken to be able to deliver more: loads below say nothing about limits."""
-
 PASSED_BY: Final = (AttachmentState.BLOCKED, AttachmentState.CATCHUP, AttachmentState.RESUMING)
 """States in which what the stream has for a unit goes to the log, and comes from there later."""
 
 
 class EdgeTimes(NamedTuple):
-    """What this edge takes beside its queues. `busy`: the highest use of what limits deliveries, as a ratio.
+    """What this edge takes beside its queues.
 
     `head_seconds`: one way from the head. `service_seconds`: from the arrival of a publication to its match.
     """
@@ -42,7 +40,6 @@ class EdgeTimes(NamedTuple):
     head_seconds: float = 0.0
     service_seconds: float = 0.0
     output_bytes_per_second: float | None = None
-    busy: float = 0.0
 
 
 class TopicCounts:
@@ -66,6 +63,8 @@ class TopicMeter:
         self.required, self.head = required, head
         self.topics: dict[int, TopicCounts] = {}
         self.paths = PathTable()
+        self.late: Counter[int] = Counter({0: 0})
+        """Late deliveries since the start, of each topic that the policy names, and 0 for all others."""
         self._none = TopicCounts()
         self._of_topic: dict[Value, TopicCounts] = {}
         self._texts: dict[int, str] = {}
@@ -115,6 +114,9 @@ class TopicMeter:
                 by_topic.setdefault(topic, []).append(attachment)
                 _look(attachment, buffered.get(attachment, 0), now)
         loads = [self._load(topic, units, times, seconds) for topic, units in by_topic.items()]
+        for load in loads:
+            if load.late:
+                self.late[load.topic if load.topic in self.required.by_topic else 0] += load.late
         self._keep(by_topic)
         return topic_report(loads)
 
@@ -147,7 +149,7 @@ class TopicMeter:
                 topic,
                 depth=queue.depth,
                 arrival_rate=(counts.publications if queue.is_new else queue.arrived) / seconds,
-                delivery_rate=_delivery_rate(queue, times.busy, seconds),
+                delivery_rate=queue.left / seconds,
                 required_seconds=self._required(topic, unit),
                 transmission_seconds=way + unit.link.rtt_seconds / 2,
                 broker_seconds=broker_seconds,
@@ -177,13 +179,6 @@ def _look(unit: EdgeAttachment, buffered: int, now: float) -> None:
         unit.unit_queue = UnitQueue(unit.matched, len(unit.queue) + buffered, now)
         return
     queue.look(unit.matched, len(unit.queue) + buffered, now, is_passed_by=unit.state in PASSED_BY)
-
-
-def _delivery_rate(queue: UnitQueue, busy: float, seconds: float) -> float:
-    """What leaves its queue, or could if more came: what it has of the edge now by how busy the edge is."""
-    if queue.depth:
-        return queue.left / seconds
-    return queue.left / seconds / min(1.0, max(LEAST_BUSY, busy))
 
 
 def _whole(

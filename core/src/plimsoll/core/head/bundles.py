@@ -1,48 +1,35 @@
 """The bundles of a head's cluster: their ranges, which edge owns each, and where a unit that joins belongs.
 
-A bundle has no owner before the first unit of it joins (Pulsar 2023, "Brokers dynamically own bundles on demand"). Its
-owner is then the edge that the policy's placer draws, until a mediator assigns another one or releases it, or the
-owner can take no newcomers: it is gone, leaves or is cordoned. Ranges come from a mediator, which stores them before;
-edges keep a copy and report it, so that a restarted head has ranges and owners again without a mediator.
+Owners are those of all units (`unit_owners.py`). Ranges come from a mediator, which stores them before; edges keep a
+copy and report it, so that a restarted head has ranges and owners again without a mediator.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from plimsoll.core.head.placement import EdgeCandidate, Placement
+from plimsoll.core.head.unit_owners import UnitOwners
 from plimsoll.core.policies.model.hash_ranges import HashRange, Partition, partition_of
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.spec.types.policy import PolicySpec
 
 Version = tuple[int, int]
 """How new a partition is: the mediator's epoch, and its number."""
 
-NEW_BUNDLE_RATE = 1.0
-"""Publications per second that a bundle is taken to bring at least: an idle cluster spreads its bundles, too."""
-
 FIRST: Version = (0, 0)
 """The version of the ranges that a policy begins with, of which no mediator has told yet."""
 
 
-class Bundles:
+class Bundles(UnitOwners[HashRange]):
     """`attribute`: whose values are topics, empty under a policy without bundles. `owners`: edges by range."""
 
     def __init__(self, policy: PolicySpec | None) -> None:
-        self.attribute = ""
+        super().__init__()
         self.partition = Partition.of_count(1)
         self.version = FIRST
-        self.owners: dict[HashRange, str] = {}
         self._released: dict[HashRange, int] = {}
         self.take_policy(policy)
-
-    @property
-    def is_used(self) -> bool:
-        """Whether the policy has bundles."""
-        return bool(self.attribute)
 
     def take_policy(self, policy: PolicySpec | None) -> None:
         """Begin, go on or end with bundles as a policy wants it. Ranges that a mediator has told of stay."""
@@ -87,41 +74,8 @@ class Bundles:
         self.owners = {bundle: edge for bundle, edge in owners.items() if edge is not None}
         self._released = {bundle: number for bundle, number in self._released.items() if partition.has(bundle)}
 
-    def adopt(self, served: Mapping[str, str]) -> None:
-        """After a start: the owner of a bundle without one is the edge that serves most of its units.
-
-        `served`: the edge of each subscriber.
-        """
-        counts: dict[HashRange, Counter[str]] = {}
-        for name, edge in served.items():
-            topic = hash_of_unit(name) if self.is_used else None
-            if topic is not None:
-                counts.setdefault(self.partition.range_of(topic), Counter())[edge] += 1
-        for bundle, edges in counts.items():
-            most = min(edges, key=lambda edge: (-edges[edge], edge))
-            self.owners.setdefault(bundle, most)
-
-    # -- units that join
-
-    def place(self, unit: int, placement: Placement, exclude: Collection[str]) -> EdgeCandidate | None:
-        """The edge for a unit of this hash: the owner of its bundle, or an edge that the placer draws.
-
-        The drawn edge becomes the owner if the bundle has none that can take newcomers. A client that cannot reach the
-        owner (`exclude`) is sent elsewhere for the time being, and the bundle stays.
-        """
-        bundle = self.partition.range_of(unit)
-        owner = placement.open_candidate(self.owners.get(bundle, ""))
-        if owner is not None and owner.name not in exclude:
-            return placement.note(owner)
-        drawn = placement.place(exclude, rate=self._usual_rate(placement))
-        if drawn is not None and owner is None:
-            self.owners[bundle] = drawn.name
-        return drawn
-
-    def _usual_rate(self, placement: Placement) -> float:
-        """What a bundle is taken to bring before its first report, so that not all of a burst go to one edge."""
-        usual = placement.message_rate / len(self.owners) if self.owners else 0.0
-        return max(usual, NEW_BUNDLE_RATE)
+    def key_of(self, unit: int) -> HashRange:
+        return self.partition.range_of(unit)
 
     # -- reports
 

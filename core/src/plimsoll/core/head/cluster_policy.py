@@ -13,9 +13,8 @@ from typing import Any, Protocol
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
 from plimsoll.core.head.placement import Placement, policy_of
-from plimsoll.core.head.publisher_paths import PublisherPaths
 from plimsoll.core.head.publisher_topics import PublisherTopics
-from plimsoll.core.policies.model.topic_requirements import topic_attribute
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
@@ -26,6 +25,7 @@ class BundleTableContext(Protocol):
     """What a table of bundles needs of a head."""
 
     bundles: Bundles
+    topics: TopicOwners
     reporter: LoadReporter
     counters: Counter[str]
 
@@ -40,7 +40,6 @@ class ClusterPolicyContext(BundleTableContext, Protocol):
 
     placement: Placement
     publisher_topics: PublisherTopics
-    publisher_paths: PublisherPaths
     load_exchange: LoadExchange | None
 
 
@@ -61,8 +60,8 @@ class ClusterPolicies:
         if policy != self._policy:
             self._policy, host.placement.placer = policy, placer_of_spec(spec)
             host.bundles.take_policy(spec)
+            host.topics.take_policy(spec)
             host.publisher_topics.take_policy(spec)
-            host.publisher_paths.take_policy(topic_attribute(spec))
             if policy is None:
                 host.load_exchange = None
             elif host.load_exchange is None:
@@ -72,6 +71,8 @@ class ClusterPolicies:
 
     def receive_bundles(self, host: BundleTableContext, said: msg.BundleTable) -> None:
         """Take over what a mediator says of bundles, and tell the edges, to which the same may have been lost."""
+        if host.topics.take_table(said):
+            return
         if not host.bundles.take_table(said):
             host.counters["bundle_tables_refused"] += 1
             return

@@ -5,13 +5,17 @@ A question for another head travels through the tree. The link that waits for it
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.placement import EdgeCandidate, Placement
+from plimsoll.core.head.unit_owners import UnitOwners
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.transport.link import Link
+
+AnyOwners = UnitOwners[Any]
+"""Of bundles or of topics; what a key stands for does not matter here."""
 
 ANSWER_SECONDS = 2.0
 """How long another head has to answer; then the subscriber is told to ask again."""
@@ -38,21 +42,30 @@ class JoinRouter(Protocol):
         """Send to another head; False if none can be reached."""
 
 
-def edge_for(join: msg.Join, placement: Placement, bundles: Bundles) -> EdgeCandidate | None:
-    """The edge for a subscriber: for a unit that of its bundle, else the one that the placer draws."""
-    unit = hash_of_unit(join.subscriber) if bundles.is_used else None
-    if unit is None:
+def edge_for(join: msg.Join, placement: Placement, *owners: AnyOwners) -> EdgeCandidate | None:
+    """The edge for a subscriber: for a unit that of its bundle or topic, else the one that the placer draws.
+
+    `owners`: of units, of which a policy uses one kind at most.
+    """
+    used = next((each for each in owners if each.is_used), None)
+    unit = hash_of_unit(join.subscriber) if used is not None else None
+    if used is None or unit is None:
         return placement.place(join.exclude, join.prefer, join.location)
-    return bundles.place(unit, placement, join.exclude)
+    return used.place(unit, placement, join.exclude)
 
 
 class JoinRequests:
     """Answers to JOIN."""
 
     def __init__(
-        self, host: JoinContext, placement: Placement, bundles: Bundles, router: JoinRouter, time_factor: float
+        self,
+        host: JoinContext,
+        placement: Placement,
+        owners: Sequence[AnyOwners],
+        router: JoinRouter,
+        time_factor: float,
     ) -> None:
-        self.host, self.placement, self.bundles = host, placement, bundles
+        self.host, self.placement, self.owners = host, placement, owners
         self.router, self.time_factor = router, time_factor
         self._waiting: dict[str, dict[Link, float]] = {}
 
@@ -92,11 +105,11 @@ class JoinRequests:
                 self._answer(link, record)
 
     def _placed(self, join: msg.Join) -> msg.PlacedFor:
-        candidate = edge_for(join, self.placement, self.bundles)
+        candidate = edge_for(join, self.placement, *self.owners)
         if candidate is None:
             return msg.PlacedFor(join.subscriber, "", "", "")
-        endpoint, key, attribute = candidate.endpoint, candidate.public_key, self.bundles.attribute
-        return msg.PlacedFor(join.subscriber, candidate.name, endpoint, key, attribute)
+        attribute = next((each.attribute for each in self.owners if each.is_used), "")
+        return msg.PlacedFor(join.subscriber, candidate.name, candidate.endpoint, candidate.public_key, attribute)
 
     def _answer(self, link: Link, placed: msg.PlacedFor) -> None:
         if placed.edge:

@@ -47,10 +47,10 @@ from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import name_of_broker
-from plimsoll.core.policies.model.topic_requirements import topic_attribute
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -94,6 +94,7 @@ class Head(OverlayNode):
         self.owners = OwnershipTable()
         policy = policy_of(config.policy)
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
+        self.topics = TopicOwners(policy)
         self.publisher_topics = PublisherTopics(policy)
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
         self.publishers = PublisherTable(limits, ClientShares(self.outboxes.by_key, SILENT_SECONDS * factor))
@@ -121,11 +122,11 @@ class Head(OverlayNode):
             self, self.handover_links, self.commands.broadcast, limits.progress_seconds * factor
         )
         self.handovers = HandoverDispatch(self)
-        self.join_requests = JoinRequests(self, self.placement, self.bundles, self.router, factor)
+        self.join_requests = JoinRequests(self, self.placement, (self.bundles, self.topics), self.router, factor)
         report_seconds = limits.report_seconds * factor
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
-        self.publisher_paths = PublisherPaths(self, topic_attribute(policy), report_seconds)
+        self.publisher_paths = PublisherPaths(self, report_seconds)
         self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
         self._started: float | None = None
         self._next_progress = 0.0
@@ -359,7 +360,9 @@ class Head(OverlayNode):
 
     def _on_ready(self) -> None:
         """All have reported: what has waited goes on, relayed publications first, for those were sent earlier."""
-        self.bundles.adopt({name: owner.edge for name, owner in self.owners.entries.items()})
+        served = {name: owner.edge for name, owner in self.owners.entries.items()}
+        self.bundles.adopt(served)
+        self.topics.adopt(served)
         for held in self.startup.take_held():
             self._relay(held.link, held.message)
             if held.ends_frame and held.link.id == held.link_id:
@@ -404,6 +407,7 @@ class Head(OverlayNode):
 
     def _report(self) -> None:
         """Send the load report of the interval that ends now, and to edges the loads of the others."""
+        self.topics.reconcile(self.membership.served, self.now)
         seconds, log_bytes_per_second = self.log_growth.since_last(self.log, self.now)
         extra = {
             "subscribers": len(self.owners.entries),
@@ -417,6 +421,7 @@ class Head(OverlayNode):
             **self.publisher_topics.report(seconds),
             "covers": {outbox.name: self.routes.size(outbox.key) for outbox in self.outboxes.by_key.values()},
             **self.bundles.report(),
+            **self.topics.report(),
             **round_trips.measured(self.links.values()),
             **(self.load_exchange.cluster() if self.load_exchange is not None else {}),
             "counters": {**self.meter.total, **self.counters},

@@ -20,6 +20,7 @@ from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable, replay_start
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -40,6 +41,7 @@ class MembershipContext(Protocol):
     owners: OwnershipTable
     placement: Placement
     bundles: Bundles
+    topics: TopicOwners
     startup: StartupBarrier
     mediator_fence: MediatorFence
     coordinator: Coordinator
@@ -89,6 +91,7 @@ class Membership:
         if host.edges.get(outbox.name) is outbox:
             del host.edges[outbox.name]
         host.placement.remove(outbox.name)
+        host.topics.reconcile(self.served, host.now, soon=True)
         host.coordinator.edge_lost(outbox.name)
         host.remote_members.edge_lost(outbox.name)
         self.ghosts[outbox.key] = host.now + self.lease_seconds
@@ -98,6 +101,11 @@ class Membership:
         """An edge is about to stop: its subscribers leave, and no newcomer is sent there."""
         outbox.leaving = True
         self.host.placement.remove(outbox.name)
+
+    def served(self) -> dict[str, str]:
+        """The edge of each subscriber, of those whose edge is here."""
+        keys = {outbox.key: name for name, outbox in self.host.edges.items()}
+        return {x: keys[owner.key] for x, owner in self.host.owners.entries.items() if owner.key in keys}
 
     def served_by(self, edge: str) -> list[str]:
         """The subscribers of an edge, sorted."""

@@ -21,7 +21,7 @@ NEWCOMER: Final = PlacementUnit()
 LONG_TERM: Final = 0.9
 """The weight of all reports before in the long-term message rate of an edge."""
 
-RATIOS: Final = ("cpu_ratio", "memory_ratio")
+RATIOS: Final = ("cpu_ratio", "memory_ratio", "downlink_utilization")
 """Utilisations of resources beside input and output."""
 
 

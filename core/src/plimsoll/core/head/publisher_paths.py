@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.predicates import Attributes, Value
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash
@@ -74,7 +75,7 @@ class FarthestPublishers:
         farthest = max(self._slowest, self._slowest_before)
         by_topic: dict[int, float] = {}
         for topic, seconds in (*self._before.items(), *self._now.items()):
-            topics = (topic_hash(topic), topic_hash(bool(topic))) if topic in (0, 1) else (topic_hash(topic),)
+            topics = (topic_hash(int(topic)), topic_hash(bool(topic))) if topic in (0, 1) else (topic_hash(topic),)
             for each in topics:
                 by_topic[each] = max(seconds, by_topic.get(each, 0.0))
         nearer = sorted((s, topic) for topic, s in by_topic.items() if (farthest - s) / 2 > WORTH_TELLING_SECONDS)
@@ -88,6 +89,7 @@ class PathsContext(Protocol):
     name: str
     reporter: LoadReporter
     outboxes: Outboxes
+    topics: TopicOwners
     routes: RoutingTable
 
     @property
@@ -96,18 +98,18 @@ class PathsContext(Protocol):
 
 
 class PublisherPaths:
-    """`own`: the topic attribute of this cluster's policy, empty if it defends no deadlines."""
+    """`attribute`: whose values the topics are, of this cluster's policy or of a neighbour that wants to know."""
 
-    def __init__(self, host: PathsContext, own: str, report_seconds: float) -> None:
-        self.host, self.own, self._fresh_seconds = host, own, FRESH_REPORTS * report_seconds
-        self.attribute = own
+    def __init__(self, host: PathsContext, report_seconds: float) -> None:
+        self.host, self._fresh_seconds = host, FRESH_REPORTS * report_seconds
+        self.attribute = self.own
         self._farthest = FarthestPublishers()
         self._heard: dict[str, tuple[float, msg.PublisherPaths]] = {}
 
-    def take_policy(self, own: str) -> None:
-        """The policy may have changed."""
-        self.own = own
-        self._name()
+    @property
+    def own(self) -> str:
+        """The topic attribute of this cluster's policy, empty if it defends no deadlines."""
+        return self.host.topics.attribute
 
     def _name(self) -> None:
         asked = sorted(said.attribute for _, said in self._heard.values() if said.is_wanted)

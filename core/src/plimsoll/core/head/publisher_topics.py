@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad, publisher_report
-from plimsoll.core.policies.model.topic_requirements import topic_attribute
+from plimsoll.core.policies.registry import topic_attribute
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.spec.types.policy import PolicySpec
@@ -48,7 +48,7 @@ class PublisherTopics:
 
     def take_policy(self, policy: PolicySpec | None) -> None:
         """Count by the topics of this policy from now on."""
-        attribute = attribute_of_topics(policy)
+        attribute = topic_attribute(policy)
         if attribute != self.attribute:
             self.attribute = attribute
             self._counts.clear()
@@ -84,13 +84,6 @@ class PublisherTopics:
         counted, self._counts = self._counts, {}
         loads = (_load(publisher, topic, counts, seconds) for (publisher, topic), counts in counted.items())
         return {**publisher_report(loads), "publisher_topics_uncounted": self.uncounted}
-
-
-def attribute_of_topics(policy: PolicySpec | None) -> str:
-    """The attribute whose values are the topics of a policy, with bundles or with deadlines; empty without topics."""
-    if policy is not None and policy.type == "Pulsar" and policy.pulsar is not None:
-        return policy.pulsar.topic_attribute
-    return topic_attribute(policy)
 
 
 def _load(publisher: str, topic: int | None, counts: PublisherTopicCounts, seconds: float) -> PublisherTopicLoad:

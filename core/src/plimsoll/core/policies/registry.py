@@ -126,6 +126,15 @@ def pulsar_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> Pulsar | None:
     )  # fmt: skip
 
 
+def topic_attribute(spec: PolicySpec | None) -> str:
+    """The attribute whose values are the topics of a policy; empty under one without topics."""
+    if spec is not None and spec.type == "Pulsar" and spec.pulsar is not None:
+        return spec.pulsar.topic_attribute
+    if spec is not None and spec.type == "DelaySensitive" and spec.delay_sensitive is not None:
+        return spec.delay_sensitive.topic_attribute
+    return ""
+
+
 def _lookup_placer(own: PulsarParameters) -> LeastLongTermMessageRate:
     return LeastLongTermMessageRate(_ratio(own.lookup.overloaded), own.lookup.seed)
 

@@ -49,6 +49,7 @@ from plimsoll.core.session.triggers import (
     fleet_policies,
     global_detection,
     publisher_follow,
+    topic_tables,
 )
 
 STEPS_AT_MOST = 1000
@@ -184,6 +185,7 @@ class MediatorEngine:
         fleet_policies.look_at_clusters(self._context)
         publisher_follow.follow_subscribers(self._context)
         bundle_tables.send_bundle_tables(self._context)
+        topic_tables.send_topic_tables(self._context)
         self._send()
         self._expire_sessions()
         return [*self._unsaved_changes(), *self._context.outbox.effects]

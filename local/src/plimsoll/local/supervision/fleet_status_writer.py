@@ -20,6 +20,7 @@ from plimsoll.mediator import balance, resource_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.resource_status import ObservedBroker
+from plimsoll.mediator.topic_status import topic_status
 
 
 class FleetStatusWriter:
@@ -85,7 +86,9 @@ class FleetStatusWriter:
         summary = {**balance.cluster_summary(*known), **bundle_status(head, edges)}
 
         def change(old: dict[str, Any]) -> Mapping[str, Any]:
-            return {**resource_status.cluster_status(old, head, edges, interval, text, others), **summary}
+            told = resource_status.cluster_status(old, head, edges, interval, text, others)
+            topics = topic_status(resources, name, head, edges, told.get("policyMemory"))
+            return {**told, **summary, **topics}
 
         return change
 

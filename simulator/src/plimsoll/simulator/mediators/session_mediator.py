@@ -76,6 +76,25 @@ class PulsarShape:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadlineShape:
+    """A policy that defends deadlines, with `lower` and `higher` as the thresholds of matching, as ratios.
+
+    They are low, so that a short run has overloaded edges. `latency_seconds`: what all topics require.
+    """
+
+    lower: float = 0.025
+    higher: float = 0.03
+    latency_seconds: float = 0.5
+
+    def to_spec(self, interval: str) -> dict[str, Any]:
+        matching = {"lower": f"{self.lower:g}", "higher": f"{self.higher:g}"}
+        return {
+            "topicAttribute": TOPIC_ATTRIBUTE, "interval": interval, "thresholds": {"matching": matching},
+            "defaultLatency": f"{round(1000 * self.latency_seconds)}ms",
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class SimulatedPolicy:
     """A balancing policy in seconds of a run: how often edges check their load, and how long they stabilise."""
 
@@ -83,6 +102,7 @@ class SimulatedPolicy:
     check_seconds: float = 0.8
     stabilize_seconds: float = 1.6
     pulsar: PulsarShape | None = None
+    deadlines: DeadlineShape | None = None
 
     @property
     def unload(self) -> str:
@@ -95,7 +115,11 @@ class SimulatedPolicy:
         def duration(seconds: float) -> str:
             return f"{round(1000 * seconds / time_factor)}ms"
 
-        own = {} if self.pulsar is None else {"pulsar": self.pulsar.to_spec(duration(self.check_seconds))}
+        own: dict[str, Any] = {}
+        if self.pulsar is not None:
+            own["pulsar"] = self.pulsar.to_spec(duration(self.check_seconds))
+        if self.deadlines is not None:
+            own["delaySensitive"] = self.deadlines.to_spec(duration(self.check_seconds))
         return {
             "type": self.type,
             "detection": {

@@ -9,7 +9,7 @@ Subscriptions, cover, load reports, detection, samples and profiles are the prod
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -28,7 +28,8 @@ from plimsoll.core.protocol.wire import DATA_HEAD_BYTES, Info, OwnerEpoch
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
 from plimsoll.simulator.queueing.fair_output import FairOutput, Left
-from plimsoll.simulator.queueing.publications import Publication
+from plimsoll.simulator.queueing.publications import Content, Publication
+from plimsoll.simulator.queueing.topic_loads import TopicLoads
 
 DELAY_PARTS = 4
 """Deliveries of one publication leave one after the other: their delays are counted in this many parts."""
@@ -40,7 +41,11 @@ class EdgeWorld(ControlWorld, Protocol):
     @property
     def now(self) -> float: ...
     def at(self, at: float, action: Any, /, *args: object) -> None: ...
-    def delivered(self, at: float, delay_seconds: float, count: int, /) -> None: ...
+    def delivered(self, at: float, delay_seconds: float, count: int, content: Content, /) -> None: ...
+    @property
+    def link_seconds(self) -> float: ...
+    @property
+    def client_seconds(self) -> float: ...
     def frames_for(self, count: int, /) -> float:
         """In how many frames this many deliveries of one publication leave."""
 
@@ -70,18 +75,23 @@ class Attachments:
 class QueueingEdge(QueueingBroker):
     """`members`: the subscribers that publications are matched against, as a mask; `held`: those before their GO.
 
-    `fair`: the output instead of `output`, if it is shared fairly.
+    `fair`: the output instead of `output`, if it is shared fairly. `is_by_topic`: it is shared by topics, not by
+    subscribers, and saves nothing up, as in texts about queues.
     """
 
-    def __init__(self, world: EdgeWorld, config: BrokerConfig, *, is_fair: bool = False) -> None:
+    def __init__(
+        self, world: EdgeWorld, config: BrokerConfig, *, is_fair: bool = False, is_by_topic: bool = False
+    ) -> None:
         super().__init__(world, config)
-        self.fair = FairOutput[Publication](config, self._left) if is_fair else None
-        self.world, self.now = world, 0.0
+        self.fair = FairOutput[Publication](config, self._left, saves_up=not is_by_topic) if is_fair else None
+        self.world, self.now, self._is_by_topic = world, 0.0, is_by_topic
         self.subscription_table = SubscriptionTable(config.name, config.limits, compiled=False)
         self.attachments = Attachments()
         policy = estimation.policy_of(config.policy)
         self.agent = BalancingAgent(self, config, policy) if policy is not None else None
         self.bundle_meter = policy_change.bundle_meter_after(None, policy, 0.0)
+        meter = policy_change.topic_meter_after(None, policy, config.head_name, 0.0)
+        self.topic_loads = None if meter is None else TopicLoads(meter, world)
         self.members = self.held = 0
         self.holding: dict[int, list[Publication]] = {}
         self._cost: ServiceQueue[None] = ServiceQueue(config.hardware)
@@ -165,6 +175,8 @@ class QueueingEdge(QueueingBroker):
         matched = pub.mask & self.members
         if self.bundle_meter is not None:
             self.bundle_meter.note(content.attributes, content.size_bytes, matched.bit_count())
+        if self.topic_loads is not None:
+            self.topic_loads.note(content.opened, content.size_bytes, matched)
         if held := matched & self.held:
             matched &= ~held
             while held:
@@ -186,38 +198,40 @@ class QueueingEdge(QueueingBroker):
             self._send_fairly(self.fair, pub, mask, size_bytes, now)
             return
         first, last = self.output.send(size_bytes, now)
+        if self.topic_loads is not None:
+            self.topic_loads.leaves(last, mask)
         self.meter.output_wait_seconds += first - now
         self.meter.output_waits += 1
         if last - first < 1e-6 or count == 1:
-            self.world.delivered(last, last - pub.sent_at, count)
+            self.world.delivered(last, last - pub.sent_at, count, pub.content)
             return
         parts = min(count, DELAY_PARTS)
         for part in range(parts):
             at = first + (part + 0.5) / parts * (last - first)
             share = count * (part + 1) // parts - count * part // parts
-            self.world.delivered(at, at - pub.sent_at, share)
+            self.world.delivered(at, at - pub.sent_at, share, pub.content)
 
     def _send_fairly(
         self, fair: FairOutput[Publication], pub: Publication, mask: int, size_bytes: float, now: float
     ) -> None:
-        """One queue for each subscriber, or unit."""
+        """One queue for each subscriber, or unit; or for each topic."""
         fair.advance(now)
         count = mask.bit_count()
         if fair.leaves_at_once(size_bytes, now):
             self.meter.output_waits += count
-            self.world.delivered(now, now - pub.sent_at, count)
+            self.world.delivered(now, now - pub.sent_at, count, pub.content)
             return
-        each = size_bytes / count
+        each, queue = size_bytes / count, pub.content.queue if self._is_by_topic else None
         while mask:
             bit = mask & -mask
-            fair.put(bit, each, now, pub)
+            fair.put(bit, each, now, pub, queue)
             mask ^= bit
         fair.advance(now)
 
     def _left(self, one: Left[Publication]) -> None:
         self.meter.output_wait_seconds += one.first - one.given_at
         self.meter.output_waits += 1
-        self.world.delivered(one.last, one.last - one.item.sent_at, 1)
+        self.world.delivered(one.last, one.last - one.item.sent_at, 1, one.item.content)
 
     def when_sent(self, subscribers: Iterable[str], later: float, action: Any, /, *args: object) -> None:
         """Do something `later` seconds after all has left that these subscribers have been given so far."""
@@ -270,6 +284,8 @@ class QueueingEdge(QueueingBroker):
         attachment, bit = self.attachments.by_subscriber[subscriber], self.world.bit(subscriber)
         attachment.state = AttachmentState.BUFFERING if is_held else AttachmentState.LIVE
         self.members |= bit
+        if self.topic_loads is not None:
+            self.topic_loads.serve(bit, attachment)
         if is_held:
             self.held |= bit
             self.holding[bit] = []
@@ -292,6 +308,8 @@ class QueueingEdge(QueueingBroker):
         self.members &= ~bit
         self.held &= ~bit
         self.holding.pop(bit, None)
+        if self.topic_loads is not None:
+            self.topic_loads.stop_serving(bit)
         attachment.state = AttachmentState.CLOSED
         self.subscription_table.uninstall(attachment)
         self._settle()
@@ -323,6 +341,9 @@ class QueueingEdge(QueueingBroker):
         self.advance(self.world.now)
         if isinstance(record, msg.BundleTable):
             self._take_bundles(record)
+        elif isinstance(record, msg.PublisherPaths):
+            if self.topic_loads is not None:
+                self.topic_loads.meter.paths.take(record, self.topic_loads.meter.required.attribute)
         elif self.agent is not None and isinstance(record, msg.PeerLoads | msg.Reservation | msg.ProfileQuery):
             self.agent.on_control(record)
             self.tick()
@@ -372,12 +393,20 @@ class QueueingEdge(QueueingBroker):
         if self.bundle_meter is not None:
             served = (name for name, each in self.attachments.by_subscriber.items() if each.state in SERVED)
             extra |= self.bundle_meter.report(served, self.now)
+        if self.topic_loads is not None:
+            extra |= self._topics(self.topic_loads)
         report = self.reporter.make(self.now, state, extra)
         self.reporter.cpu_ratio = min(report["input_utilization"], 1.0)
         if agent is not None:
             agent.load_monitor.on_own_report(report)
         self.to_head(msg.LoadUpdate(report))
         self.tick()
+
+    def _topics(self, loads: TopicLoads) -> dict[str, Any]:
+        waiting = Counter({bit: len(held) for bit, held in self.holding.items()})
+        if self.fair is not None:
+            waiting.update(self.fair.waiting())
+        return loads.report(waiting, self.reporter.last, self.config.hardware.output_bytes_per_second, self.now)
 
     def _measured(self) -> dict[str, Any]:
         attached = self.attachments.by_subscriber.values()

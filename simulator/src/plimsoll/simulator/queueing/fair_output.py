@@ -1,4 +1,4 @@
-"""The output of an edge, shared fairly by its subscribers: each has a queue, and busy ones get equal bandwidth.
+"""The output of an edge, shared fairly by its subscribers, or by topics: each has a queue, busy ones equal bandwidth.
 
 The product's output is first come, first served; with this one a world shows what fairness would change. Packets leave
 in the order of tags that grow with the bytes of their queue (S. J. Golestani, A Self-Clocked Fair Queueing Scheme for
@@ -29,12 +29,15 @@ class Left(NamedTuple, Generic[Item]):
 
 
 class FairOutput(Generic[Item]):
-    """`on_left` is called with each item when its turn has come. `sent`, `given`: items so far by queue."""
+    """`on_left` is called with each item when its turn has come. `sent`, `given`: items so far by subscriber.
 
-    def __init__(self, config: BrokerConfig, on_left: Callable[[Left[Item]], object]) -> None:
+    `saves_up`: what is not used is saved for a twentieth of a second, as the product's output does.
+    """
+
+    def __init__(self, config: BrokerConfig, on_left: Callable[[Left[Item]], object], *, saves_up: bool = True) -> None:
         bucket = output_bucket(config)
         self.bytes_per_second = bucket.rate if bucket is not None else None
-        self._burst_seconds = bucket.burst / bucket.rate if bucket is not None else 0.0
+        self._burst_seconds = bucket.burst / bucket.rate if bucket is not None and saves_up else 0.0
         self._on_left = on_left
         self.given: Counter[int] = Counter()
         self.sent: Counter[int] = Counter()
@@ -45,14 +48,19 @@ class FairOutput(Generic[Item]):
         self._queued_bytes = self._given_bytes = self._departed_bytes = 0.0
         self._number = 0
 
-    def put(self, queue: int, size_bytes: float, now: float, item: Item) -> None:
-        """Give an item to a queue. Times ascend; `advance` lets it leave."""
+    def put(self, subscriber: int, size_bytes: float, now: float, item: Item, queue: int | None = None) -> None:
+        """Give an item to a queue, that of its subscriber if none is named. Times ascend; `advance` lets it leave."""
+        queue = subscriber if queue is None else queue
         self._given_bytes += size_bytes
         self._queued_bytes += size_bytes
         tag = self._tags[queue] = max(self._tag, self._tags.get(queue, 0.0)) + size_bytes
         self._number += 1
-        self.given[queue] += 1
-        heappush(self._heap, (tag, self._number, queue, size_bytes, now, item))
+        self.given[subscriber] += 1
+        heappush(self._heap, (tag, self._number, subscriber, size_bytes, now, item))
+
+    def waiting(self) -> Counter[int]:
+        """Items that have not left yet, by subscriber."""
+        return self.given - self.sent
 
     def leaves_at_once(self, size_bytes: float, now: float) -> bool:
         """Take this much without a queue, if nothing waits and what is saved up suffices."""
@@ -69,15 +77,15 @@ class FairOutput(Generic[Item]):
     def advance(self, until: float) -> None:
         """Let leave whose turn has come by this time."""
         while self._heap and (self.bytes_per_second is None or self._credit_from <= until):
-            self._tag, _, queue, size_bytes, given_at, item = heappop(self._heap)
+            self._tag, _, subscriber, size_bytes, given_at, item = heappop(self._heap)
             self._queued_bytes -= size_bytes
-            self.sent[queue] += 1
+            self.sent[subscriber] += 1
             begins = given_at
             if self.bytes_per_second is not None:
                 begins = max(self._credit_from, given_at - self._burst_seconds)
                 self._credit_from = begins + size_bytes / self.bytes_per_second
             last = max(self._credit_from, given_at) if self.bytes_per_second is not None else given_at
-            self._left_at[queue] = last
+            self._left_at[subscriber] = last
             self._on_left(Left(item, given_at, max(begins, given_at), last))
         if not self._heap and self._credit_from <= until:
             self._tags.clear()
@@ -85,11 +93,11 @@ class FairOutput(Generic[Item]):
 
     def earliest_left(self, given: Mapping[int, int], now: float) -> float:
         """When as many items as `given` have left, at the earliest: it is certain once that is no later than now."""
-        waiting = sum(max(count - self.sent[queue], 0) for queue, count in given.items())
+        waiting = sum(max(count - self.sent[one], 0) for one, count in given.items())
         if waiting and self.bytes_per_second is not None:
-            held = nsmallest(waiting, (size for _, _, queue, size, _, _ in self._heap if queue in given))
+            held = nsmallest(waiting, (size for _, _, one, size, _, _ in self._heap if one in given))
             return max(self._credit_from, now) + sum(held) / self.bytes_per_second
-        return max((self._left_at.get(queue, now) for queue in given), default=now)
+        return max((self._left_at.get(one, now) for one in given), default=now)
 
     def waiting_bytes(self, now: float) -> float:
         """What has not left yet."""

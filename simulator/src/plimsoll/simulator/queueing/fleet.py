@@ -6,11 +6,13 @@ The same resources, traffic and seed give the same run, to the last report.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.policies.model.topic_requirements import TopicRequirements, topic_requirements
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.spec import Resources
 from plimsoll.core.spec.broker_config import BrokerEndpoints, broker_configs, policy_of
@@ -24,7 +26,7 @@ from plimsoll.simulator.queueing.handover import Handovers
 from plimsoll.simulator.queueing.head import QueueingHead
 from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
 from plimsoll.simulator.queueing.pauses import Pauses
-from plimsoll.simulator.queueing.publications import ContentTable, Publication
+from plimsoll.simulator.queueing.publications import Content, ContentTable, Publication
 from plimsoll.simulator.queueing.subscriber_units import divided, topic_attributes
 from plimsoll.simulator.queueing.traffic import Traffic, TrafficPublisher, TrafficSubscriber
 
@@ -33,18 +35,24 @@ ReportSink = Callable[[Mapping[str, Any], float], object]
 
 @dataclass(frozen=True, slots=True)
 class LinkDelays:
-    """How long a message is under way, in seconds: between brokers, and between a broker and a client."""
+    """How long a message is under way, in seconds: between brokers, and between a broker and a client.
+
+    `control`: of what brokers and mediators say on control sockets, if that takes another way than publications.
+    """
 
     between_brokers: float = 0.0002
     to_clients: float = 0.0002
+    control: float | None = None
 
 
 @dataclass(slots=True)
 class Counts:
-    """What was published and delivered, and what the model itself had to do."""
+    """What was published and delivered. Of topics with a deadline: deliveries, and those that came late, by topic."""
 
     published: int = 0
     delivered: int = 0
+    of_topics: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
 
 
 def _ignore(_: Mapping[str, Any], __: float) -> None:
@@ -56,7 +64,9 @@ class QueueingFleet:
 
     `spread_reports`: brokers make their load reports at different times, drawn from the seed; else all at once.
     `clients`: the processes that subscribers share, each with one link to every edge; None: the heads of frames are not
-    counted. `fair_output`: edges share their output fairly, instead of first come, first served as the product does.
+    counted. `fair_output`: edges share their output fairly, instead of first come, first served as the product does,
+    among subscribers or, with `fair_by_topic`, among topics. `required`: within which time topics are to be delivered,
+    if it is not what the policy of the first cluster says.
     """
 
     def __init__(
@@ -71,6 +81,9 @@ class QueueingFleet:
         spread_reports: bool = True,
         clients: int | None = None,
         fair_output: bool = False,
+        fair_by_topic: bool = False,
+        required: TopicRequirements | None = None,
+        mediator_pauses: mediator.MediatorPauses = mediator.MediatorPauses(),  # noqa: B008  # a frozen value
     ) -> None:
         policies = _policies(resources)
         self.resources, self.links = resources, links
@@ -78,13 +91,14 @@ class QueueingFleet:
         self.schedule, self.clients = EventQueue(), clients
         self.counts, self.pauses = Counts(), Pauses()
         self.delays = DelaysOverTime(delay_interval_seconds)
-        self.contents = ContentTable(traffic.subscribers)
+        self.contents = ContentTable(traffic.subscribers, required or _required(policies))
         self._subscribers = {each.name: each for each in traffic.subscribers}
         self.configs = {config.name: config for config in _configs(resources)}
         self.heads = {name: QueueingHead(self, c) for name, c in self.configs.items() if c.role == "head"}
         self.edges = {
-            name: QueueingEdge(self, c, is_fair=fair_output) for name, c in self.configs.items() if c.role == "edge"
-        }
+            name: QueueingEdge(self, c, is_fair=fair_output or fair_by_topic, is_by_topic=fair_by_topic)
+            for name, c in self.configs.items() if c.role == "edge"
+        }  # fmt: skip
         self.handovers = Handovers(self)
         neighbors = {name: head.neighbors for name, head in self.heads.items()}
         self.paths = OverlayPaths(neighbors, lambda name: self.heads[name].routed.values())
@@ -96,6 +110,7 @@ class QueueingFleet:
             spec.time_scale_percent / 100,
             on_report,
             _global_seconds(resources),
+            mediator_pauses,
         )
         self._lay_out(random.Random(f"{seed} reports") if spread_reports else None)
 
@@ -127,7 +142,9 @@ class QueueingFleet:
         for publisher in self.traffic.publishers:
             self.at(publisher.begins_at, self._publish, publisher, 0, publisher.begins_at)
         for head in self.heads.values():
-            head.bundles.adopt({x: own.prefer for x, own in self._subscribers.items() if self._is_at_home(own, head)})
+            at_home = {x: own.prefer for x, own in self._subscribers.items() if self._is_at_home(own, head)}
+            head.bundles.adopt(at_home)
+            head.topics.adopt(at_home)
         for subscriber in self.traffic.subscribers:
             self.at(subscriber.joins_at, self._join, subscriber)
             if subscriber.leaves_at != float("inf"):
@@ -194,8 +211,12 @@ class QueueingFleet:
                 head.plan_tick()
         self.paths.changed()
 
-    def delivered(self, at: float, delay_seconds: float, count: int, /) -> None:
+    def delivered(self, at: float, delay_seconds: float, count: int, content: Content, /) -> None:
         self.counts.delivered += count
+        if content.required_seconds != float("inf"):
+            self.counts.of_topics[content.topic] += count
+            if delay_seconds + self.links.to_clients > content.required_seconds:
+                self.counts.late[content.topic] += count
         self.delays.add(at + self.links.to_clients, delay_seconds + self.links.to_clients, count)
 
     def frames_for(self, count: int, /) -> float:
@@ -247,10 +268,9 @@ class QueueingFleet:
         self.at(last + self.link_seconds, self.heads[neighbor].take, pub, head)
 
     def say(self, sender: str, receiver: str, /, *said: Any) -> None:
-        if self.links.between_brokers > 0:
-            self.at(self.now + self.link_seconds, self._hear, sender, receiver, said)
-        else:
-            self.at(self.now, self._hear, sender, receiver, said)
+        control = self.links.control
+        later = self.link_seconds if control is None else control
+        self.at(self.now + later, self._hear, sender, receiver, said)
 
     def _hear(self, sender: str, receiver: str, said: Iterable[Any]) -> None:
         for record in said:
@@ -286,6 +306,12 @@ def _configs(resources: Resources) -> Iterable[BrokerConfig]:
 def _policies(resources: Resources) -> dict[str, PolicySpec]:
     known = {cluster: policy_of(resources, cluster) for cluster in resources.clusters}
     return {cluster: policy for cluster, policy in known.items() if policy is not None}
+
+
+def _required(policies: Mapping[str, PolicySpec]) -> TopicRequirements | None:
+    """What the first policy requires that defends deadlines."""
+    found = (topic_requirements(policies[cluster]) for cluster in sorted(policies))
+    return next((each for each in found if each is not None), None)
 
 
 def _global_seconds(resources: Resources) -> float | None:

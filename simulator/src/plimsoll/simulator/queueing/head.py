@@ -20,7 +20,9 @@ from plimsoll.core.head.load_exchange import LoadExchange
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
 from plimsoll.core.head.placement import EdgeCandidate, Placement, policy_of
+from plimsoll.core.head.publisher_paths import seconds_here
 from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
@@ -44,6 +46,12 @@ class HeadWorld(ControlWorld, Protocol):
     def relay(self, head: str, neighbor: str, pub: Publication, /) -> None: ...
     @property
     def paths(self) -> OverlayPaths: ...
+    @property
+    def heads(self) -> Mapping[str, QueueingHead]: ...
+    @property
+    def link_seconds(self) -> float: ...
+    @property
+    def client_seconds(self) -> float: ...
     def log_missed(self, pub: Publication, /) -> None:
         """A publication has entered the log: subscribers that are between two edges will ask for it."""
 
@@ -80,6 +88,7 @@ class QueueingHead(QueueingBroker):
         policy, report_seconds = policy_of(config.policy), config.limits.report_seconds * config.time_factor
         self.log, self.owners = Log(1), OwnershipTable()
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
+        self.topics = TopicOwners(policy)
         self.policies = ClusterPolicies(config.policy, report_seconds)
         self.remote_members: frozenset[str] = frozenset()
         for edge in config.edges:
@@ -141,7 +150,7 @@ class QueueingHead(QueueingBroker):
 
     def place(self, join: msg.Join) -> EdgeCandidate | None:
         """The edge for a subscriber, or for a unit of one, as the product's head answers JOIN."""
-        return edge_for(join, self.placement, self.bundles)
+        return edge_for(join, self.placement, self.bundles, self.topics)
 
     def join(self, subscriber: str, edge: str) -> None:
         """Make an edge the owner of a newcomer."""
@@ -203,10 +212,30 @@ class QueueingHead(QueueingBroker):
             "log_bytes_per_second": 0.0,
             **self.load_exchange.cluster(),
             **self.bundles.report(),
+            **self.topics.report(),
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))
         self.load_exchange.tell_loads()
+        if self.topics.is_used:
+            self._tell_paths()
+
+    @property
+    def seconds_here(self) -> float:
+        """What a publication takes in this head, by its last report."""
+        return seconds_here(self.reporter.last, self.config.hardware.output_bytes_per_second)
+
+    def _tell_paths(self) -> None:
+        """Tell the edges how far publishers are: those of each head that this one reaches."""
+        origins = [
+            msg.OriginPath(
+                path[-1], self.world.client_seconds, (len(path) - 1) * self.world.link_seconds,
+                sum(self.world.heads[name].seconds_here for name in path),
+            )
+            for _, path in sorted(self.world.paths.paths_from(self.name).items())
+        ]  # fmt: skip
+        for edge in self.edges:
+            self.world.say(self.name, edge, msg.PublisherPaths(self.topics.attribute, origins))
 
     # -- time
 

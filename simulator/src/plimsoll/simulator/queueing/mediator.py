@@ -16,8 +16,16 @@ from plimsoll.simulator.mediators.session_mediator import specification
 NAME = "mediator"
 EPOCH = 1
 REPORTS_MISSED = 3
-IDLE_SECONDS = 1.0
-BUSY_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class MediatorPauses:
+    """Seconds between two rounds of the engine: while nothing is to do, and while sessions run."""
+
+    idle: float = 1.0
+    busy: float = 0.25
+
+
 VIEW_SECONDS = 1.0
 
 
@@ -58,7 +66,9 @@ class QueueingMediator:
         time_factor: float,
         on_report: Callable[[Mapping[str, Any], float], object],
         global_seconds: float | None = None,
+        pauses: MediatorPauses = MediatorPauses(),  # a frozen value
     ) -> None:
+        self.pauses = pauses
         self.world, self.configs, self.policies, self.time_factor = world, configs, policies, time_factor
         self.engine = s.MediatorEngine(EPOCH, [], s.EngineSettings(time_factor=time_factor))
         self.objects: dict[str, ModelSession] = {}
@@ -101,7 +111,7 @@ class QueueingMediator:
                     self.world.say(NAME, name, msg.Identify(NAME, "mediator", EPOCH))
             self._handle(s.FleetObserved(self._view()))
         self._handle(s.Tick())
-        pause = BUSY_SECONDS if self.engine.is_busy else IDLE_SECONDS
+        pause = self.pauses.busy if self.engine.is_busy else self.pauses.idle
         self.world.at(now + pause * self.time_factor, self.tick)
 
     def on_control(self, sender: str, record: msg.ControlRecord) -> None:

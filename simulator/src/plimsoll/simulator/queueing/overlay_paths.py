@@ -20,6 +20,10 @@ class OverlayPaths:
         """Whether a head is connected with another."""
         return other in self._paths[head]
 
+    def paths_from(self, head: str) -> Mapping[str, Sequence[str]]:
+        """The path to every head that it reaches, itself included, both ends included."""
+        return self._paths[head]
+
     def behind(self, head: str, neighbor: str) -> int:
         """The subscribers that a head reaches through a neighbour, as a mask."""
         found = self._behind.get((head, neighbor))

@@ -6,6 +6,7 @@ subscribers take it is then the number of bits that it has in common with them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ import msgspec
 
 from plimsoll.core import predicates
 from plimsoll.core.matching import Index
+from plimsoll.core.policies.model.topic_requirements import TopicRequirements
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.topic_units import topic_hash, topic_text
 from plimsoll.simulator.queueing.traffic import TrafficPublisher, TrafficSubscriber
 
 TYPICAL = 2**15
@@ -24,11 +27,23 @@ TYPICAL = 2**15
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a publisher publishes again and again: `size_bytes` on the links between brokers, `mask` as above."""
+    """What a publisher publishes again and again: `size_bytes` on the links between brokers, `mask` as above.
+
+    `topic`: as text, empty without one, and `required_seconds` within which it is to be delivered, infinity without a
+    deadline. `opened`: as an edge reads it.
+    """
 
     attributes: Attributes
     size_bytes: int
     mask: int
+    opened: msg.PubOpen
+    topic: str = ""
+    required_seconds: float = math.inf
+
+    @property
+    def queue(self) -> int | None:
+        """The queue of an output that is shared by topics; None without a topic."""
+        return topic_hash(self.topic) if self.topic else None
 
 
 @dataclass(slots=True, eq=False)
@@ -42,9 +57,10 @@ class Publication:
 
 
 class ContentTable:
-    """Contents by publisher, matched when they are published for the first time."""
+    """Contents by publisher, matched when they are published for the first time. `required`: of topics, if any are."""
 
-    def __init__(self, subscribers: Sequence[TrafficSubscriber]) -> None:
+    def __init__(self, subscribers: Sequence[TrafficSubscriber], required: TopicRequirements | None = None) -> None:
+        self.required = required
         self.bits = {subscriber.name: 1 << number for number, subscriber in enumerate(subscribers)}
         self.names = [subscriber.name for subscriber in subscribers]
         self._index: Index = Index(compiled=False)
@@ -73,7 +89,18 @@ class ContentTable:
             for found in self._index.match(attributes):
                 mask |= self._bit_of[found]
             self._masks[key] = mask
-        return Content(attributes, publication_bytes(publisher, attributes, publisher.size_of_payload(number)), mask)
+        size_bytes = publication_bytes(publisher, attributes, publisher.size_of_payload(number))
+        body = msg.Body(dict(attributes))
+        opened = msg.PubOpen(1, publisher.head, 1, 1, publisher.name, 1, 1, 0, 0, body)
+        return Content(attributes, size_bytes, mask, opened, *self._deadline(attributes))
+
+    def _deadline(self, attributes: Attributes) -> tuple[str, float]:
+        """The topic as text, and within how many seconds it is to be delivered."""
+        topic = None if self.required is None else attributes.get(self.required.attribute)
+        if self.required is None or topic is None:
+            return "", math.inf
+        seconds = self.required.by_topic.get(topic_hash(topic), self.required.default_seconds)
+        return topic_text(topic), seconds or math.inf
 
     def members(self, mask: int) -> list[str]:
         """The subscribers of a mask."""

@@ -11,17 +11,16 @@ from dataclasses import replace
 
 from plimsoll.core import predicates
 from plimsoll.core.client.topic_parts import topic_parts
+from plimsoll.core.policies.registry import topic_attribute
 from plimsoll.core.protocol.topic_units import hash_of_unit, unit_name
 from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.simulator.queueing.traffic import Traffic, TrafficSubscriber
 
 
 def topic_attributes(policies: Mapping[str, PolicySpec]) -> dict[str, str]:
-    """The attribute whose values are topics, by cluster; those without bundles have none."""
-    return {
-        cluster: policy.pulsar.topic_attribute
-        for cluster, policy in policies.items() if policy.type == "Pulsar" and policy.pulsar is not None
-    }  # fmt: skip
+    """The attribute whose values are topics, by cluster; those whose policy has no topics have none."""
+    found = {cluster: topic_attribute(policy) for cluster, policy in policies.items()}
+    return {cluster: attribute for cluster, attribute in found.items() if attribute}
 
 
 def divided(traffic: Traffic, attributes: Mapping[str, str]) -> Traffic:

@@ -11,7 +11,7 @@ from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.mediators.handover_plan import HandoverMix
-from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, PulsarShape, SimulatedPolicy
+from plimsoll.simulator.mediators.session_mediator import DeadlineShape, PlannedSessionMix, PulsarShape, SimulatedPolicy
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.workload import WorkloadSize
@@ -325,6 +325,30 @@ HANDOVER_SCENARIOS = [
         HandoverMix(lives=0.6),
         load=TOPICS_LOAD,
         policy=SimulatedPolicy("Pulsar", pulsar=PulsarShape()),
+        base=FREQUENT_REPORTS,
+        fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
+        processes=3,
+        settle_seconds=30.0,
+        last_seconds=10.0,  # a session may begin after the last publications
+    ),
+    _handover_scenario(
+        "deadlines",
+        "policy DelaySensitive moves topics away from overloaded edges, no faults",
+        FleetShape(2, 3),
+        HandoverMix(),
+        load=TOPICS_LOAD,
+        control=None,
+        policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
+        base=FREQUENT_REPORTS,
+        is_gap_free=True,
+    ),
+    _handover_scenario(
+        "deadlines-faults",
+        "topics with deadlines, while edges, heads and mediators are killed, frozen or cut off",
+        FleetShape(2, 3),
+        HandoverMix(lives=0.6),
+        load=TOPICS_LOAD,
+        policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
         base=FREQUENT_REPORTS,
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
         processes=3,

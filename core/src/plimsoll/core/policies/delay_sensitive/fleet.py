@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from plimsoll.core.policies.model.broker_pair import likened_loads
 from plimsoll.core.policies.model.load import BrokerLoad, LoadChange
 from plimsoll.core.policies.model.profile import SubscriptionProfile
-from plimsoll.core.policies.model.topic_load import TopicLoad
+from plimsoll.core.policies.model.topic_load import TopicLoad, topic_key, topic_of_key
 from plimsoll.core.policies.model.traffic import union_bits
 from plimsoll.core.policies.rebalancer import FleetSample, Step
 from plimsoll.core.protocol.topic_units import hash_of_unit
@@ -71,11 +71,6 @@ class ServedTopic:
 Topics = Mapping[int, ServedTopic]
 
 
-def topic_key(load: TopicLoad) -> str:
-    """A topic as plans and messages name it."""
-    return f"{load.text}#{load.topic:08x}"
-
-
 @dataclass(frozen=True)
 class DeadlineFleet:
     """`served`: by edge, its topics by hash; `whole`: by edge, how many subscribers without a topic it has.
@@ -112,7 +107,7 @@ class DeadlineFleet:
         """The fleet after a step."""
         served = {name: dict(topics) for name, topics in self.served.items()}
         for move in step.moves:
-            topic = int(move.key.rpartition("#")[2], 16)
+            topic = topic_of_key(move.key)
             held = served[move.source].pop(topic)
             if (left := held.without(move.subscribers)) is not None:
                 served[move.source][topic] = left

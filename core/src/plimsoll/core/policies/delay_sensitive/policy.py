@@ -5,7 +5,9 @@ queue is deeper than its deadline allows. Memory holds the rates of the last loo
 and how long balancings took.
 
 A deadline with an empty queue cannot be helped: no topic that leaves makes its path shorter. By the letter it is
-overload all the same, and a plan is asked for again and again; ours says so and asks for none (`rules`).
+overload all the same, and a plan is asked for again and again; ours says so and asks for none (`rules`). Nor does ours
+ask for one while a queue gets shorter in which nothing waits too long: once balancings take longer than a message may
+wait, a single message would be too much by the letter.
 """
 
 # ruff: noqa: RUF009  # frozen values, safe as defaults
@@ -17,13 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, deadline_fleet, topic_key
+from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, deadline_fleet
 from plimsoll.core.policies.delay_sensitive.limits import DeadlineLimits, LoadState
 from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
-from plimsoll.core.policies.delay_sensitive.prediction import next_rates, rates_of, remembered_rates
+from plimsoll.core.policies.delay_sensitive.prediction import Rates, next_rates, rates_of, remembered_rates
 from plimsoll.core.policies.delay_sensitive.relief import TopicMoves
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.model.topic_load import TopicLoad
+from plimsoll.core.policies.model.topic_load import TopicLoad, topic_key
 from plimsoll.core.policies.rebalancer import NO_MEMORY, FleetLook, FleetSample, Memory, ProfileDetail, Steps
 
 Rules = Literal["Plimsoll", "Text"]
@@ -59,18 +61,20 @@ class DelaySensitive:
         for topic in load.topics:
             if not topic.required_seconds:
                 continue
-            most = self._threshold(topic, measured.get(topic.topic, topic), load.name, memory, seconds)
-            if topic.depth > most and (topic.depth or self.rules == "Text"):
+            rates = self._rates(topic, measured.get(topic.topic, topic), load.name, memory)
+            most = topic.depth_threshold(seconds, arrival_rate=rates.arrival, delivery_rate=rates.delivery)
+            if topic.depth > most and (self.rules == "Text" or _is_growing(topic, rates)):
                 found[topic.topic] = (
                     f"{topic.depth} messages of {topic_key(topic)} wait, and {max(0.0, most):.0f} may for"
                     f" {topic.required_seconds:g} s"
                 )
         return found
 
-    def _threshold(self, topic: TopicLoad, report: TopicLoad, edge: str, memory: Memory, seconds: float) -> float:
+    def _rates(self, topic: TopicLoad, report: TopicLoad, edge: str, memory: Memory) -> Rates:
+        """The rates of the next look, with what a prediction has become faster by."""
         rates = next_rates(report, rates_of(memory, edge, topic.topic))
         faster = topic.delivery_rate / report.delivery_rate if report.delivery_rate else 1.0
-        return topic.depth_threshold(seconds, arrival_rate=rates.arrival, delivery_rate=rates.delivery * faster)
+        return Rates(rates.arrival, rates.delivery * faster)
 
     def state(self, load: BrokerLoad, memory: Memory = NO_MEMORY) -> LoadState:
         """LOW, HIGH or OVERLOAD. Tao, Poslad, Bigham 2013, Table III."""
@@ -128,3 +132,10 @@ class DelaySensitive:
             return self.endangered(load, memory, fleet.reports.get(load.name))
 
         return TopicMoves(self.limits, endangered, is_letter=self.rules == "Text").steps(fleet)
+
+
+def _is_growing(topic: TopicLoad, rates: Rates) -> bool:
+    """Whether a queue gets longer, or what joins it now comes too late anyway. An empty one can do neither."""
+    if not topic.depth:
+        return False
+    return rates.arrival > rates.delivery or topic.depth > topic.allowed_seconds * rates.delivery

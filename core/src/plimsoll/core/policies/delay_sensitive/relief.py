@@ -152,7 +152,8 @@ class TopicMoves:
         whole = len(units) == len(topic.units)
         what = topic.key if whole else f"{len(units)} of {len(topic.units)} units of {topic.key}"
         over = self._told(fleet.load(source), (metric,))
-        step = Step((PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}"),))
+        move = PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}")
+        step = Step((move,), owners=((topic.key, target),) if whole else ())
         if (why_not := self._refusal(fleet.after(step).load(target))) is not None:
             self._reject("TooMuch", topic, source, f"stays at {source}: with it {target} would have {why_not}")
             return None

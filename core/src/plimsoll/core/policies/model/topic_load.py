@@ -21,6 +21,8 @@ TOPIC_CHARACTERS: Final = 64
 ROW_CHARACTERS: Final = 2048
 """Characters of a row in a report; more cannot come from a topic of `TOPIC_CHARACTERS`."""
 
+UNKNOWN_WAIT_SECONDS: Final = 86_400.0
+
 REPORT_FIELD: Final = "topics"
 
 
@@ -33,9 +35,12 @@ class TopicLoad:
     other clusters have accepted. `output_rate`: deliveries to all of its subscribers.
 
     Of the subscriber with the least time left: `depth`, messages that wait for it; `arrival_rate`, those that come into
-    its queue; `delivery_rate`, those that leave it, or could while none waits; `required_seconds`, within which it
-    wants them, 0 if it does not say; `transmission_seconds`, on all links, the longest over the publishers;
+    its queue; `delivery_rate`, those that leave it, as many as come while none waits; `required_seconds`, within which
+    it wants them, 0 if it does not say; `transmission_seconds`, on all links, the longest over the publishers;
     `broker_seconds`, in all brokers, without the wait in its queue.
+
+    What could leave an empty queue is not known, and not needed: a rate that falls from what could leave to what does
+    would be taken for a queue that comes to a stop.
 
     `late`: deliveries of the last interval that came later than required, as far as brokers can tell.
     """
@@ -64,6 +69,17 @@ class TopicLoad:
             return math.inf
         return self.required_seconds - self.transmission_seconds - self.broker_seconds
 
+    @property
+    def wait_seconds(self) -> float:
+        """How long the message that comes now will wait, at the present delivery rate.
+
+        With messages that wait and none that leaves it is not known; a day stands for it.
+        """
+        if not self.depth:
+            return 0.0
+        known = self.depth / self.delivery_rate if self.delivery_rate else UNKNOWN_WAIT_SECONDS
+        return min(UNKNOWN_WAIT_SECONDS, known)
+
     def depth_threshold(
         self, balancing_seconds: float, *, arrival_rate: float | None = None, delivery_rate: float | None = None
     ) -> float:
@@ -77,6 +93,16 @@ class TopicLoad:
         comes = self.arrival_rate if arrival_rate is None else arrival_rate
         goes = self.delivery_rate if delivery_rate is None else delivery_rate
         return (self.allowed_seconds - balancing_seconds) * goes - (comes - goes)
+
+
+def topic_key(load: TopicLoad) -> str:
+    """A topic as plans and messages name it: its text, `#`, and its hash."""
+    return f"{load.text}#{load.topic:08x}"
+
+
+def topic_of_key(key: str) -> int:
+    """The hash of the topic that plans name so."""
+    return int(key.rpartition("#")[2], 16)
 
 
 _COLUMNS: Final = tuple(item.name for item in fields(TopicLoad) if item.name not in ("topic", "text"))

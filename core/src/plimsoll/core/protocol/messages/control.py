@@ -93,7 +93,8 @@ class ReleasedBundle(Struct, array_like=True, frozen=True):
 class BundleTable(Struct, array_like=True, frozen=True, tag=125):
     """The bundles of a cluster: their boundaries, and what changes. Newer is the higher (`mediator`, `version`).
 
-    From a mediator to a head, periodically, and from the head to its edges, without `assigned`.
+    From a mediator to a head, periodically, and from the head to its edges, without `assigned`. Without `boundaries`
+    each topic is a bundle of its own, `low` is its hash, and edges are not told.
     """
 
     mediator: U63

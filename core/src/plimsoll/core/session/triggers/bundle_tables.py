@@ -24,8 +24,8 @@ def send_bundle_tables(context: EngineContext) -> None:
             continue
         memory = stored_of(context.fleet, cluster, policy.name)
         partition = partition_of(memory.get("boundaries")) or policy.partition({})
-        assigned = [each for session in _moving(context, cluster) for each in _assigned(session, partition)]
-        released = [each for session in _moving(context, cluster) for each in _released(session, partition)]
+        assigned = [each for session in moving_sessions(context, cluster) for each in _assigned(session, partition)]
+        released = [each for session in moving_sessions(context, cluster) for each in _released(session, partition)]
         key = f"bundles/{cluster}/{len(partition)}/{len(assigned)}/{len(released)}"
         if context.outbox.is_due(key, context.timings.ask):
             number = memory.get("version", 0)
@@ -34,7 +34,7 @@ def send_bundle_tables(context: EngineContext) -> None:
             context.outbox.send(head_name(cluster), table)
 
 
-def _moving(context: EngineContext, cluster: str) -> Iterator[Session]:
+def moving_sessions(context: EngineContext, cluster: str) -> Iterator[Session]:
     """Sessions that move bundles of a cluster, until loads have settled: moves may be over before a table arrives."""
     for session in context.table.holding():
         is_here = any(context.fleet.edges[name].cluster == cluster for name in session.sources

@@ -131,6 +131,29 @@ class BundleStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TopicStatus:
+    """A topic under a policy that defends deadlines."""
+
+    hash: Annotated[str, FieldInfo("Its hash, in hexadecimal digits.")]
+    name: Annotated[str, FieldInfo("Its value, shortened.")]
+    edge: Annotated[str, FieldInfo("The edge that owns it.")]
+    subscribers: Annotated[int, FieldInfo("Its subscribers.")]
+    publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
+    deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
+    depth: Annotated[int, FieldInfo("Messages that wait for the subscriber with the least time left.")]
+    latency_milliseconds: Annotated[
+        int, FieldInfo("What its messages take: links, brokers, and the wait in that queue.", unit="ms")
+    ]
+    late: Annotated[int, FieldInfo("Deliveries of the last report interval that came later than required.")]
+    required_milliseconds: Annotated[
+        int, FieldInfo("Within which that subscriber wants its messages; absent: it does not say.", unit="ms")
+    ]
+    depth_threshold: Annotated[
+        int, FieldInfo("The depth above which the deadline is in danger; below 0 no queue is short enough.")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
     """The status of a cluster."""
 
@@ -151,6 +174,11 @@ class ClusterStatus:
         tuple[BundleStatus, ...],
         FieldInfo("Its bundles of topics, in the order of their ranges, under a policy that has them.", key="name",
                   max_items=1024),
+    ]  # fmt: skip
+    topics: Annotated[
+        tuple[TopicStatus, ...],
+        FieldInfo("Its topics, those nearest to their deadline first, under a policy that defends deadlines.",
+                  key="hash", max_items=256),
     ]  # fmt: skip
     policy_memory: Annotated[
         Any,

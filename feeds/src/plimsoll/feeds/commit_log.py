@@ -1,0 +1,306 @@
+"""The commit log of a dataset: which files belong to it, and how far its subscriber had come when they were written.
+
+A change of a dataset has three steps, and may be interrupted before, between and in each of them:
+
+1. **Stage.** New files are written to `_staging/` and synced. No reader looks there.
+2. **Commit.** `_commits/NUMBER.json` appears by a link, which fails if that number exists. It names the files that come
+   and go, and holds token, watermarks, counts and schema after the change. This one step decides.
+3. **Publish.** Staged files are renamed into their folders, files that go are deleted.
+
+Whoever opens the log repeats step 3 for every commit, which changes nothing where it is done, and deletes staged files
+that no commit names. So a row is in the dataset if and only if its commit is, and the next life of the recorder asks
+the fleet for exactly what no commit has. A second writer cannot commit: the number that it takes exists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from plimsoll.feeds.schema import FeedSchema
+
+COMMITS: Final = "_commits"
+STAGING: Final = "_staging"
+LOCK: Final = "lock"
+FORMAT: Final = 1
+CHECKPOINT_COMMITS: Final = 256
+"""After this number of commits one lists all files, and those before it are deleted."""
+
+Mark = tuple[str | int, ...]
+Table = Literal["rows", "dead-letters"]
+
+
+class FeedFile(Struct, frozen=True):
+    """A Parquet file of a dataset. `path`: below its folder. Times are of recording, in microseconds since 1970."""
+
+    path: str
+    table: Table
+    rows: int
+    size_bytes: int
+    first_row: int
+    first_us: int
+    last_us: int
+
+    @property
+    def staged_name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class FeedCounts(Struct, frozen=True):
+    """Counts since the beginning of the dataset: received = rows + dead letters.
+
+    `expired_rows`: rows and dead letters that retention has deleted. `gaps`: ranges that the fleet has reported as missed.
+    """
+
+    received: int = 0
+    rows: int = 0
+    dead_letters: int = 0
+    gaps: int = 0
+    expired_rows: int = 0
+
+
+class FeedCommit(Struct, frozen=True):
+    """One commit. `files`: all files of the dataset, in a checkpoint; else only `added` and `removed` are said."""
+
+    number: int
+    at_us: int
+    subscription: str
+    added: tuple[FeedFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    files: tuple[FeedFile, ...] | None = None
+    token: tuple[str, int, int] | None = None
+    watermarks: tuple[Mark, ...] = ()
+    counts: FeedCounts = FeedCounts()
+    schema: FeedSchema | None = None
+    gaps: tuple[str, ...] = ()
+    format: int = FORMAT
+
+
+class FeedDatasetError(Exception):
+    """A dataset cannot be opened, read or written; says why and what to do."""
+
+
+@dataclass
+class FeedState:
+    """What the commits of a dataset say together."""
+
+    last: FeedCommit | None = None
+    files: dict[str, FeedFile] = field(default_factory=dict)
+
+    def apply(self, commit: FeedCommit) -> None:
+        """Take the next commit."""
+        if commit.files is not None:
+            self.files = {each.path: each for each in commit.files}
+        self.files |= {each.path: each for each in commit.added}
+        for path in commit.removed:
+            self.files.pop(path, None)
+        self.last = commit
+
+    def table(self, table: Table) -> list[FeedFile]:
+        """The files of a table, in the order of recording."""
+        return sorted((each for each in self.files.values() if each.table == table), key=lambda each: each.first_row)
+
+
+class CommitLog:
+    """The commit log in a folder, open for writing by one process. Raises OSError where the disk fails."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.state = FeedState()
+        self._kept: list[FeedCommit] = []
+        for name in (COMMITS, STAGING):
+            (root / name).mkdir(parents=True, exist_ok=True)
+        self._lock = (root / COMMITS / LOCK).open("ab")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._lock.close()
+            raise FeedDatasetError(
+                f"{root}: another recorder writes this dataset; end it, or use another path"
+            ) from error
+        try:
+            self._recover()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def close(self) -> None:
+        """Let another process write."""
+        self._lock.close()
+
+    @property
+    def next_number(self) -> int:
+        return self.state.last.number + 1 if self.state.last is not None else 1
+
+    def staged(self, name: str) -> Path:
+        """Where to write a file of the next commit; its name is the end of its path in the dataset."""
+        return self.root / STAGING / name
+
+    def commit(self, commit: FeedCommit) -> None:
+        """Make a change of the dataset, whose new files are staged and synced.
+
+        Raises:
+            FeedDatasetError: another process has committed meanwhile.
+
+        """
+        if self.state.last is not None and len(self._kept) >= CHECKPOINT_COMMITS:
+            self._checkpoint(self.state.last)
+            commit = msgspec.structs.replace(commit, number=self.next_number)
+        sync_folder(self.root / STAGING)
+        self._write(commit)
+        self.state.apply(commit)
+        self._kept.append(commit)
+        self._publish(commit)
+
+    def _write(self, commit: FeedCommit) -> None:
+        path = self.root / COMMITS / f"{commit.number:012d}.json"
+        partial = path.with_name(f".{path.name}.partial")
+        write_synced(partial, msgspec.json.encode(commit))
+        try:
+            link(partial, path)
+        except FileExistsError as error:
+            raise FeedDatasetError(
+                f"{path}: another process has written this commit; end it, and start again"
+            ) from error
+        sync_folder(path.parent)
+        unlink(partial)
+
+    def _publish(self, commit: FeedCommit) -> None:
+        """Repeatable: a staged file that is gone has been published, or published and removed."""
+        for file in commit.added:
+            staged = self.staged(file.staged_name)
+            if staged.exists():
+                path = self.root / file.path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                rename(staged, path)
+        for name in commit.removed:
+            unlink(self.root / name)
+
+    def _recover(self) -> None:
+        commits = read_commits(self.root)
+        for commit in commits:
+            self.state.apply(commit)
+            self._publish(commit)
+        self._kept = commits
+        for folder in (self.root / STAGING, self.root / COMMITS):
+            for path in sorted(folder.iterdir()):
+                if path.parent.name == STAGING or path.name.endswith(".partial"):
+                    unlink(path)
+        for path in sorted((self.root / COMMITS).glob("[0-9]*.json")):
+            if commits and int(path.stem) < commits[0].number:
+                unlink(path)
+
+    def _checkpoint(self, last: FeedCommit) -> None:
+        for folder in {(self.root / each.path).parent for commit in self._kept for each in commit.added}:
+            with contextlib.suppress(FileNotFoundError):  # retention has removed it
+                sync_folder(folder)
+        sync_folder(self.root / STAGING)
+        files = tuple(self.state.files[path] for path in sorted(self.state.files))
+        made = msgspec.structs.replace(last, number=last.number + 1, added=(), removed=(), files=files, gaps=())
+        self._write(made)
+        self.state.apply(made)
+        for commit in self._kept:
+            unlink(self.root / COMMITS / f"{commit.number:012d}.json")
+        self._kept = [made]
+
+
+def read_state(root: Path) -> FeedState:
+    """What a dataset consists of now, for readers; takes no lock.
+
+    Raises:
+        FeedDatasetError: there is no dataset, or it cannot be read.
+
+    """
+    state = FeedState()
+    for commit in read_commits(root):
+        state.apply(commit)
+    if state.last is None:
+        raise FeedDatasetError(f"{root}: there is no dataset here: {COMMITS}/ holds no commit")
+    return state
+
+
+def read_commits(root: Path, attempts: int = 5) -> list[FeedCommit]:
+    """The commits since the last checkpoint, in order. A writer may make a checkpoint meanwhile: then read again."""
+    for _ in range(attempts):
+        paths = sorted((root / COMMITS).glob("[0-9]*.json"))
+        try:
+            commits = [_decoded(path) for path in reversed(_since_checkpoint(paths))]
+        except FileNotFoundError:
+            continue  # a checkpoint has replaced it
+        _check(root, commits)
+        return commits
+    raise FeedDatasetError(f"{root}: its commits change too fast to be read; try again")
+
+
+def _since_checkpoint(paths: list[Path]) -> list[Path]:
+    """From the newest back to the last checkpoint, or to the first commit."""
+    found = []
+    for path in reversed(paths):
+        found.append(path)
+        if _decoded(path).files is not None:
+            break
+    return found
+
+
+def _decoded(path: Path) -> FeedCommit:
+    text = path.read_bytes()
+    try:
+        commit = msgspec.json.decode(text, type=FeedCommit)
+    except msgspec.MsgspecError as error:
+        raise FeedDatasetError(f"{path}: this is not a commit of a feed: {error}") from error
+    if commit.format != FORMAT:
+        raise FeedDatasetError(f"{path}: has format {commit.format}; this version reads {FORMAT}: use a newer version")
+    return commit
+
+
+def _check(root: Path, commits: Iterable[FeedCommit]) -> None:
+    """Commits without a gap: one that is missing would lose its rows without a word."""
+    expected = None
+    for commit in commits:
+        first = 1 if commit.files is None else commit.number
+        if commit.number != (first if expected is None else expected):
+            raise FeedDatasetError(f"{root / COMMITS}: commit {expected or first} is missing: restore it from a copy")
+        expected = commit.number + 1
+
+
+# -- the steps that touch the disk, each of which a crash may precede
+
+
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file that survives a loss of power."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def link(source: Path, target: Path) -> None:
+    """Make `target` appear whole; raises FileExistsError if it exists."""
+    os.link(source, target)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Move a file."""
+    source.replace(target)
+
+
+def unlink(path: Path) -> None:
+    """Delete a file, if it is there."""
+    path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

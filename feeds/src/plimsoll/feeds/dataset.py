@@ -1,0 +1,282 @@
+"""The dataset of a feed, open for writing: publications in, commits of Parquet files out; compaction and retention.
+
+`PATH/rows/recorded_day=.../recorded_hour=.../*.parquet` are the publications that fit the schema, and
+`PATH/dead-letters/` has the others. A publication is in exactly one of the two, and its `_row` counts all of them from
+1, in the order of recording. Nothing is on disk before `commit`; what was added since is received again by the next
+life, from the token of the last commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from plimsoll.core.protocol.wire import Scalar, Token
+from plimsoll.feeds import parquet
+from plimsoll.feeds.commit_log import (
+    CommitLog,
+    FeedCommit,
+    FeedCounts,
+    FeedDatasetError,
+    FeedFile,
+    FeedState,
+    Mark,
+    Table,
+)
+from plimsoll.feeds.schema import FeedSchema, MisfitError, inferred
+
+HOUR_US: Final = 3_600_000_000
+INFER_ROWS: Final = 100
+MERGE_FILES: Final = 16
+"""Small files of a finished hour are merged; those of the current one when there are this number."""
+SMALL_BYTES: Final = 32 * 2**20
+MERGED_BYTES: Final = 128 * 2**20
+
+
+class RecordedDelivery(Protocol):
+    """What a row is made of; `plimsoll.client.Delivery` is one."""
+
+    @property
+    def attributes(self) -> Mapping[str, Scalar]: ...
+    @property
+    def payload(self) -> bytes: ...
+    @property
+    def identity(self) -> tuple[str, int, int]: ...
+    @property
+    def origin(self) -> tuple[str, int, int]: ...
+    @property
+    def sent_us(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What is kept: files recorded within `seconds`, and the newest files of at most `size_bytes`. None: all."""
+
+    seconds: float | None = None
+    size_bytes: int | None = None
+
+
+class FeedDataset:
+    """One dataset. `subscription`: its text, written into every commit. Times are microseconds since 1970.
+
+    Raises:
+        FeedDatasetError: another process writes it, or it was recorded with another schema or subscription.
+        OSError: the disk fails; then the dataset is as the last commit left it, and has to be opened again.
+
+    """
+
+    def __init__(self, root: Path, subscription: str, schema: FeedSchema | None = None) -> None:
+        self.subscription = subscription
+        self._log = CommitLog(root)
+        self._pending: list[tuple[RecordedDelivery, int]] = []
+        self._gaps: list[str] = []
+        last = self._log.state.last
+        self.schema = schema
+        if last is not None:
+            try:
+                self._check(last, schema)
+            except FeedDatasetError:
+                self._log.close()
+                raise
+            self.schema = last.schema if last.schema is not None else schema
+            self._log.state.last = last
+
+    def _check(self, last: FeedCommit, schema: FeedSchema | None) -> None:
+        if last.subscription != self.subscription:
+            raise FeedDatasetError(
+                f"{self.root}: was recorded with the subscription {last.subscription}, not {self.subscription}: "
+                "use another path"
+            )
+        if schema is not None and last.schema is not None and schema != last.schema:
+            raise FeedDatasetError(f"{self.root}: was recorded with another schema: use another path")
+
+    def close(self) -> None:
+        """Let another process write; what is not committed is forgotten."""
+        self._log.close()
+
+    @property
+    def root(self) -> Path:
+        return self._log.root
+
+    @property
+    def state(self) -> FeedState:
+        return self._log.state
+
+    @property
+    def position(self) -> tuple[Token | None, tuple[Mark, ...]]:
+        """Token and watermarks of the last commit."""
+        last = self.state.last
+        return (None, ()) if last is None else (last.token, last.watermarks)
+
+    @property
+    def counts(self) -> FeedCounts:
+        """As of the last commit."""
+        return FeedCounts() if self.state.last is None else self.state.last.counts
+
+    @property
+    def pending(self) -> int:
+        """Publications and gaps that no commit has yet."""
+        return len(self._pending) + len(self._gaps)
+
+    @property
+    def waits_for_schema(self) -> bool:
+        """Whether the schema is still to be inferred, and more publications would serve it."""
+        return self.schema is None and len(self._pending) < INFER_ROWS
+
+    def add(self, delivery: RecordedDelivery, now_us: int) -> None:
+        """Take a publication for the next commit."""
+        self._pending.append((delivery, now_us))
+
+    def add_gap(self, text: str) -> None:
+        """Take note of publications that the fleet says were missed."""
+        self._gaps.append(text)
+
+    def commit(self, token: Token | None, watermarks: Iterable[Sequence[str | int]], now_us: int) -> FeedCommit:
+        """Commit all that was added, with the position behind it."""
+        number, first = self._log.next_number, self.counts.received + 1
+        schema = self.schema
+        if schema is None and self._pending:
+            schema = inferred(each.attributes for each, _ in self._pending)
+        rows, dead = self._sorted_rows(first, schema)
+        kinds = {} if schema is None else {"rows": parquet.rows_schema(schema)}
+        files = [
+            *self._stage("rows", rows, kinds.get("rows"), number),
+            *self._stage("dead-letters", dead, parquet.dead_letters_schema(), number),
+        ]
+        before = self.counts
+        counts = FeedCounts(
+            received=before.received + len(rows) + len(dead),
+            rows=before.rows + len(rows),
+            dead_letters=before.dead_letters + len(dead),
+            gaps=before.gaps + len(self._gaps),
+            expired_rows=before.expired_rows,
+        )
+        made = FeedCommit(
+            number=number, at_us=now_us, subscription=self.subscription, added=tuple(files), token=token,
+            watermarks=tuple(tuple(mark) for mark in watermarks), counts=counts, schema=schema, gaps=tuple(self._gaps),
+        )  # fmt: skip
+        self._log.commit(made)
+        self.schema, self._pending, self._gaps = schema, [], []
+        return made
+
+    def _sorted_rows(self, first: int, schema: FeedSchema | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        rows, dead = [], []
+        for number, (delivery, now_us) in enumerate(self._pending, first):
+            common = _identity_values(delivery, number, now_us)
+            try:
+                values = (schema or FeedSchema(())).row(delivery.attributes)
+            except MisfitError as error:
+                text = msgspec.json.encode(delivery.attributes).decode()
+                dead.append({**common, "_reason": str(error), "_attributes": text})
+            else:
+                rows.append({**values, **common})
+        return rows, dead
+
+    def _stage(self, table: Table, rows: list[dict[str, Any]], schema: Any, number: int) -> list[FeedFile]:
+        """Stage one file for each hour."""
+        hours: dict[int, list[dict[str, Any]]] = {}
+        for row in rows:
+            hours.setdefault(row["_recorded"] // HOUR_US, []).append(row)
+        files = []
+        for hour, part in sorted(hours.items()):
+            name = f"{number:012d}-{part[0]['_row']}.parquet"
+            staged = f"{table}-{name}"
+            size = parquet.write_rows(self._log.staged(staged), schema, part)
+            times = [row["_recorded"] for row in part]
+            path = f"{table}/{_hour_folder(hour)}/{staged}"
+            files.append(FeedFile(path, table, len(part), size, part[0]["_row"], min(times), max(times)))
+        return files
+
+    # -- upkeep
+
+    def compact(self, now_us: int) -> int:
+        """Merge small files of the same hour; returns how many became one. Rows and their order stay the same."""
+        for table in ("rows", "dead-letters"):
+            folders: dict[str, list[FeedFile]] = {}
+            for file in self.state.table(table):
+                folders.setdefault(file.path.rpartition("/")[0], []).append(file)
+            for folder, files in sorted(folders.items()):
+                run = _small_run(files)
+                finished = files[-1].last_us // HOUR_US < now_us // HOUR_US
+                if len(run) >= (2 if finished else MERGE_FILES):
+                    self._merge(table, folder, run, now_us)
+                    return len(run)
+        return 0
+
+    def _merge(self, table: Table, folder: str, files: list[FeedFile], now_us: int) -> None:
+        number = self._log.next_number
+        name = f"{table}-{number:012d}-{files[0].first_row}.parquet"
+        size = parquet.merge_files(self._log.staged(name), [self.root / each.path for each in files])
+        merged = FeedFile(
+            f"{folder}/{name}", table, sum(each.rows for each in files), size, files[0].first_row,
+            min(each.first_us for each in files), max(each.last_us for each in files),
+        )  # fmt: skip
+        self._change(now_us, added=(merged,), removed=tuple(each.path for each in files))
+
+    def expire(self, retention: Retention, now_us: int) -> int:
+        """Delete the files that retention no longer keeps; returns how many rows."""
+        files = sorted(self.state.files.values(), key=lambda each: (each.last_us, each.first_row))
+        size, gone = sum(each.size_bytes for each in files), []
+        for file in files:
+            too_old = retention.seconds is not None and file.last_us < now_us - round(retention.seconds * 1e6)
+            if not too_old and (retention.size_bytes is None or size <= retention.size_bytes):
+                break
+            gone.append(file)
+            size -= file.size_bytes
+        rows = sum(each.rows for each in gone)
+        if gone:
+            counts = msgspec.structs.replace(self.counts, expired_rows=self.counts.expired_rows + rows)
+            self._change(now_us, removed=tuple(each.path for each in gone), counts=counts)
+        return rows
+
+    def _change(self, now_us: int, **fields: Any) -> None:
+        last = self.state.last
+        if last is None:
+            raise AssertionError("files of a dataset come with a commit")
+        plain: dict[str, Any] = {"added": (), "removed": (), "files": None, "gaps": ()}
+        made = msgspec.structs.replace(last, number=self._log.next_number, at_us=now_us, **{**plain, **fields})
+        self._log.commit(made)
+
+
+def dataset_files(root: Path, state: FeedState, table: Table = "rows") -> list[Path]:
+    """The files of a table as they are on disk now, in the order of recording, for readers that want an exact list."""
+    paths = []
+    for file in state.table(table):
+        path, staged = root / file.path, root / "_staging" / file.staged_name
+        paths.append(staged if not path.exists() and staged.exists() else path)
+    return paths
+
+
+def _small_run(files: list[FeedFile]) -> list[FeedFile]:
+    """The first run of neighbours that are worth merging, in the order of recording."""
+    run: list[FeedFile] = []
+    size = 0
+    for file in files:
+        if file.size_bytes < SMALL_BYTES and size + file.size_bytes <= MERGED_BYTES:
+            run.append(file)
+            size += file.size_bytes
+        elif len(run) >= 2:
+            break
+        else:
+            run, size = [], 0
+    return run
+
+
+def _hour_folder(hour: int) -> str:
+    at = datetime.fromtimestamp(hour * 3600, UTC)
+    return f"recorded_day={at:%Y-%m-%d}/recorded_hour={at:%H}"
+
+
+def _identity_values(delivery: RecordedDelivery, row: int, now_us: int) -> dict[str, Any]:
+    publisher, incarnation, seq = delivery.identity
+    head, epoch, offset = delivery.origin
+    return {
+        "_row": row, "_publisher": publisher, "_incarnation": incarnation, "_seq": seq, "_head": head,
+        "_head_epoch": epoch, "_offset": offset, "_sent": delivery.sent_us, "_recorded": now_us,
+        "_payload": delivery.payload,
+    }  # fmt: skip

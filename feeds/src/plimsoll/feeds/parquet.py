@@ -1,0 +1,78 @@
+"""Rows of feeds as Parquet, and back. Only this module of the room imports pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from plimsoll.feeds.schema import FeedSchema
+
+COMPRESSION: Final = "zstd"
+READ_ROWS: Final = 4096
+
+_TYPES: Final = {"String": pa.string(), "Integer": pa.int64(), "Number": pa.float64(), "Boolean": pa.bool_()}
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_IDENTITY: Final = (
+    ("_row", pa.int64()), ("_publisher", pa.string()), ("_incarnation", pa.int64()), ("_seq", pa.int64()),
+    ("_head", pa.string()), ("_head_epoch", pa.int64()), ("_offset", pa.int64()), ("_sent", _TIME), ("_recorded", _TIME),
+)  # fmt: skip
+
+
+def rows_schema(schema: FeedSchema) -> pa.Schema:
+    """The columns of the rows of a feed: its attributes, then the publication's identity, times and payload."""
+    attributes = [pa.field(each.name, _TYPES[each.type], nullable=not each.required) for each in schema.columns]
+    return pa.schema([*attributes, *_identity_fields(), pa.field("_payload", pa.binary(), nullable=False)])
+
+
+def dead_letters_schema() -> pa.Schema:
+    """The columns of publications that did not fit. `_attributes` is a JSON object."""
+    text = pa.string()
+    more = [pa.field("_reason", text, nullable=False), pa.field("_attributes", text, nullable=False)]
+    return pa.schema([*more, *_identity_fields(), pa.field("_payload", pa.binary(), nullable=False)])
+
+
+def _identity_fields() -> list[pa.Field]:
+    return [pa.field(name, kind, nullable=False) for name, kind in _IDENTITY]
+
+
+def write_rows(path: Path, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Write rows to a file and sync it; returns its size in bytes. Raises OSError."""
+    arrays = [pa.array([row.get(each.name) for row in rows], each.type) for each in schema]
+    return _write(path, schema, iter([pa.Table.from_arrays(arrays, schema=schema)]))
+
+
+def merge_files(path: Path, sources: Sequence[Path]) -> int:
+    """Write the rows of files of one schema, in their order, to one file; returns its size in bytes. Raises OSError."""
+    with pq.ParquetFile(sources[0]) as first:
+        schema = first.schema_arrow
+    return _write(path, schema, (table for source in sources for table in _tables(source)))
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file, in their order. Times are integers, in microseconds since 1970."""
+    for table in _tables(path):
+        for name in ("_sent", "_recorded"):
+            index = table.schema.get_field_index(name)
+            table = table.set_column(index, name, table.column(name).cast(pa.int64()))
+        yield from table.to_pylist()
+
+
+def _tables(path: Path) -> Iterator[pa.Table]:
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(READ_ROWS):
+            yield pa.Table.from_batches([batch])
+
+
+def _write(path: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> int:
+    with path.open("wb") as file:
+        with pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
+            for table in tables:
+                writer.write_table(table)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()

@@ -1,0 +1,107 @@
+"""Datasets as their readers see them, and what a dataset does not accept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import polars
+import pytest
+from tests.feeds.publications import HOUR_US, START_US, stock
+
+from plimsoll.feeds.commit_log import FeedDatasetError, read_state
+from plimsoll.feeds.dataset import FeedDataset, Retention, dataset_files
+from plimsoll.feeds.schema import FeedColumn, FeedSchema
+
+SUBSCRIPTION = "[class,=,'STOCK']"
+
+
+def recorded(root: Path, hours: int = 3, each: int = 10) -> FeedDataset:
+    """A dataset of `each` publications an hour, in commits of half of them."""
+    dataset = FeedDataset(root, SUBSCRIPTION)
+    number = 0
+    for hour in range(hours):
+        for _ in range(2):
+            for _ in range(each // 2):
+                number += 1
+                more = {"price": "dear"} if number % 10 == 0 else {}
+                dataset.add(stock(number, **more), START_US + hour * HOUR_US)
+            dataset.commit(("head", 1, number), [("head", 1, number)], START_US + hour * HOUR_US)
+    return dataset
+
+
+def test_duckdb_and_polars_read_a_dataset_alike(tmp_path: Path) -> None:
+    recorded(tmp_path).close()
+    pattern = str(tmp_path / "rows" / "**" / "*.parquet")
+    query = f"""select count(*), sum(volume), min(price), max(_seq), count(distinct recorded_hour), min(_sent)
+                from read_parquet('{pattern}', hive_partitioning=true)"""
+    count, volume, price, seq, hours, sent = duckdb.sql(query).fetchall()[0]
+    assert (count, volume, price, seq, hours) == (27, sum(n for n in range(1, 31) if n % 10), 0.25, 29, 3)
+    frame = polars.read_parquet(pattern, hive_partitioning=True)
+    assert (frame.height, frame["volume"].sum(), frame["price"].min(), frame["_seq"].max()) == (
+        count,
+        volume,
+        price,
+        seq,
+    )
+    assert frame["_sent"].min() == sent
+    assert frame.schema["price"] == polars.Float64
+    assert sorted(polars.read_parquet(dataset_files(tmp_path, read_state(tmp_path)))["_seq"]) == sorted(frame["_seq"])
+
+
+def test_dead_letters_have_their_reason(tmp_path: Path) -> None:
+    recorded(tmp_path).close()
+    dead = polars.read_parquet(str(tmp_path / "dead-letters" / "**" / "*.parquet"))
+    assert dead["_seq"].to_list() == [10, 20, 30]
+    assert set(dead["_reason"]) == {"attribute 'price' is 'dear', not a Number"}
+    assert dead["_attributes"][0] == '{"class":"STOCK","price":"dear","volume":10}'
+    assert dead["_payload"][0] == b"10"
+
+
+def test_received_is_rows_and_dead_letters(tmp_path: Path) -> None:
+    dataset = recorded(tmp_path)
+    assert (dataset.counts.received, dataset.counts.rows, dataset.counts.dead_letters) == (30, 27, 3)
+    numbers = [
+        row for table in ("rows", "dead-letters")
+        for row in polars.read_parquet(str(tmp_path / table / "**" / "*.parquet"))["_row"]
+    ]  # fmt: skip
+    assert sorted(numbers) == list(range(1, 31))
+    dataset.close()
+
+
+def test_small_files_of_an_hour_become_one_with_the_same_rows(tmp_path: Path) -> None:
+    dataset = recorded(tmp_path)
+    before = polars.read_parquet(dataset_files(tmp_path, dataset.state))
+    assert len(dataset.state.table("rows")) == 6
+    merged = []
+    while count := dataset.compact(START_US + 2 * HOUR_US):
+        merged.append(count)
+    assert merged == [2, 2], "the current hour stays as it is"
+    assert polars.read_parquet(dataset_files(tmp_path, dataset.state)).equals(before)
+    assert len(list(tmp_path.glob("rows/**/*.parquet"))) == 4
+    dataset.close()
+
+
+def test_retention_by_size_keeps_the_newest(tmp_path: Path) -> None:
+    dataset = recorded(tmp_path)
+    newest = dataset.state.table("rows")[-1]
+    assert dataset.expire(Retention(size_bytes=10**9), START_US) == 0
+    dataset.expire(Retention(size_bytes=newest.size_bytes), START_US)
+    left = [each.path for each in dataset.state.files.values()]
+    assert left in ([newest.path], []) or all("recorded_hour" in path for path in left)
+    assert sum(each.size_bytes for each in dataset.state.files.values()) <= newest.size_bytes
+    assert dataset.counts.expired_rows + sum(each.rows for each in dataset.state.files.values()) == 30
+    dataset.close()
+
+
+def test_another_subscription_or_schema_needs_another_path(tmp_path: Path) -> None:
+    recorded(tmp_path).close()
+    with pytest.raises(FeedDatasetError, match="was recorded with the subscription"):
+        FeedDataset(tmp_path, "[class,=,'BOND']")
+    with pytest.raises(FeedDatasetError, match="was recorded with another schema"):
+        FeedDataset(tmp_path, SUBSCRIPTION, FeedSchema((FeedColumn("class", "String"),)))
+    again = FeedDataset(tmp_path, SUBSCRIPTION)
+    assert again.schema is not None
+    assert [each.name for each in again.schema.columns] == ["class", "price", "volume"]
+    assert again.position == (("head", 1, 30), (("head", 1, 30),))
+    again.close()

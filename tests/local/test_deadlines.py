@@ -1,0 +1,160 @@
+"""A real cluster that defends deadlines: two topics at one edge are too much, and one of them moves in time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.conftest import wait_for
+
+from plimsoll import client
+from plimsoll.cli.main import main
+from plimsoll.core.spec import parse
+from plimsoll.local import manifests, runtime, store_edits
+from plimsoll.local.head_access import head_access
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
+
+FLEET = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerFleet
+metadata: {name: tides}
+spec:
+  telemetry: {reportInterval: 1s}
+  defaults:
+    timing: {heartbeat: 1s, deadAfter: 20s}
+    policy:
+      type: DelaySensitive
+      detection: {stabilizeFor: 4s}
+      delaySensitive:
+        topicAttribute: topic
+        topics: [{name: buoys, latency: 2s}]
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: head}
+spec: {memory: 64Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: edge}
+spec: {memory: 64Mi, bandwidth: {outputBytesPerSecond: 200k}}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec:
+  head: {profile: head}
+  edges:
+  - {name: edge-0, profile: edge}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: EdgeBroker
+metadata: {name: edge-1}
+spec: {clusterRef: {name: east}, profile: edge, cordoned: true}
+"""
+TOPICS = ("buoys", "gauges")
+PER_SECOND = 60
+SIZE = 2_000
+"""Two topics of 120 kB a second are more than one edge sends, and one is less."""
+
+
+@pytest.fixture
+def tides(home: Path) -> Iterator[FleetFolder]:
+    assert os.environ["PLIMSOLL_HOME"] == str(home)
+    file = home / "fleet.yaml"
+    file.write_text(FLEET)
+    runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
+    folder = FleetFolder.of("tides")
+    yield folder
+    runtime.down(folder)
+
+
+def topics(folder: FleetFolder) -> dict[str, dict[str, Any]]:
+    """The topics of the cluster's status."""
+    with ObjectStore(folder.store) as store:
+        [cluster] = list(store.objects("BrokerCluster")[1])
+    return {row["name"]: row for row in cluster.get("status", {}).get("topics", ())}
+
+
+class Tides:
+    """A publisher of both topics, and a subscriber of each."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        way = head_access(folder)
+        security: Any = client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
+        self.got: Counter[str] = Counter()
+        self.sent: Counter[str] = Counter()
+        self.gaps = 0
+        self.connections = [client.Connection(way.endpoint, security=security) for _ in range(3)]
+        self.subscribers = []
+        for connection, topic in zip(self.connections[1:], TOPICS, strict=True):
+            one = client.Subscriber(connection, name=f"s-{topic}", on_batch=self._take)
+            one.subscribe(f"[topic,=,'{topic}']", latency_seconds=3.0 if topic == "gauges" else None)
+            self.subscribers.append(one)
+        self._publisher = client.Publisher(self.connections[0], name="sea")
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._publish)
+        self._thread.start()
+
+    def _take(self, items: list[Any]) -> None:
+        for item in items:
+            if isinstance(item, client.GapNotice):
+                self.gaps += 1
+            else:
+                self.got[str(item.attributes["topic"])] += 1
+
+    def _publish(self) -> None:
+        began, count = time.monotonic(), 0
+        while not self._stopped.wait(0.005):
+            while count < (time.monotonic() - began) * PER_SECOND:
+                count += 1
+                for topic in TOPICS:
+                    self._publisher.publish({"topic": topic, "n": count}, bytes(SIZE))
+                    self.sent[topic] += 1
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(60)
+        self._publisher.flush()
+
+    def close(self) -> None:
+        self.stop()
+        for connection in self.connections:
+            connection.close()
+
+
+def test_a_deadline_in_danger_is_seen_and_defended(tides: FleetFolder, capsys: pytest.CaptureFixture[str]):
+    traffic = Tides(tides)
+    try:
+        seen = wait_for(
+            lambda: (rows := topics(tides)).keys() >= set(TOPICS) and rows["buoys"]["depth"] > 20 and rows,
+            60.0, "a queue at edge-0",
+        )  # fmt: skip
+        assert {row["edge"] for row in seen.values()} == {"edge-0"}
+        assert (seen["buoys"]["requiredMilliseconds"], seen["gauges"]["requiredMilliseconds"]) == (2000, 3000)
+        assert seen["buoys"]["latencyMilliseconds"] > 0
+        assert "depthThreshold" in seen["buoys"]
+        store_edits.set_cordoned(tides, "edge-1", cordoned=False)
+        wait_for(lambda: {row["edge"] for row in topics(tides).values()} == {"edge-0", "edge-1"}, 60.0, "a move")
+        wait_for(
+            lambda: all(row["depth"] < 20 and not row["late"] for row in topics(tides).values()), 60.0, "short queues"
+        )
+        capsys.readouterr()
+        assert main(["get", "topics", "--fleet", "tides"]) == 0
+        shown = capsys.readouterr().out
+        assert all(word in shown for word in ("buoys", "gauges", "2000 ms", "3000 ms", "edge-0", "edge-1"))
+        traffic.stop()
+        wait_for(lambda: traffic.got == traffic.sent, 60.0, "all deliveries")
+        assert traffic.gaps == 0
+        counts = traffic.subscribers[1].statistics()
+        assert counts["timed_deliveries"] == traffic.sent["gauges"]
+        assert counts["delay_max_seconds"] > 0.0
+    finally:
+        traffic.close()

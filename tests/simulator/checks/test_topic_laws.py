@@ -1,0 +1,65 @@
+"""The laws of topics: a settled fleet keeps them, and each way to break one is reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.simulator.test_balancing import run
+
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
+from plimsoll.simulator.checks.topic_laws import TopicLaws
+from plimsoll.simulator.run import SimulationRun
+
+Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture(scope="module")
+def over() -> SimulationRun:
+    return run("sessions-deadlines", 1)
+
+
+def head_of(over: SimulationRun) -> Head:
+    head = over.fleet.heads()[0].host.node
+    assert isinstance(head, Head)
+    return head
+
+
+def left(laws: TopicLaws | None) -> list[str]:
+    assert laws is not None
+    return [each.what for each in laws.leftovers(0.0)]
+
+
+def test_a_settled_fleet_keeps_them(over: SimulationRun):
+    assert left(over.topics) == []
+
+
+@pytest.mark.parametrize("owner", ["", "elsewhere"])
+def test_an_owner_that_does_not_serve_its_topic_is_reported(over: SimulationRun, monkeypatch: Patch, owner: str):
+    head = head_of(over)
+    monkeypatch.setattr(head.topics, "owners", dict.fromkeys(head.topics.owners, owner))
+    assert any(f"is owned by {owner!r}, and served by" in what for what in left(over.topics))
+
+
+def test_units_away_from_their_owner_are_reported_where_no_fault_explains_them(over: SimulationRun, monkeypatch: Patch):
+    head = head_of(over)
+    topic = next(iter(head.topics.owners))
+    original = TopicLaws._places
+
+    def places(self: TopicLaws, name: str) -> Any:
+        found = original(self, name)
+        if topic in found:
+            found[topic]["elsewhere"] += 1
+        return found
+
+    monkeypatch.setattr(TopicLaws, "_places", places)
+    assert any("and owned by" in what for what in left(over.topics))
+    assert left(TopicLaws(over.fleet, is_disturbed=True)) == []
+
+
+def test_a_report_that_is_not_true_is_reported(over: SimulationRun, monkeypatch: Patch):
+    edge = over.fleet.edges()[0].host.node
+    assert isinstance(edge, Edge)
+    monkeypatch.setattr(edge.reporter, "last", {**edge.reporter.last, "topics": []})
+    assert any("0 reported" in what for what in left(over.topics))
