@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from plimsoll.core.protocol.topic_units import HASH_END
@@ -78,7 +78,9 @@ def reported_publishers(report: Mapping[str, Any]) -> tuple[PublisherTopicLoad, 
                 found.setdefault(row, {})[name] = float(value)
     named = [(pair, found[row]) for row in sorted(found)[:ROWS_AT_MOST] if (pair := _read(row)) is not None]
     return tuple(
-        PublisherTopicLoad(*pair, *(values.get(name, 0.0) for name in _MEASURES), _toward(report, *pair))
+        replace(
+            PublisherTopicLoad(*pair, *(values.get(name, 0.0) for name in _MEASURES)), toward=_toward(report, *pair)
+        )
         for pair, values in named
     )
 
