@@ -77,12 +77,11 @@ def reported_publishers(report: Mapping[str, Any]) -> tuple[PublisherTopicLoad, 
             if isinstance(row, str) and _is_measure(value):
                 found.setdefault(row, {})[name] = float(value)
     named = [(pair, found[row]) for row in sorted(found)[:ROWS_AT_MOST] if (pair := _read(row)) is not None]
-    return tuple(
-        replace(
-            PublisherTopicLoad(*pair, *(values.get(name, 0.0) for name in _MEASURES)), toward=_toward(report, *pair)
-        )
-        for pair, values in named
-    )
+    return tuple(replace(_measured(*pair, values), toward=_toward(report, *pair)) for pair, values in named)
+
+
+def _measured(publisher: str, topic: int | None, values: Mapping[str, float]) -> PublisherTopicLoad:
+    return PublisherTopicLoad(publisher, topic, *(values.get(name, 0.0) for name in _MEASURES))
 
 
 def _toward(report: Mapping[str, Any], publisher: str, topic: int | None) -> str:
