@@ -172,5 +172,5 @@ def run(folder: FleetFolder, oracle: Oracle, attack: Attack, seconds: float) -> 
     faults = oracle.faults()
     print(f"{sum(sent.values())} publications, {len(attack.done)} rounds: {attack.done}; gaps {dict(oracle.gaps)}")
     assert not faults, "\n".join([*faults[:10], *attack.done])
-    for each in (*connections.values(), reading):
-        each.close()
+    for opened in (*connections.values(), reading):
+        opened.close()

@@ -81,7 +81,8 @@ def reported_publishers(report: Mapping[str, Any]) -> tuple[PublisherTopicLoad, 
 
 
 def _measured(publisher: str, topic: int | None, values: Mapping[str, float]) -> PublisherTopicLoad:
-    return PublisherTopicLoad(publisher, topic, *(values.get(name, 0.0) for name in _MEASURES))
+    measures: dict[str, Any] = {name: values.get(name, 0.0) for name in _MEASURES}
+    return PublisherTopicLoad(publisher, topic, **measures)
 
 
 def _toward(report: Mapping[str, Any], publisher: str, topic: int | None) -> str:
