@@ -234,12 +234,14 @@ def _opens_again(original: Wrapped, self: Any, answer: Any) -> None:
         original(self, answer)
 
 
-OWN_MOVES = publisher_moves.ClientPublisherMoves
+OWN_PUBLISHER_MOVES = publisher_moves.ClientPublisherMoves
 BETWEEN_HEADS = [
-    Mutant("publisher-moves", "says GO before all is answered", around(OWN_MOVES, "on_target_answer", _goes_at_once)),
-    Mutant("publisher-stays", "leaves the standby where it is", around(OWN_MOVES, "on_stay", _stays_silent)),
-    Mutant("publisher-returns", "waits for ever", around(OWN_MOVES, "tick", nothing)),
-    Mutant("publisher-move-ignored", "says GO without a standby", around(OWN_MOVES, "on_move", _answers_a_move)),
+    Mutant("publisher-moves", "says GO before all is answered",
+           around(OWN_PUBLISHER_MOVES, "on_target_answer", _goes_at_once)),
+    Mutant("publisher-stays", "leaves the standby where it is", around(OWN_PUBLISHER_MOVES, "on_stay", _stays_silent)),
+    Mutant("publisher-returns", "waits for ever", around(OWN_PUBLISHER_MOVES, "tick", nothing)),
+    Mutant("publisher-move-ignored", "says GO without a standby",
+           around(OWN_PUBLISHER_MOVES, "on_move", _answers_a_move)),
     Mutant("publisher-elsewhere", "stays where it is not taken", around(OWN_PUBLISHER, "_on_elsewhere", nothing)),
     Mutant("publisher-cordoned", "asks again and again", around(OWN_PUBLISHER, "on_answer", _opens_again)),
 ]  # fmt: skip

@@ -29,6 +29,7 @@ CONDITIONS = {
     "Succeeded",
     "SparkReady",
     "KeysReplaced",
+    "TakesPublishers",
     "Accepted",
 }
 
@@ -47,6 +48,7 @@ BESIDE_SESSIONS = [
     "local/src/plimsoll/local/supervision/supervisor.py",
     "operator/src/plimsoll/operator/reconcile/retries.py",
     "operator/src/plimsoll/operator/reconcile/fleet.py",
+    "operator/src/plimsoll/operator/reconcile/head_drain.py",
     "operator/src/plimsoll/operator/reconcile/executor.py",
     "operator/src/plimsoll/operator/reconcile/mediator_supervisor.py",
     "operator/src/plimsoll/operator/security/key_manager.py",

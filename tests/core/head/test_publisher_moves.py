@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.core.fleet import Client, Fleet, Mediator, Publishing, tree
+from tests.core.fleet import Client, Fleet, Mediator, Publishing, resume, tree
 
 from plimsoll.core.head import publisher_moves
 from plimsoll.core.protocol import messages as msg
@@ -60,7 +60,8 @@ def test_a_move_record_by_record(moving: Moving):
     assert moving.client.of("b", msg.PublisherStandby) == [msg.PublisherStandby(9)]
     moving.tell("a", msg.PublisherGo(1, SESSION))
     assert moving.client.of("a", msg.PublisherLeft) == [msg.PublisherLeft(1, SESSION, 3)]
-    (opened,) = moving.client.of("b", msg.Opened)
+    assert [each.handle for each in moving.client.of("b", msg.Opened)] == [9]
+    opened = moving.client.of("b", msg.Opened)[0]
     assert (opened.handle, opened.head, opened.last_seq) == (9, "b", 3)
     assert opened.through > 3
     assert moving.outcome().publishers == [("p", "moved")]
@@ -172,3 +173,54 @@ def test_publishers_are_listed_page_by_page(moving: Moving, monkeypatch: pytest.
     assert ([each.publisher for each in first.publishers], first.more) == (["p", "q"], True)
     assert ([each.publisher for each in second.publishers], second.more) == (["r"], False)
     assert first.publishers[0].publications == 3
+
+
+def test_go_of_a_publisher_that_is_decided_cuts_nothing_while_others_are_under_way(moving: Moving):
+    other = Publishing(moving.client, "a", "q", 5)
+    moving.fleet.run(0.2)
+    moving.command("p", "q")
+    moving.tell("a", msg.Close(1), msg.Open(2, "p", 1))
+    assert dict(moving.outcome().publishers)["p"] == "stayed: its link was lost"
+    moving.tell("a", msg.PublisherGo(2, SESSION))
+    assert moving.client.of("a", msg.PublisherLeft) == []
+    other.publish(1)
+    moving.fleet.run(0.1)
+    assert other.accepted == 1
+
+
+def test_behind_its_cut_a_publisher_does_not_stay(moving: Moving):
+    moving.command("p")
+    moving.tell("a", msg.PublisherGo(1, SESSION))
+    moving.fleet.run(1.5)
+    assert moving.outcome().publishers == [("p", "cut")]
+    assert moving.client.of("a", msg.PublisherStay) == []
+
+
+def test_a_standby_ends_with_the_way_to_the_head_that_decides(moving: Moving):
+    moving.stand_by()
+    moving.fleet.crash("a")
+    moving.fleet.run(20.0)
+    assert [each.code for each in moving.client.of("b", msg.Refused)] == ["orphaned"]
+
+
+def test_a_number_above_the_next_is_not_taken(moving: Moving):
+    moving.publishing.seq += 4
+    moving.publishing.publish(1)
+    moving.fleet.run(0.1)
+    assert [each.code for each in moving.client.of("a", msg.Refused)] == ["out-of-order"]
+    assert moving.publishing.accepted == 3
+
+
+def test_go_waits_for_confirmations_of_edges(moving: Moving):
+    reader = moving.fleet.client("reader", "a1")
+    reader.tell("a1", resume(1, "s"))
+    moving.fleet.run(0.5)
+    moving.fleet.freeze("a1")
+    moving.publishing.publish(1, confirm=True)
+    moving.fleet.run(0.1)
+    moving.command("p")
+    moving.tell("a", msg.PublisherGo(1, SESSION))
+    assert moving.client.of("a", msg.PublisherLeft) == []
+    moving.fleet.thaw("a1")
+    moving.fleet.run(0.3)
+    assert moving.client.of("a", msg.PublisherLeft) == [msg.PublisherLeft(1, SESSION, 4)]

@@ -7,9 +7,11 @@ into that situation; with the rule broken, and its partners intact, the test has
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from types import MappingProxyType
 from typing import Any, Final
 
+from tests.conformance import test_scenarios as scenarios
 from tests.core.edge import test_bundle_meter as bundle_meter
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
@@ -20,6 +22,7 @@ from tests.core.head import test_bundles as bundles
 from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
+from tests.core.head import test_publisher_moves as publisher_moves
 from tests.core.head.handover import test_between_guards as between
 from tests.core.head.handover import test_commands as commands
 from tests.core.head.handover import test_coordinator as coordinator
@@ -31,8 +34,50 @@ from tests.core.session.triggers import test_bundle_tables as bundle_tables
 Test = tuple[Callable[..., None], tuple[Any, ...]]
 """A test, and its arguments."""
 
+
+def _moving(test: Callable[[publisher_moves.Moving], None]) -> Test:
+    """A test of the moves of publishers at heads, with a scripted client of its own for each run."""
+
+    @wraps(test)
+    def run() -> None:
+        test(publisher_moves.Moving())
+
+    return run, ()
+
+
+def _conformance(scenario: str) -> Test:
+    """A scenario of the conformance peer, which our own client has to keep to."""
+    return scenarios.test_our_own_client_keeps_to_it, (scenarios.BY_NAME[scenario],)
+
+
 SCRIPTED: Final = MappingProxyType(
     {
+        "go-waits-for-no-answer": _conformance("publisher-moves"),
+        "standby-publishes": _conformance("publisher-moves"),
+        "return-leaves-the-standby": _conformance("publisher-stays"),
+        "waits-for-ever": _conformance("publisher-returns"),
+        "returns-once": _conformance("publisher-returns"),
+        "cut-before-the-edges-confirm": _moving(publisher_moves.test_go_waits_for_confirmations_of_edges),
+        "cut-without-a-marker": _moving(publisher_moves.test_a_move_record_by_record),
+        "arrives-before-its-marker": _moving(publisher_moves.test_a_move_record_by_record),
+        "arrival-is-not-reported": _moving(publisher_moves.test_a_move_record_by_record),
+        "late-go-is-obeyed": _moving(
+            publisher_moves.test_go_of_a_publisher_that_is_decided_cuts_nothing_while_others_are_under_way
+        ),
+        "lost-link-decides-nothing": _moving(
+            publisher_moves.test_go_of_a_publisher_that_is_decided_cuts_nothing_while_others_are_under_way
+        ),
+        "stays-behind-the-cut": _moving(publisher_moves.test_behind_its_cut_a_publisher_does_not_stay),
+        "older-move-opens-it": _moving(publisher_moves.test_a_standby_of_another_move_does_not_take_the_marker),
+        "standby-outlives-the-way": _moving(publisher_moves.test_a_standby_ends_with_the_way_to_the_head_that_decides),
+        "standby-outlives-its-link": _moving(publisher_moves.test_a_standby_ends_with_close_with_its_link_or_in_time),
+        "holes-are-taken": _moving(publisher_moves.test_a_number_above_the_next_is_not_taken),
+        "who-has-left-is-opened-again": _moving(
+            publisher_moves.test_a_publisher_that_has_left_is_sent_its_last_number_and_may_return
+        ),
+        "deposed-mediator-moves-publishers": _moving(
+            publisher_moves.test_a_command_is_obeyed_once_and_by_the_newest_mediator_only
+        ),
         "list-is-cut-before-it-is-whole": (standby_list.test_install_does_not_take_a_list_that_is_not_whole, ()),
         "deposed-mediator-is-obeyed": (commands.test_every_command_of_a_lower_mediator_epoch_is_refused, ()),
         "other-head-epoch-is-obeyed": (commands.test_another_epoch_of_the_head_is_refused_but_may_be_asked, ()),

@@ -50,8 +50,15 @@ class ObservedBroker:
     """Why its pod does not run, as a reason and a message; empty if it runs or is about to."""
     pod_ready: bool = True
     """Whether Kubernetes counts its pod as ready; True without pods."""
+    answered_epoch: int = 0
+    """The epoch by its last answer, which comes before its first load report; 0 if that is not known."""
     outdated: bool = False
     """Whether it was started with earlier settings, and is to be replaced."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of its present start, 0 before it has said so."""
+        return max(self.answered_epoch, int(self.report.get("epoch", 0)))
 
     @property
     def runs_as(self) -> str:
@@ -158,7 +165,7 @@ def cluster_status(
         "observedGeneration": generation,
         "head": {
             "name": head.name,
-            "epoch": int(head.report.get("epoch", 0)),
+            "epoch": head.epoch,
             "ready": head.ready,
             **broker_status(head),
         },
@@ -174,7 +181,7 @@ def cluster_status(
 
 def _cordon_condition(cluster: Mapping[str, Any], head: ObservedBroker) -> Condition:
     """Whether the head takes new publishers."""
-    if not 0 < int(head.report.get("epoch", 0)) <= head_cordons.cordoned_epoch(dict(cluster)):
+    if not 0 < head.epoch <= head_cordons.cordoned_epoch(dict(cluster)):
         return Condition("TakesPublishers", "True", "HeadOpen")
     text = f"{head.name} takes no new publishers until it is replaced or uncordoned"
     return Condition("TakesPublishers", "False", "HeadCordoned", text)

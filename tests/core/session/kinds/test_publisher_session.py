@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from tests.core.session.model import spec_of
 
+from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad, publisher_report
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import (
+    CreateSession,
     Deposed,
     EdgeView,
     FleetObserved,
@@ -26,6 +28,7 @@ from plimsoll.core.session import (
     encode,
 )
 from plimsoll.core.session.status import status
+from plimsoll.core.spec.types.policy import PolicySpec
 
 ALL = {"sharePercent": 100}
 
@@ -39,14 +42,14 @@ class ScriptedHead:
         self.rates: dict[str, float] = {}
         self.stays: set[str] = set()
         self.drops = 0
+        self.loads: list[PublisherTopicLoad] = []
         self.is_slow = False
         self.commands: list[msg.PublisherCommand] = []
         self.outcomes: dict[str, msg.PublisherOutcome] = {}
 
     def view(self) -> HeadView:
-        return HeadView(
-            self.name, self.cluster, self.epoch, True, {"publisher_rates": self.rates}, f"tcp://{self.name}", "key"
-        )
+        report = {"publisher_rates": self.rates, **publisher_report(self.loads)}
+        return HeadView(self.name, self.cluster, self.epoch, True, report, f"tcp://{self.name}", "key")
 
     def restart(self) -> None:
         self.epoch += 1
@@ -91,6 +94,7 @@ class World:
         self.engine = MediatorEngine(4)
         self.now, self.is_deposed = 1000.0, False
         self.requests: dict[str, SessionRequest] = {}
+        self.policies: dict[str, PolicySpec] = {}
         self.observe()
 
     @property
@@ -100,7 +104,7 @@ class World:
     def observe(self) -> None:
         edges = {f"{head.name}1": EdgeView(f"{head.name}1", head.cluster, head.name) for head in self.heads.values()}
         views = {head.name: head.view() for head in self.heads.values()}
-        self._carry(self.engine.handle(FleetObserved(FleetView(views, edges)), self.now))
+        self._carry(self.engine.handle(FleetObserved(FleetView(views, edges, self.policies)), self.now))
 
     def ask(self, uid: str = "u", **fields: Any) -> None:
         self.observe()
@@ -139,8 +143,13 @@ class World:
                 self.is_deposed = True
             if isinstance(effect, SendMessage) and (answer := self._answer(effect)) is not None:
                 self._carry(self.engine.handle(HeadMessage(effect.head, answer), self.now))
+            if isinstance(effect, CreateSession):
+                self.requests[effect.name] = SessionRequest(effect.name, effect.name, 1, spec_of(**effect.spec))
+                self._carry(self.engine.handle(SessionUpserted(self.requests[effect.name]), self.now))
 
     def _answer(self, sent: SendMessage) -> msg.PublisherOutcome | msg.PublisherListPage | None:
+        if isinstance(sent.message, msg.BundleTable):
+            return None
         head = self.heads[sent.head]
         if isinstance(sent.message, msg.ListPublishers):
             names = sorted(name for name in head.publishers if name > sent.message.after)

@@ -30,6 +30,8 @@ class PublisherTopicCounts:
     remote: int = 0
     local_octets: int = 0
     remote_octets: int = 0
+    toward: str | None = None
+    """The neighbour that takes them; empty: several do."""
 
 
 class PublisherTopics:
@@ -63,8 +65,11 @@ class PublisherTopics:
                 self.uncounted += 1
                 return
             counts = self._counts[pair] = PublisherTopicCounts()
-        remote = sum(key in neighbors for key in keys)
-        local = len(keys) - remote
+        heads = [key for key in keys if key in neighbors]
+        remote, local = len(heads), len(keys) - len(heads)
+        if remote and counts.toward != "":
+            is_same = remote == 1 and counts.toward in (None, heads[0])
+            counts.toward = heads[0] if is_same else ""
         counts.publications += 1
         counts.octets += octets
         counts.local += local > 0
@@ -91,4 +96,5 @@ def _load(publisher: str, topic: int | None, counts: PublisherTopicCounts, secon
         counts.remote / seconds,
         counts.local_octets / seconds,
         counts.remote_octets / seconds,
+        counts.toward or "",
     )

@@ -43,7 +43,13 @@ from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
 from plimsoll.core.session.status import with_conditions
-from plimsoll.core.session.triggers import bundle_tables, edge_triggers, fleet_policies, global_detection
+from plimsoll.core.session.triggers import (
+    bundle_tables,
+    edge_triggers,
+    fleet_policies,
+    global_detection,
+    publisher_follow,
+)
 
 STEPS_AT_MOST = 1000
 """A session that takes more steps at one event goes in circles, which is a fault of this engine."""
@@ -176,6 +182,7 @@ class MediatorEngine:
         edge_triggers.create_due_sessions(self._context)
         global_detection.detect_imbalance(self._context)
         fleet_policies.look_at_clusters(self._context)
+        publisher_follow.follow_subscribers(self._context)
         bundle_tables.send_bundle_tables(self._context)
         self._send()
         self._expire_sessions()

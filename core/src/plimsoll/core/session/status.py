@@ -76,7 +76,7 @@ def status(session: Session, now: float) -> dict[str, Any]:
         ),
         "timeInPhases": _time_in_phases(session, now),
         "progress": progress(session, now),
-        **_audit_fields(session.audit() if session.counts()["moved"] else None),
+        **_audit_fields(session.audit() if session.counts()["moved"] and session.kind != "publishers" else None),
         "history": [_attempt_fields(session, index) for index in range(len(session.history))],
     }
     if session.started_at is not None:

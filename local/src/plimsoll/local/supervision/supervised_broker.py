@@ -40,6 +40,7 @@ class SupervisedBroker:
         self._report: Mapping[str, Any] = {}
         self._serving = False
         self._waiting_for = ""
+        self._epoch = 0
         self._last_end = ""
         self._write_fault = ""
         self.failed = ""
@@ -65,7 +66,7 @@ class SupervisedBroker:
         write_private(file, broker_config.encode(self.config).decode())
         self._process = ChildProcess(command(file), self._folder.log(self.name))
         self._start_at = self._answered_at = self._reported_at = None
-        self._report, self._serving, self._waiting_for = {}, False, ""
+        self._report, self._serving, self._waiting_for, self._epoch = {}, False, "", 0
         self._write_fault = ""
         text = f"process {self._process.pid} listens on {self.config.data}{log_note(self._process)}"
         record(self.name, "Normal", "Started", text)
@@ -115,7 +116,7 @@ class SupervisedBroker:
         waiting = status.get("waiting_for")
         self._waiting_for = ", ".join(str(name) for name in waiting) if isinstance(waiting, list) else ""
         was_ready, self._serving = self._serving, bool(status.get("ready", True))
-        self._answered_at = now
+        self._answered_at, self._epoch = now, int(status.get("epoch", 0))
         if self._serving:
             self._restarts = self._restarts.on_ready(now)
             if not was_ready:
@@ -148,6 +149,7 @@ class SupervisedBroker:
             waiting_for=self._waiting_for,
             report_age=None if self._reported_at is None else now - self._reported_at,
             report=self._report,
+            answered_epoch=self._epoch,
             stopping=self.stopping and self._process is not None,
             waiting_seconds=None if self._start_at is None else max(0.0, self._start_at - now),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
-from typing import assert_never
+from typing import Literal, assert_never
 
 from plimsoll.operator import names, status
 from plimsoll.operator.api import ApiConflictError, ApiError
@@ -113,7 +113,7 @@ class StepExecutor:
             case Restart(broker, pod, reason, event):
                 await self._delete(pod)
                 message = f"pod {pod['metadata']['name']} is restarted: {reason}"
-                severity = "Normal" if event == "Restarting" else "Warning"
+                severity: Literal["Normal", "Warning"] = "Normal" if event == "Restarting" else "Warning"
                 await self._client.emit_event(self._object_of_broker(broker), severity, event, message)
             case Evacuate(owner, session, reason):
                 await self._client.create(session)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from plimsoll.core.protocol.topic_units import HASH_END
@@ -31,6 +31,7 @@ class PublisherTopicLoad:
     `topic`: its hash; None for publications without one. `input_rate`, `input_bytes`: what comes in. `local_rate`:
     those publications that an edge of the cluster takes; `remote_rate`: those that a neighbouring head takes.
     `local_bytes`, `remote_bytes`: what goes out for it to edges and to neighbouring heads, once for each of them.
+    `toward`: the neighbouring head that takes them, if it is always the same one.
     """
 
     publisher: str
@@ -41,6 +42,7 @@ class PublisherTopicLoad:
     remote_rate: float = 0.0
     local_bytes: float = 0.0
     remote_bytes: float = 0.0
+    toward: str = ""
 
     @property
     def row(self) -> str:
@@ -53,13 +55,17 @@ class PublisherTopicLoad:
         return self.local_bytes + self.remote_bytes
 
 
-_MEASURES: Final = tuple(item.name for item in fields(PublisherTopicLoad) if item.name not in ("publisher", "topic"))
+_NAMES: Final = ("publisher", "topic", "toward")
+_MEASURES: Final = tuple(item.name for item in fields(PublisherTopicLoad) if item.name not in _NAMES)
 
 
 def publisher_report(loads: Iterable[PublisherTopicLoad]) -> dict[str, Any]:
     """The fields of a load report: for each measure, its value by row. Of too many rows the largest are reported."""
     some = sorted(loads, key=lambda each: (-each.input_bytes - each.output_bytes, each.row))[:ROWS_AT_MOST]
-    return {f"{REPORT_FIELD}{name}": {each.row: getattr(each, name) for each in some} for name in _MEASURES}
+    found: dict[str, Any] = {
+        f"{REPORT_FIELD}{name}": {each.row: getattr(each, name) for each in some} for name in _MEASURES
+    }
+    return {**found, f"{REPORT_FIELD}toward": {each.row: each.toward for each in some if each.toward}}
 
 
 def reported_publishers(report: Mapping[str, Any]) -> tuple[PublisherTopicLoad, ...]:
@@ -71,7 +77,18 @@ def reported_publishers(report: Mapping[str, Any]) -> tuple[PublisherTopicLoad, 
             if isinstance(row, str) and _is_measure(value):
                 found.setdefault(row, {})[name] = float(value)
     named = [(pair, found[row]) for row in sorted(found)[:ROWS_AT_MOST] if (pair := _read(row)) is not None]
-    return tuple(PublisherTopicLoad(*pair, *(values.get(name, 0.0) for name in _MEASURES)) for pair, values in named)
+    return tuple(replace(_measured(*pair, values), toward=_toward(report, *pair)) for pair, values in named)
+
+
+def _measured(publisher: str, topic: int | None, values: Mapping[str, float]) -> PublisherTopicLoad:
+    measures: dict[str, Any] = {name: values.get(name, 0.0) for name in _MEASURES}
+    return PublisherTopicLoad(publisher, topic, **measures)
+
+
+def _toward(report: Mapping[str, Any], publisher: str, topic: int | None) -> str:
+    found = report.get(f"{REPORT_FIELD}toward")
+    head = found.get(PublisherTopicLoad(publisher, topic).row) if isinstance(found, Mapping) else None
+    return head if isinstance(head, str) else ""
 
 
 def _read(row: str) -> tuple[str, int | None] | None:

@@ -45,6 +45,8 @@ class EngineContext:
         """By name: sessions of triggers whose objects have not come back yet, until when, and the edges meant."""
         self.settled_loads = SettledLoads()
         self.watched_clusters: dict[str, WatchedCluster] = {}
+        self.following: dict[str, frozenset[tuple[str, str]]] = {}
+        """Publishers of each cluster that were to follow at the last look, each with the head to go to."""
         self.cluster_memories = ClusterMemories()
 
     @property

@@ -75,7 +75,9 @@ def send_audit_queries(context: EngineContext) -> None:
 
 
 def _unaudited_batches(context: EngineContext, session: Session) -> Iterator[Batch]:
-    """Batches that ended lately, and for which not all moved members have reported."""
+    """Batches that ended lately, and for which not all moved members have reported. Publishers count no deliveries."""
+    if session.kind == "publishers":
+        return
     for batch in session.batches:
         if batch.ended_at is None or context.now >= batch.ended_at + AUDIT_WAIT_SECONDS:
             continue

@@ -322,6 +322,11 @@ class PulsarParameters:
         FieldInfo("How a bundle leaves an edge. Transfer: its subscribers are handed over. Lookup: they are closed,"
                   " look the bundle up again and go on from the head's log."),
     ] = "Transfer"  # fmt: skip
+    publishers: Annotated[
+        Literal["Stay", "Follow"],
+        FieldInfo("Follow: a publisher whose subscribers are all in clusters behind one neighbour moves to the head of"
+                  " that neighbour. Stay: publishers stay at their heads."),
+    ] = "Stay"  # fmt: skip
     rules: Annotated[
         Literal["Plimsoll", "Text"],
         FieldInfo("Whose rules decide where they differ: Plimsoll's, by which no move raises the highest usage, or the"
