@@ -116,7 +116,7 @@ class EdgeState(NamedTuple):
     def report(self) -> msg.EdgeReport:
         meter, cover = self.meter(), msg.Cover(1, [], [])
         bounds, seen = list(meter.partition.boundaries), meter.seen_releases()
-        return msg.EdgeReport("", "", cover, [], False, self.version[0], bounds, *meter.version, seen)
+        return msg.EdgeReport("", "", cover, [], False, self.version[0], bounds, *meter.version, released=seen)
 
 
 FIRST_HEAD, FIRST_EDGE = HeadState(), EdgeState()

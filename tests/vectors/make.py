@@ -202,7 +202,7 @@ RECORDS: list[tuple[str, str, Any]] = [
             [0, 0x80000000, 0xFFFFFFFF],
             3,
             1,
-            [msg.ReleasedBundle(0x80000000, 7)],
+            released=[msg.ReleasedBundle(0x80000000, 7)],
         ),
     ),
     ("welcome", "the head's log ends at position 50", msg.Welcome(50)),
@@ -526,46 +526,9 @@ BAD: list[tuple[str, str, str]] = [
 ]
 
 
-def data(link: int, seq: int, ack: int, *records: Any) -> bytes:
-    return wire.data_frame(link, 0, seq, ack, ack + 1024, [wire.encode(record) for record in records], len(records))
-
-
-def delivered(attachment: int, position: int, seq: int) -> msg.Deliver:
-    pub = msg.Pub(position, "h", 11, position, "p", 7, seq, 0, 0, msgspec.Raw(SHORT))
-    return msg.Deliver(attachment, msgspec.msgpack.decode(wire.encode(pub), type=msg.PubOpen))
-
-
-SESSION: list[tuple[str, str, str, bytes]] = [
-    ("client", "h", "The client opens a link to the head: 0x01020304 is a random number that it has drawn.",
-     wire.hello_frame(TO_HEAD, 0, False, CLIENT)),
-    ("h", "client", "The head has it. Nothing has arrived yet.", wire.hello_ok_frame(TO_HEAD, 0, False, HEAD)),
-    ("h", "client", "The first credit: 1024 frames.", wire.ack_frame(TO_HEAD, 0, 1024)),
-    ("client", "h", "The same in the other direction.", wire.ack_frame(TO_HEAD, 0, 1024)),
-    ("client", "h", "Frame 1: open publisher p, and ask for an edge for subscriber s.",
-     data(TO_HEAD, 1, 0, msg.Open(1, "p", 7), msg.Join("s"))),
-    ("h", "client", "Frame 1 of the head: p is open, s goes to e1.",
-     data(TO_HEAD, 1, 1, msg.Opened(1, "h", 11, 0, 128), msg.Placed("s", "e1", "mem://e1", ""))),
-    ("client", "e1", "A second link, to the edge.", wire.hello_frame(TO_EDGE, 0, False, CLIENT)),
-    ("e1", "client", "The edge has it.", wire.hello_ok_frame(TO_EDGE, 0, False, EDGE)),
-    ("e1", "client", "Its first credit.", wire.ack_frame(TO_EDGE, 0, 1024)),
-    ("client", "e1", "The client's first credit.", wire.ack_frame(TO_EDGE, 0, 1024)),
-    ("client", "e1", "Attach s as number 5, with one subscription, from now on: no token.",
-     data(TO_EDGE, 1, 0,
-          msg.Resume(5, "s", (7, 2), 1, [msg.SubscriptionItem(1, STOCK)], msg.Policy(), None, []))),
-    ("e1", "client", "It begins after position 0 of epoch 11 of head h. The whole tree has its list.",
-     data(TO_EDGE, 1, 1, msg.Resumed(5, "h", 11, 0, None, False), msg.Suback(5, 1, []))),
-    ("client", "h", "Two publications.",
-     data(TO_HEAD, 2, 1, msg.Publish(1, 1, 0, 0, msgspec.Raw(SHORT)), msg.Publish(1, 2, 0, 0, msgspec.Raw(SHORT)))),
-    ("h", "client", "Both are accepted.", data(TO_HEAD, 2, 2, msg.Accepted(1, 2))),
-    ("e1", "client", "And delivered. The token of s is now (h, 11, 2).",
-     data(TO_EDGE, 2, 1, delivered(5, 1, 1), delivered(5, 2, 2))),
-    ("client", "e1", "The connection breaks and is made again: the edge has sent two frames that arrived.",
-     wire.hello_frame(TO_EDGE, 2, True, CLIENT)),
-    ("e1", "client", "The edge still knows the link, and has one frame of the client's.",
-     wire.hello_ok_frame(TO_EDGE, 1, False, EDGE)),
-    ("client", "e1", "The subscriber leaves for good.", data(TO_EDGE, 2, 2, msg.Detach([5], True))),
-    ("client", "e1", "The link is over.", wire.bye_frame(TO_EDGE, "closed")),
-]  # fmt: skip
+SESSION: list[tuple[str, str, str, bytes]] = runpy.run_path(str(HERE / "session.py"))["session"](
+    (TO_HEAD, TO_EDGE), (CLIENT, HEAD, EDGE), SHORT
+)  # fmt: skip
 
 
 def plain(encoded: bytes) -> Any:

@@ -148,7 +148,7 @@ def test_a_bundle_whose_release_is_not_repeated_is_its_units_again():
 
 def report(*released: tuple[int, int], partition: Partition = TWO) -> msg.EdgeReport:
     seen = [msg.ReleasedBundle(*each) for each in released]
-    return msg.EdgeReport("", "", msg.Cover(1, [], []), [], False, 1, list(partition.boundaries), 1, 0, seen)
+    return msg.EdgeReport("", "", msg.Cover(1, [], []), [], False, 1, list(partition.boundaries), 1, 0, released=seen)
 
 
 def test_a_release_that_edges_have_seen_is_not_carried_out_by_the_next_life_of_the_head():

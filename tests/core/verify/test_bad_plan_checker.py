@@ -15,7 +15,7 @@ from plimsoll.core.policies.rebalancer import FleetSample, RebalancingPlan, flee
 from plimsoll.core.verify.bad_plan_checker import BadPlanContext, bad_plan_faults
 
 
-def context(given: FleetSample, **more: int) -> BadPlanContext:
+def context(given: FleetSample, **more: Any) -> BadPlanContext:
     names = [load.name for load in given.loads]
     return BadPlanContext(given.profiles, set(names), dict.fromkeys(names, 1.0), given.staying.keys(), **more)
 

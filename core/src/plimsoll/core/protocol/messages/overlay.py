@@ -209,7 +209,7 @@ class OriginPath(Struct, array_like=True, frozen=True):
         return all(0.0 <= each < math.inf for each in some)
 
 
-class PublisherPaths(Struct, array_like=True, frozen=True, tag=66):
+class PublisherPaths(Struct, array_like=True, frozen=True, tag=131):
     """From a head to a neighbour and, on the control socket, to an edge: how far publishers are. Newer replaces older.
 
     `attribute`: whose values the topics are. `is_wanted`: the sender, or a head behind it, wants to know as well.
