@@ -9,7 +9,6 @@ import msgspec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
-
 STOCK = "[class,=,'STOCK']"
 
 

@@ -19,7 +19,7 @@ from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.core.transport.overlay_node import OverlayNode
 
 SEEDS = [*(data for _, _, data in make.FRAMES), *(data for *_, data in make.SESSION)]
-SEEDS += [make.data(1, 1, 0, record) for _, _, record in make.RECORDS]
+SEEDS += [wire.data_frame(1, 0, 1, 0, 1024, [wire.encode(record)], 1) for _, _, record in make.RECORDS]
 DECODERS = (
     msg.from_client,
     msg.to_client,
