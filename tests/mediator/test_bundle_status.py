@@ -36,3 +36,12 @@ def test_each_bundle_has_its_edge_and_what_all_edges_measure_of_it():
 
 def test_without_bundles_the_status_says_nothing_of_them():
     assert bundle_status(broker("h", "head", {}), [broker("a", "edge", {})]) == {}
+
+
+def test_bundles_that_no_subscriber_has_asked_for_are_listed_too():
+    memory = {"policy": "Pulsar", "memory": {"boundaries": list(Partition.of_count(2).boundaries)}}
+    head = broker("h", "head", {"bundle_owners": {LOW.name: "a"}})
+    names = [(row["name"], row.get("edge")) for row in bundle_status(head, [], memory)["bundles"]]
+    assert names == [(LOW.name, "a"), (HIGH.name, None)]
+    for unknown in (None, 3, {"memory": 4}, {"memory": {"boundaries": "x"}}):
+        assert [row["name"] for row in bundle_status(head, [], unknown)["bundles"]] == [LOW.name]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from plimsoll.core.policies.model.bundle_load import BundleLoad, reported_bundles
-from plimsoll.core.policies.model.hash_ranges import HashRange
+from plimsoll.core.policies.model.hash_ranges import HashRange, partition_of
 from plimsoll.mediator.resource_status import ObservedBroker
 
 
-def bundle_status(head: ObservedBroker, edges: Sequence[ObservedBroker]) -> dict[str, Any]:
-    """`bundles`, in the order of their ranges; nothing where the policy has none."""
+def bundle_status(head: ObservedBroker, edges: Sequence[ObservedBroker], memory: object = None) -> dict[str, Any]:
+    """`bundles`, in the order of their ranges; nothing where the policy has none.
+
+    `memory`: `policyMemory` of the cluster's status, which has the ranges of bundles that no subscriber has asked for.
+    """
     owners = (head.report or {}).get("bundle_owners")
     if not isinstance(owners, Mapping):
         return {}
@@ -20,8 +23,14 @@ def bundle_status(head: ObservedBroker, edges: Sequence[ObservedBroker]) -> dict
         for load in reported_bundles(edge.report or {}):
             loads.setdefault(load.bundle, []).append(load)
     known = {str(name): str(edge) for name, edge in owners.items()}
-    named = {*known, *(bundle.name for bundle in loads)}
+    named = {*known, *(bundle.name for bundle in loads), *_ranges(memory)}
     return {"bundles": [_row(name, known.get(name, ""), loads) for name in sorted(named) if _is_range(name)]}
+
+
+def _ranges(memory: object) -> Iterable[str]:
+    kept = memory.get("memory") if isinstance(memory, Mapping) else None
+    parted = partition_of(kept.get("boundaries")) if isinstance(kept, Mapping) else None
+    return () if parted is None else (bundle.name for bundle in parted.ranges)
 
 
 def _is_range(name: str) -> bool:

@@ -233,8 +233,11 @@ def _cluster_status(
     others.append(balance.balanced_condition(*known))
     told = resource_status.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)
     selector = _selector(facts.desired.resources, name)
-    topics = topic_status(facts.desired.resources, name, head, edges, told.get("policyMemory"))
-    summary = {**balance.cluster_summary(*known), **bundle_status(head, edges), **topics, **group_status(head)}
+    memory = told.get("policyMemory")
+    units = {
+        **bundle_status(head, edges, memory), **topic_status(facts.desired.resources, name, head, edges, memory)
+    }  # fmt: skip
+    summary = {**balance.cluster_summary(*known), **units, **group_status(head)}
     yield cluster, {**told, **summary, "selector": selector}
 
 

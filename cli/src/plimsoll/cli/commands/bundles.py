@@ -38,7 +38,13 @@ def get_bundles(options: argparse.Namespace) -> int:
         for line in table(TITLES, (_row(item) for item in found)):
             print_line(line)
     else:
-        print_error(f"no bundles in {place.title}: they come with `policy: {{type: Pulsar}}`")
+        is_used = any("bundles" in item.get("status", {}) for item in place.objects("BrokerCluster"))
+        why = (
+            "they are not known yet, ask again in some seconds"
+            if is_used
+            else "they come with `policy: {type: Pulsar}`"
+        )
+        print_error(f"no bundles in {place.title}: {why}")
     return OK
 
 
@@ -73,8 +79,11 @@ def _about_bundles(options: argparse.Namespace, action: str, what: str, more: Ma
         close = nearest_word(options.cluster, sorted(clusters))
         hint = f'Did you mean "{close}"?' if close else f"Clusters: {', '.join(sorted(clusters))}."
         raise CommandError(NOT_FOUND, f'no cluster "{options.cluster}" in {place.title}. {hint}')
-    known = [item["name"] for item in clusters[options.cluster].get("status", {}).get("bundles", ())]
+    status = clusters[options.cluster].get("status", {})
+    known = [item["name"] for item in status.get("bundles", ())]
     if not known:
+        if "bundles" in status:
+            raise CommandError(CONFLICT, f"bundles of {options.cluster} are not known yet: ask again in some seconds")
         raise CommandError(CONFLICT, f"cluster {options.cluster} has no bundles: they come with `policy.type: Pulsar`")
     for name in options.bundles:
         if name not in known:

@@ -90,12 +90,13 @@ class FleetStatusWriter:
     ) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
         known = (resources, name, edges, self._session_cache.refresh(), time.time())
         others = [balance.balanced_condition(*known)]
-        summary = {**balance.cluster_summary(*known), **bundle_status(head, edges), **group_status(head)}
+        summary = {**balance.cluster_summary(*known), **group_status(head)}
 
         def change(old: dict[str, Any]) -> Mapping[str, Any]:
             told = resource_status.cluster_status(old, head, edges, interval, text, others)
-            topics = topic_status(resources, name, head, edges, told.get("policyMemory"))
-            return {**told, **summary, **topics}
+            memory = told.get("policyMemory")
+            units = {**bundle_status(head, edges, memory), **topic_status(resources, name, head, edges, memory)}
+            return {**told, **summary, **units}
 
         return change
 

@@ -49,7 +49,8 @@ def bundle_changes(
     known, wanted = set[str](), dict[str, Object]()
     for cluster, status in clusters:
         known.add(cluster["metadata"]["name"])
-        for item in bundle_objects(cluster, status.get("bundles", ())):
+        used = [row for row in status.get("bundles", ()) if row.get("edge") or row.get("sessions")]
+        for item in bundle_objects(cluster, used):
             labels = {**names.fleet_labels(fleet), names.CLUSTER: cluster["metadata"]["name"]}
             wanted[item["metadata"]["name"]] = {**item, "metadata": {**item["metadata"], "labels": labels}}
     for name, item in sorted(stored.items()):
