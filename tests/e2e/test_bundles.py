@@ -69,6 +69,21 @@ def test_one_edge_serves_all_of_a_topic(fleet: Cluster, crowd: Crowd):
     assert BUNDLE.name in fleet.plimsoll("get", "bundles")
 
 
+def bundle_object(fleet: Cluster, name: str) -> dict[str, Any]:
+    """The object of a bundle; empty if there is none."""
+    return next((dict(each) for each in fleet.get("bundles") if each["spec"]["range"] == name), {})
+
+
+def test_a_bundle_is_an_object_that_its_cluster_owns(fleet: Cluster, crowd: Crowd):
+    [edge] = crowd.at()
+    fleet.wait(lambda: bundle_object(fleet, BUNDLE.name).get("status", {}).get("edge") == edge, 60, "the object")
+    found = bundle_object(fleet, BUNDLE.name)
+    assert [(each["kind"], each["name"]) for each in found["metadata"]["ownerReferences"]] == [
+        ("BrokerCluster", "topics")
+    ]
+    assert found["status"]["sessions"] == SUBSCRIBERS
+
+
 def test_a_world_of_the_fleet_can_be_simulated(fleet: Cluster, crowd: Crowd, tmp_path: Path):
     """The operator's pod asks the brokers; the copy has the units where they are, and runs."""
     [edge] = crowd.at()
