@@ -65,6 +65,13 @@ def test_up_in_the_background_and_down(home, run, fleet):
     assert run("down", "quickstart") == (0, "fleet quickstart is not running\n", "")
 
 
+def test_up_takes_the_name_of_the_files(home, run):
+    code, _, err = run("up", "-d", "-f", str(FOLDER / "quickstart.yaml"), "--fleet", "other")
+    assert code == 2
+    assert "the fleet of these files is called quickstart, and --fleet says other: leave it out" in err
+    assert processes_of(home) == []
+
+
 def test_a_killed_supervisor_leaves_nothing(home, run, fleet):
     pid = FleetFolder.of("quickstart").running_pid()
     assert pid

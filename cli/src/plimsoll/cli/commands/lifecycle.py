@@ -23,6 +23,9 @@ from plimsoll.local.supervision.feed_processes import check_feeds
 def up(options: argparse.Namespace) -> int:
     """Run a fleet: here until Ctrl-C, or in the background."""
     resources = parse(manifests.load(options.files))
+    if (wanted := getattr(options, "fleet", None)) not in (None, resources.fleet.name):
+        message = f"the fleet of these files is called {resources.fleet.name}, and --fleet says {wanted}: leave it out"
+        raise CommandError(BAD_INPUT, message)
     try:
         if options.detach:
             runtime.up_detached(resources, print_lines)
