@@ -62,7 +62,7 @@ def test_a_topic_has_its_edge_its_latency_and_its_threshold():
 
 
 def test_the_threshold_is_that_of_the_policy_with_what_it_remembers():
-    memory = {"balancing_seconds": 0.3, "rates": {"a": {"00000007": [150.0, 175.0]}}}
+    memory = {"balancing_seconds": 0.3, "rates": {"a": {"00000007": [150.0, 175.0, 90]}}}
     assert topics(("a", [FAST]), memory=memory)[0]["depthThreshold"] == round((0.8 - 0.3) * 175 - (250 - 175) - 0.5)
 
 

@@ -159,7 +159,9 @@ def test_with_all_rules_kept_each_count_is_what_happened(scenario: str):
         if not outcome.verdict.gaps:
             assert observer.reported["lost"] == 0, "a publication may only be missing inside a reported gap"
         audited += observer.reported["subscribers"]
-    assert audited or scenario == "sessions-lag", "the log of that world is too short for an audit"
+    assert audited or scenario in ("sessions-lag", "sessions-publishers-links"), (
+        "the log of the first world is too short for an audit, and in the second mostly publishers move"
+    )
 
 
 BROKEN = [

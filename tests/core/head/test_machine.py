@@ -267,7 +267,7 @@ def test_records_for_another_role_are_counted_and_the_link_survives():
     fleet = one_cluster()
     client = fleet.client("c", "h", "e1")
     client.tell("h", resume(1, "s"), msg.Pause(3))
-    client.tell("e1", msg.Open(1, "p", 1), msg.Join("x"))
+    client.tell("e1", msg.Publish(1, 1, 0, 0, msgspec.Raw(wire.encode(msg.Body({})))), msg.Close(1))
     client.put(client.dialled["h"], wire.encode(msg.Welcome(4)))
     client.put(client.dialled["h"], b"\x05")
     publisher = Publishing(client, "h")

@@ -216,7 +216,7 @@ MUTANTS = [
         (
             Change(
                 StartupBarrier.neighbor_connected,
-                "if before is not None and before != neighbor.incarnation:",
+                "if before is not None and before != neighbor.incarnation and not neighbor.remembers(before):",
                 "if False:",
             ),
         ),

@@ -54,6 +54,7 @@ class MoveScript(PublisherScript):
 
     def expect_go(self) -> None:
         """It is silent from now on, and says GO behind the answer to its last publication."""
+        self.stage.quiet("h", OTHER)  # it knows that it is on standby before the application publishes again
         self.publish(1)
         self.stage.quiet("h", OTHER)
         self.stage.forbid("h", msg.PublisherGo, GO, "PUBLISHER_GO has come before all was answered")

@@ -16,6 +16,9 @@ from plimsoll.core.spec.types.policy import PolicySpec
 
 PORT = FieldInfo("", low=0, high=65535)
 HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
+LATEST_EPOCH = 9_200_000_000_000_000_000
+"""API servers read bounds as floating-point numbers, and write them as such. Epochs are below this for two centuries."""
+
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 LogSync = Literal["Always", "Interval"]
 TaintEffect = Literal["Any", "NoSchedule", "PreferNoSchedule", "NoExecute"]
@@ -125,7 +128,7 @@ class HeadSpec:
     cordoned_epoch: Annotated[
         int,
         FieldInfo("A head whose epoch is at most this takes no new publishers; the one that replaces it does. Written"
-                  " by `plimsoll drain HEAD` and `plimsoll cordon HEAD`.", low=0, high=2**63 - 1),
+                  " by `plimsoll drain HEAD` and `plimsoll cordon HEAD`.", low=0, high=LATEST_EPOCH),
     ] = 0  # fmt: skip
 
 
