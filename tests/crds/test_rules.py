@@ -46,6 +46,11 @@ def renamed(content: Object, name: str) -> Object:
     return changed(content, ("metadata", "name"), name)
 
 
+def with_log(**fields: Any) -> Object:
+    """A cluster whose head has these fields beside its profile."""
+    return with_spec(CLUSTER, head={"profile": "p", **fields})
+
+
 GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
 
 TOPICS: Object = {"topicAttribute": "topic"}
@@ -66,6 +71,9 @@ CREATED: list[tuple[str, Object, Object]] = [
     ("Pulsar needs to know what a topic is", policy(type="Pulsar"), policy(type="Pulsar", pulsar=TOPICS)),
     ("`initial` is above `maximum`", policy(type="Pulsar", pulsar={**TOPICS, "bundles": {"initial": 9, "maximum": 8}}),
      policy(type="Pulsar", pulsar={**TOPICS, "bundles": {"initial": 8, "maximum": 8}})),
+    ("`log.memory` and `logSize` both", with_log(logSize="1Mi", log={"memory": "1Mi"}), with_log(log={"memory": "1Mi"})),
+    ("nothing to sync without a disk", with_log(log={"sync": "Interval"}),
+     with_log(log={"sync": "Interval", "disk": {"size": "1Gi"}})),
     ("parameters of DelaySensitive", policy(delaySensitive=TOPICS),
      policy(type="DelaySensitive", delaySensitive=TOPICS)),
     ("DelaySensitive needs to know what a topic is", policy(type="DelaySensitive"),

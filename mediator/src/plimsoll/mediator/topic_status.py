@@ -72,7 +72,7 @@ def _row(
     }
     if not first.required_seconds:
         return row
-    seconds = policy.mean_balancing_seconds(memory)
+    seconds = policy.balancing_seconds_of(first, memory)
     threshold = depth_threshold(first, rates_of(memory, edge, first.topic), seconds)
     required = {"requiredMilliseconds": _milliseconds(first.required_seconds), "depthThreshold": math.floor(threshold)}
     return row | required

@@ -64,12 +64,12 @@ class DelaySensitive:
         `report`: the load that was measured, if `load` is a prediction: rates go on from there.
         """
         measured = {} if report is None else {topic.topic: topic for topic in report.topics}
-        found, mean = {}, self.mean_balancing_seconds(memory)
+        found = {}
         for topic in load.topics:
             if not topic.required_seconds:
                 continue
             rates = self._rates(topic, measured.get(topic.topic, topic), load.name, memory)
-            seconds = mean if self.rules == "Text" else min(mean, max(0.0, topic.allowed_seconds / 2))
+            seconds = self.balancing_seconds_of(topic, memory)
             most = topic.depth_threshold(seconds, arrival_rate=rates.arrival, delivery_rate=rates.delivery)
             before = None if report is not None else depth_of(memory, load.name, topic.topic)
             if topic.depth > most and (self.rules == "Text" or is_serious(topic, rates, before)):
@@ -88,6 +88,11 @@ class DelaySensitive:
     def state(self, load: BrokerLoad, memory: Memory = NO_MEMORY) -> LoadState:
         """LOW, HIGH or OVERLOAD. Tao, Poslad, Bigham 2013, Table III."""
         return self.limits.state(load, bool(self.endangered(load, memory)))
+
+    def balancing_seconds_of(self, topic: TopicLoad, memory: Memory) -> float:
+        """t_LB in eq. 2 for a topic: by our rules at most half of what its messages may wait."""
+        mean = self.mean_balancing_seconds(memory)
+        return mean if self.rules == "Text" else min(mean, max(0.0, topic.allowed_seconds / 2))
 
     def mean_balancing_seconds(self, memory: Memory) -> float:
         """What a balancing takes on average, t_LB, as far as it is known."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.quantities import DURATION
-from plimsoll.core.spec.types.cluster import BrokerClusterSpec
+from plimsoll.core.spec.types.cluster import BrokerClusterSpec, HeadLogSpec, HeadSpec
 from plimsoll.core.spec.types.fleet import TimingDefaults
 from plimsoll.core.spec.types.policy import (
     BadParameters,
@@ -108,6 +108,20 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             "self.type != 'DelaySensitive' || has(self.delaySensitive)",
             "DelaySensitive needs to know what a topic is: write `delaySensitive: {topicAttribute: NAME}`",
             ".delaySensitive",
+        ),
+    ),
+    HeadSpec: (
+        CelRule(
+            "!has(self.logSize) || !has(self.log) || !has(self.log.memory)",
+            "`log.memory` and `logSize` both say how large the log in memory is: remove `logSize`",
+            ".logSize",
+        ),
+    ),
+    HeadLogSpec: (
+        CelRule(
+            "!has(self.sync) || self.sync == 'Always' || has(self.disk)",
+            "there is nothing to sync without a disk: remove `sync`, or add `disk`",
+            ".sync",
         ),
     ),
     BundlesSpec: (

@@ -17,7 +17,7 @@ from plimsoll.core.spec.types.policy import PolicySpec
 PORT = FieldInfo("", low=0, high=65535)
 HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
 LATEST_EPOCH = 9_200_000_000_000_000_000
-"""API servers read bounds as floating-point numbers, and write them as such. Epochs are below this for two centuries."""
+"""API servers read bounds as floating-point numbers, which this one is exactly. Epochs reach it in two centuries."""
 
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 LogSync = Literal["Always", "Interval"]
