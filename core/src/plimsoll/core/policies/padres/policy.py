@@ -35,10 +35,10 @@ class Padres(RowChoosingPolicy):
         """The largest difference first; of equal ones that of the strongest target, if few subscribers could go.
 
         It takes more of them before it has to give, and each is a large part of all. Where there are many, as in 6.2,
-        it would take most of them at once, and outputs would end further apart. While more are joining they are not
-        few for long.
+        it would take most of them at once, and outputs would end further apart. While more are joining, as since a
+        report that has none, they are not few for long.
         """
-        if self.parameters.rules == "Paper" or own.subscribers > FEW or own.growth > 0.0:
+        if self.parameters.rules == "Paper" or not 0 < own.subscribers <= FEW or own.growth > 0.0:
             return tuple(actions)
         return tuple(sorted(actions, key=lambda each: (-round(each.difference, ALIKE), -others[each.target].capacity)))
 
