@@ -128,7 +128,7 @@ def test_a_head_is_replaced_and_every_publication_is_accepted(folder: FleetFolde
     subscriber.subscribe("[n,>,0]")
     publishing = Publishing(head_access(folder, "east"))
     wait_for(lambda: publishing.heads() == {"east-head"}, what="the publishers are open")
-    assert main(["drain", "east-head"]) == 0, capsys.readouterr()
+    assert main(["drain", "east-head", "--wait"]) == 0, capsys.readouterr()
     assert publishing.heads() == OTHERS, "those that accept least take them"
     newcomer = connection(head_access(folder, "east"))
     late = client.Publisher(newcomer, name="late")
@@ -138,7 +138,7 @@ def test_a_head_is_replaced_and_every_publication_is_accepted(folder: FleetFolde
     os.kill(before, signal.SIGKILL)
     wait_for(lambda: head_pid(folder, "east") not in (0, before), what="the head is back")
     for other in ("west", "north"):
-        back = ["rebalance", "--publishers", "--from", other, "--to", "east", "--share", "100%"]
+        back = ["rebalance", "--publishers", "--from", other, "--to", "east", "--share", "100%", "--wait"]
         wait_for(lambda back=back: main(back) == 0, what="they are sent back")
     wait_for(lambda: publishing.heads() == {"east-head"}, what="the one that has replaced it takes publishers again")
     assert publishing.stop() == ["accepted"]
