@@ -99,7 +99,7 @@ class Attack:
             self._rebalance(source, "--to", target, "--share", f"{self.draw.choice([30, 60, 100])}%")
         elif what == "even":
             self._rebalance(source)
-        elif main(["drain", f"{source}-head"]) == 0:
+        elif main(["drain", f"{source}-head", "--wait"]) == 0:
             before = head_pid(self.folder, source)
             assert before
             os.kill(before, signal.SIGKILL)
