@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
+from typing import Literal
 
 import pytest
 
@@ -260,6 +261,65 @@ def test_a_frame_of_ours_settles_it_too():
     sealed = wire.decode_frame(link.seal([b"\xc0"], 3.2))
     assert isinstance(sealed, wire.Data)
     assert (sealed.ack, link.unacked_in_frames, link.unacked_in_bytes, link.ack_due_at) == (1, 0, 0, NEVER)
+
+
+def acknowledged_by(link: Link) -> int:
+    said = wire.decode_frame(link.ack())
+    assert isinstance(said, wire.Ack)
+    return said.ack
+
+
+def test_a_link_that_acknowledges_what_was_dealt_with_says_nothing_of_what_only_arrived():
+    link = accepted()
+    link.acks_dealt = True
+    assert link.accept(data(1), 100, 3.0)
+    assert link.accept(data(2), 100, 3.0)
+    assert acknowledged_by(link) == 0
+    assert link.ack_due_at == NEVER
+    link.deals(4.0)
+    assert link.ack_due_at == 4.25
+    assert acknowledged_by(link) == 1
+    sealed = wire.decode_frame(link.seal([b"\xc0"], 4.0))
+    answer = wire.decode_frame(link.on_hello(hello(), 4.0)[0])
+    assert isinstance(sealed, wire.Data)
+    assert isinstance(answer, wire.HelloOk)
+    assert (sealed.ack, answer.received) == (1, 1), "the other side forgets what it is told here, too"
+
+
+def test_from_a_frame_that_is_held_on_nothing_is_acknowledged_until_it_is_released():
+    link = accepted()
+    link.acks_dealt = True
+    for seq in (1, 2, 3):
+        assert link.accept(data(seq), 100, 3.0)
+        if seq > 1:
+            link.hold()
+        link.deals(3.0)
+    assert acknowledged_by(link) == 1
+    assert not link.accept(data(2), 100, 4.0), "what comes again for want of an acknowledgement is not taken twice"
+    link.release(5.0)
+    assert link.ack_due_at == 5.0
+    assert acknowledged_by(link) == 3
+
+
+def test_other_links_acknowledge_what_has_arrived():
+    link = accepted()
+    assert link.accept(data(1), 100, 3.0)
+    link.hold()
+    assert link.held_from == 0
+    assert acknowledged_by(link) == 1
+
+
+@pytest.mark.parametrize(("role", "longest"), [("edge", 512.0), ("head", 8.0)])
+def test_a_head_that_holds_what_it_was_sent_is_heard_again_before_long(role: Literal["edge", "head"], longest: float):
+    link = accepted()
+    link.remote = Info("peer", role, 5)
+    link.seal([b"\xc0" * 900], 2.0)
+    answered, now = [2.0], 2.0
+    while now < 1100.0:
+        now += 1.0
+        if link.may_repeat(0, now):
+            answered.append(now)
+    assert max(after - before for before, after in pairwise(answered)) == longest
 
 
 def test_credit_goes_back_at_once_when_half_of_it_is_due():

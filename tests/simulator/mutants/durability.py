@@ -8,6 +8,7 @@ from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.transport.link import Link
 from plimsoll.simulator.world.durable_heads import HeadDisk
 
 HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
@@ -43,6 +44,12 @@ MUTANTS = [
         "What a neighbour with a log on a disk has not acknowledged is sent again, without a gap.",
         (Change(Outboxes._renew, "and not remembers", ""),),
         (TREE,),
+    ),
+    Mutant(
+        "held-relays-are-acknowledged",
+        "What a head keeps only in memory is not acknowledged to the neighbour that sent it.",
+        (Change(Link._safe, "if not self.acks_dealt:", "if True:"),),
+        (SMALL, TREE),
     ),
     Mutant(
         "publishers-are-forgotten",

@@ -37,6 +37,19 @@ def test_heads_that_lose_their_machine_keep_the_laws(scenario: str, seeds: tuple
     assert lost > 0 or scenario != "durable-interval", "a world in which nothing unsynced is lost tests little"
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(1005, id="a head dies twice, the second time with relays that wait for the report of an edge"),
+        pytest.param(1010, id="a head logs in one round more than its memory takes, and nothing for long after that"),
+        pytest.param(2008, id="a machine stops with an end that is torn and a segment behind it that has only begun"),
+    ],
+)
+def test_seeds_that_have_failed_once(seed: int):
+    outcome = SimulationRun(SCENARIOS["durable-small"], seed).go()
+    assert outcome.ok, outcome.verdict
+
+
 @pytest.mark.parametrize("scenario", ["sessions-durable-head", "sessions-durable-head-across"])
 def test_hand_overs_outlast_heads_that_recover(scenario: str):
     for seed in range(2):

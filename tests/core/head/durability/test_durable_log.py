@@ -26,7 +26,7 @@ def log_of(store: LogStore, count: int, limit: int = 3000) -> DurableLog:
         if store.is_full:
             store.begin(EMPTY)
         store.write([own(position, position)])
-        log.written = store.position
+        log.wrote(store.position)
     return log
 
 
@@ -49,6 +49,17 @@ def test_nothing_leaves_memory_that_is_not_written(store: LogStore):
     for position in range(1, 50):
         log.append_publication(pub(position, position), ("h", 1), position)
     assert log.memory_first == 1
+    assert [at for at, _ in log.after(0)] == list(range(1, 50))
+
+
+def test_a_round_that_logs_more_than_memory_takes_leaves_it_when_it_is_written(store: LogStore):
+    log = DurableLog(1000, store, first=1, last=0, gone={})
+    for position in range(1, 50):
+        log.append_publication(pub(position, position), ("h", 1), position)
+    store.write([own(position, position) for position in range(1, 50)])
+    assert log.bytes > 1000
+    log.wrote(store.position)
+    assert log.bytes <= 1000, "it does not wait for the next publication, which may be long in coming"
     assert [at for at, _ in log.after(0)] == list(range(1, 50))
 
 

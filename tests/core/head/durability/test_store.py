@@ -87,6 +87,20 @@ def test_a_segment_that_had_only_begun_is_removed(files: MemoryFiles):
     assert (again.position, found.is_whole, found.damage) == (100, True, ())
 
 
+@pytest.mark.parametrize("begun", [1, 2])
+def test_a_torn_end_before_segments_that_had_only_begun_is_cut_off(files: MemoryFiles, begun: int):
+    store = fill(files, 100)
+    last, end = store.segments[-1], store.segments[-1].end
+    store.write([own(101, 101)])
+    files.files[last.name][end + 20 :] = bytes(len(files.files[last.name]) - end - 20)
+    for position in range(102, 102 + begun):
+        files.create(f"{position:020d}.log", 4096)  # made, and its checkpoint lost with all that was not synced
+    again, found = store_of(files)
+    assert (again.first, again.position, found.is_whole, found.damage) == (1, 100, True, ())
+    assert found.torn_bytes > 0
+    assert sorted(files.files)[-1] == last.name
+
+
 def test_damage_in_an_older_segment_gives_up_what_is_before_its_end(files: MemoryFiles):
     store = fill(files, 100)
     first, second = store.segments[0], store.segments[1]
@@ -159,3 +173,4 @@ def test_a_strange_file_is_named(files: MemoryFiles):
     files.create("notes.log", 3)
     with pytest.raises(OSError, match=r"notes\.log is no segment"):
         store_of(files)
+    assert "notes.log" in files.files

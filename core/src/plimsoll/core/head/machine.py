@@ -171,6 +171,9 @@ class Head(OverlayNode):
         if link.remote is None or link.remote.role == "client":
             return
         is_head = link.remote.role == "head"
+        # What a neighbour has been told is here it never sends again. So with a log on a disk it is told so when the
+        # log has it: what waits for reports, for a turn or for room on the disk goes with the process.
+        link.acks_dealt = is_head and self.journal is not None
         outbox = self.outboxes.open(link, is_head)
         if is_head:
             self.routes.neighbors[outbox.name].up = True
@@ -227,6 +230,7 @@ class Head(OverlayNode):
         decoder = _DECODERS[link.remote.role if link.remote else "client"]
         last = len(frame.records) - 1
         if not frame.records:
+            link.deals(self.now)
             self.took(link)
         for i, raw in enumerate(frame.records):
             message: DataMessage | None = None
@@ -264,6 +268,9 @@ class Head(OverlayNode):
         """Deal with a message in its turn, and return the credit of the frame that it ends."""
         if self._holds_relays and isinstance(message, msg.Pub | msg.Gap):
             self.startup.hold(link, message, ends_frame=ends_frame)
+            link.hold()
+            if ends_frame:
+                link.deals(self.now)
             return
         if message is not None:
             try:
@@ -271,6 +278,7 @@ class Head(OverlayNode):
             except WireError as error:
                 self.counters[f"records_refused_{error.code}"] += 1
         if ends_frame:
+            link.deals(self.now)
             self.took(link)
 
     @property
@@ -406,9 +414,17 @@ class Head(OverlayNode):
             self.publish_requests.open(link, opening)
 
     def _take_held(self) -> None:
+        if self._holds_relays:
+            return  # all have reported, but there is no room on the disk
         for held in self.startup.take_held():
             self._relay(held.link, held.message)
-            if held.ends_frame and held.link.id == held.link_id:
+            if held.link.id != held.link_id:
+                continue
+            if held.link.held_from:
+                # The whole round waits for the log, so its acknowledgement does not leave before what is still to come.
+                held.link.release(self.now)
+                self.flusher.owe_ack(held.link)
+            if held.ends_frame:
                 self.took(held.link)
 
     # -- time

@@ -58,6 +58,9 @@ class Link:
     the end of the round; the list stays the same object for the life of the link. `identity`: whose key an accepted
     link was opened with; without keys, `identity_of_name`.
 
+    `acks_dealt`: frames are acknowledged when they have been dealt with, not when they have arrived. `dealt` counts
+    those; of frame `held_from` and later ones something is held in memory, so none of them is safe; 0: nothing is held.
+
     One class for both directions and the handshake, since they share its numbers, and a call from part to part would
     cost time on every frame.
     """
@@ -73,12 +76,15 @@ class Link:
         "_start_of_head",
         "ack_due_at",
         "acked",
+        "acks_dealt",
         "buffer",
         "consumed",
         "credit",
         "credit_told",
+        "dealt",
         "expected",
         "grant",
+        "held_from",
         "id",
         "identity",
         "inflight_bytes",
@@ -113,7 +119,7 @@ class Link:
         self.identity = ""
         self.round_trip = RoundTrip()
         self._flags = 0
-        self.is_stuck = False
+        self.is_stuck = self.acks_dealt = False
         self.on_sealed: Callable[[int], None] | None = None
         self.last_heard = self.last_progress = now
         self.stats = LinkStats()
@@ -129,6 +135,7 @@ class Link:
         self.inflight_bytes = 0
         self.buffer.clear()
         self.expected, self.consumed, self.credit_told = 1, 0, 0
+        self.dealt = self.held_from = 0
         self.unacked_in_frames = self.unacked_in_bytes = 0
         self.ack_due_at = float("inf")
         self.resync_asked = self._hello_at = float("-inf")
@@ -183,7 +190,7 @@ class Link:
 
     def _say_answer(self) -> bytes:
         """The fields of frames about the other direction; cached until something is received or taken."""
-        self._answer = wire.data_answer(self.expected - 1, self._grant())
+        self._answer = wire.data_answer(self._safe(), self._grant())
         return self._answer
 
     def _grant(self) -> int:
@@ -230,6 +237,29 @@ class Link:
         if self.consumed + self.limits.window_frames - self.credit_told >= self.limits.window_frames // 2:
             self.ack_due_at = now
 
+    def deals(self, now: float) -> None:
+        """The last record of the next frame has been dealt with, or is held."""
+        self.dealt += 1
+        if self.acks_dealt:
+            self._answer = b""
+            if self.ack_due_at == NEVER:  # one went out before this frame could be acknowledged
+                self.ack_due_at = now + self.limits.ack_seconds
+
+    def hold(self) -> None:
+        """A record of the frame that is being dealt with is held in memory: a crash would lose it."""
+        if self.acks_dealt and not self.held_from:
+            self.held_from = self.dealt + 1
+
+    def release(self, now: float) -> None:
+        """Nothing is held any more."""
+        self.held_from, self._answer, self.ack_due_at = 0, b"", now
+
+    def _safe(self) -> int:
+        """The last frame that may be acknowledged: the other side forgets it then."""
+        if not self.acks_dealt:
+            return self.expected - 1
+        return min(self.dealt, self.held_from - 1) if self.held_from else self.dealt
+
     def acknowledged(self, ack: int, credit: int, now: float) -> bool:
         """Take a cumulative acknowledgement and credit. True when either moved forward."""
         moved = credit > self.credit
@@ -260,7 +290,7 @@ class Link:
         """An acknowledgement on its own."""
         self._ack_sent()
         self.stats.acks_out += 1
-        return wire.ack_frame(self.id, self.expected - 1, self._grant())
+        return wire.ack_frame(self.id, self._safe(), self._grant())
 
     # -- handshake
 
@@ -268,7 +298,7 @@ class Link:
         """Initiator: who this is and what has arrived, at the start, after a reconnect or when numbers do not fit."""
         self.open = False
         self._hello_at = now
-        return wire.hello_frame(self.id, self.expected - 1, self.was_open, self.local)
+        return wire.hello_frame(self.id, self._safe(), self.was_open, self.local)
 
     def may_repeat(self, received: int, now: float) -> bool:
         """Acceptor: whether a HELLO on this link is answered now, which sends again all that is unacknowledged.
@@ -281,7 +311,9 @@ class Link:
         self._repeated_bytes += self.inflight_bytes
         if self._repeated_bytes > REPEATED_WINDOWS * self.limits.window_bytes:
             self._repeat_at = now + self.limits.heartbeat_seconds * 2.0**self._repeats
-            self._repeats = min(self._repeats + 1, 30)
+            # A head with a log on a disk may hold all that it was sent until it may log it, and then has to be heard.
+            most = 3 if self.remote is not None and self.remote.role == "head" else 30
+            self._repeats = min(self._repeats + 1, most)
         return True
 
     def on_hello(self, hello: wire.Hello, now: float) -> list[bytes]:
@@ -290,7 +322,7 @@ class Link:
             # Resumed links keep their numbers and what is unacknowledged; only a new one starts from 1.
             self._start(hello.link)
         self._opened(hello.info, hello.received, now)
-        return [wire.hello_ok_frame(self.id, self.expected - 1, False, self.local), self.ack(), *self._again()]
+        return [wire.hello_ok_frame(self.id, self._safe(), False, self.local), self.ack(), *self._again()]
 
     def on_hello_ok(self, answer: wire.HelloOk, now: float) -> tuple[bool, list[bytes]]:
         """Initiator: returns (lost, frames). `lost`: the other side had lost the link; a new one is being opened."""

@@ -70,7 +70,7 @@ class RoundCommit:
             return False
         self.is_binding = self.journal.is_binding
         self.store.write(self.journal.take())
-        self.log.written = self.store.position
+        self.log.wrote(self.store.position)
         self.batches += 1
         self._make_room(now)
         return True

@@ -50,9 +50,17 @@ class DurableLog(Log):
         self.last += 1
         self._entries.append(kept)
         self.bytes += size + ENTRY_OVERHEAD_BYTES
+        self._fit()
+        return self.last
+
+    def wrote(self, position: int) -> None:
+        """The archive can read up to this position: a round that logged more than the memory takes is let go now."""
+        self.written = position
+        self._fit()
+
+    def _fit(self) -> None:
         while self.bytes > self.limit_bytes and self.memory_first < self.written:
             self._let_go()
-        return self.last
 
     def _let_go(self) -> None:
         """Forget the oldest entry in memory: the archive has it."""

@@ -118,9 +118,9 @@ class LogStore:
 
         """
         damage: list[str] = []
-        torn = 0
         is_whole = True
         names = sorted(name for name in self.files.names() if name.endswith(SUFFIX))
+        torn = self._drop_empty_end(names)
         last_data, last_found = b"", scan(b"")
         for i, name in enumerate(names):
             is_last = i == len(names) - 1
@@ -131,10 +131,9 @@ class LogStore:
                 self._give_up()
             if not found.batches and is_last:
                 torn += found.torn
-                if _has_good_batch(data, 0):
-                    damage.append(f"{name}: byte 0 is damaged; the segment is given up, and removed")
-                    is_whole = False
-                self.files.remove(name)  # else it was begun just before the end, and holds nothing yet
+                damage.append(f"{name}: byte 0 is damaged; the segment is given up, and removed")
+                is_whole = False
+                self.files.remove(name)
                 continue
             for batch in found.batches:
                 segment.note(batch.first, batch.start)
@@ -162,6 +161,21 @@ class LogStore:
             state.position = self.position
         self.position = state.position
         return Recovery(state, len(self.segments), self.bytes, torn, tuple(damage), is_whole)
+
+    def _drop_empty_end(self, names: list[str]) -> int:
+        """Remove segments that were begun just before the end, and hold nothing yet; returns their torn bytes.
+
+        They are no end of the log: what was not synced may have been torn in the segment before them.
+        """
+        torn = 0
+        while names:
+            _position_of(names[-1])  # a file that is no segment is not removed
+            data = self.files.read(names[-1], 0, 1 << 62)
+            if batch_at(memoryview(data), 0) is not None or _has_good_batch(data, 0):
+                break
+            torn += scan(data).torn
+            self.files.remove(names.pop())
+        return torn
 
     def _give_up(self) -> None:
         for segment in self.segments:
