@@ -52,7 +52,7 @@ class TopicLaws:
     def _divided(self) -> set[int]:
         """Topics of which plans have moved units singly, because no edge took a whole topic.
 
-        Such a plan leaves some units at their edge, and names no owner, or it sends those of one edge to several others.
+        Such a plan leaves some units at their edge, and names no owner; or it sends those of one edge to several.
         """
         found: set[int] = set()
         for plan in self._plans():
