@@ -25,6 +25,13 @@ SEEDS = [
         "the head of a target remembered for a minute a member that a restarted head had forgotten",
     ),
     ("lossy", 5, "credit that was lost on its way was never granted again, so an open link stalled for ever"),
+    ("sessions-deadlines", 1001, "the law took a topic whose units all went singly, to two edges, for one moved whole"),
+    ("sessions-deadlines", 1056, "the same in the other cluster"),
+    (
+        "sessions-bundles-lookup-faults",
+        1011,
+        "the run ended between a session whose lookups went elsewhere and the one that brings late units",
+    ),
 ]
 
 

@@ -59,3 +59,13 @@ def test_units_of_another_topic_beside_whole_ones():
     assert "a gives whole topics and units of others" in faults(replace(plan, waves=((*wave, single),)))
     back = replace(wave[0], source="b", target="a")
     assert "a gives topics and takes others" in faults(replace(plan, waves=((*wave, back),)))
+
+
+def test_a_topic_that_leaves_an_edge_belongs_to_one_with_most_of_its_units():
+    plan = planned()
+    assert plan.owners
+    assert any("is owned by '' then" in fault for fault in faults(replace(plan, owners=())))
+    wrong = tuple((key, "a") for key, _ in plan.owners)
+    assert any("another edge has more" in fault for fault in faults(replace(plan, owners=wrong)))
+    other = (*plan.owners, ("7#00000007", "b"))
+    assert "00000007 has an owner, and leaves no edge" in faults(replace(plan, owners=other))

@@ -74,3 +74,18 @@ def test_topics_of_which_a_plan_has_moved_units_singly_may_be_divided(over: Simu
                      for moved in ({}, {f"seven#{topic:08x}": "b"}))  # fmt: skip
     assert TopicLaws(over.fleet, lambda: [whole, single], is_disturbed=False)._divided() == {topic}
     assert TopicLaws(over.fleet, lambda: [whole], is_disturbed=False)._divided() == set()
+
+
+def test_a_topic_that_a_plan_has_spread_over_several_edges_may_be_divided_though_it_has_an_owner(over: SimulationRun):
+    one, other = (
+        PlannedPair(source="a", target=target, source_head="h", target_head="h", members=[unit_name(name, 7)])
+        for name, target in (("s", "b"), ("t", "c"))
+    )
+    spread = SessionPlan(hash="", pairs=[one, other], made_at=0.0, bundles={"seven#00000007": "b"})
+    assert TopicLaws(over.fleet, lambda: [spread], is_disturbed=False)._divided() == {7}
+    moved_on = PlannedPair(source="b", target="c", source_head="h", target_head="h", members=[unit_name("s", 7)])
+    twice = [
+        SessionPlan(hash="", pairs=[pair], made_at=0.0, bundles={"seven#00000007": pair.target})
+        for pair in (one, moved_on)
+    ]
+    assert TopicLaws(over.fleet, lambda: twice, is_disturbed=False)._divided() == set()

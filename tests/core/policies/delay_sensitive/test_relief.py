@@ -95,6 +95,29 @@ def test_units_go_singly_where_no_topic_fits():
     assert all("of" in move.reason for move in plan.moves)
 
 
+def test_a_topic_whose_units_all_went_singly_belongs_to_an_edge_with_most_of_them():
+    """Four units where no edge has room for all: three go to one edge, and the last one to another."""
+    four, late = Topic(1, 4, 10.0, 100.0, 9.0), Topic(3, 2, 100.0, 100.0, 1.0, depth=400, delivery=80.0)
+    given = sample({"a": [four, late], "b": [], "c": []}, {"a": 22_000.0, "b": 3_500.0, "c": 1_500.0})
+    plan = planned(given)
+    assert sorted(moved(plan)) == [("1", 1, "b")] * 3 + [("1", 1, "c")]
+    assert all(move.reason.startswith("1 of 4 units of 1#") for move in plan.moves)
+    assert dict(plan.owners) == {"1#00000001": "b"}
+
+
+def test_a_topic_that_is_spread_and_some_units_of_another_make_one_plan():
+    """Its checker took a topic that is spread for one that is moved whole, and refused the plan."""
+    two, eight = Topic(1, 2, 10.0, 100.0, 9.0), Topic(2, 8, 10.0, 50.0, 8.0)
+    late = Topic(3, 2, 100.0, 100.0, 1.0, depth=400, delivery=60.0)
+    given = sample({"a": [two, eight, late], "b": [], "c": []}, {"a": 25_000.0, "b": 1_500.0, "c": 2_000.0})
+    assert sorted(moved(planned(given))) == [("1", 1, "b"), ("1", 1, "c"), ("2", 1, "c")]
+
+
+def test_a_topic_of_which_some_units_stay_keeps_its_owner():
+    eight, late = Topic(1, 8, 10.0, 100.0, 9.0), Topic(3, 2, 100.0, 100.0, 1.0, depth=400, delivery=90.0)
+    assert planned(sample({"a": [eight, late], "b": []}, {"a": 27_000.0, "b": 5_000.0})).owners == ()
+
+
 def test_units_that_may_not_move_hold_their_topic():
     given = sample(
         {"b0": B0, "b1": B1}, {"b0": 6.5 * MBIT, "b1": 8 * MBIT}, staying={unit("b1", 1, 3): "moved just now"}

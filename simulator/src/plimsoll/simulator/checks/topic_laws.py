@@ -50,12 +50,19 @@ class TopicLaws:
                 yield f"topic {topic:08x} is served by {sorted(places)}, and owned by {owner}"
 
     def _divided(self) -> set[int]:
-        """Topics of which plans have moved units singly, because no edge took a whole topic."""
+        """Topics of which plans have moved units singly, because no edge took a whole topic.
+
+        Such a plan leaves some units at their edge, and names no owner; or it sends those of one edge to several.
+        """
         found: set[int] = set()
         for plan in self._plans():
-            whole = {topic_of_key(key) for key in plan.bundles}
-            members = (hash_of_unit(name) for pair in plan.pairs for name in pair.members)
-            found |= {topic for topic in members if topic is not None and topic not in whole}
+            named = {topic_of_key(key) for key in plan.bundles}
+            targets: dict[tuple[str, int], set[str]] = {}
+            for pair in plan.pairs:
+                for topic in map(hash_of_unit, pair.members):
+                    if topic is not None:
+                        targets.setdefault((pair.source, topic), set()).add(pair.target)
+            found |= {topic for (_, topic), some in targets.items() if topic not in named or len(some) > 1}
         return found
 
     def _places(self, head: str) -> dict[int, Counter[str]]:

@@ -37,6 +37,14 @@ EMULATION = HardwareEmulation(base_seconds=0.004, per_subscription_seconds=0.000
 QUIET_POLICY = SimulatedPolicy(check_seconds=60.0)
 """Edges report their loads but never start a session in a run, so only requested sessions move subscribers."""
 
+LATE_UNITS_SECONDS = 30.0
+"""Time after the last publications until units that have come late are at the edge that owns their bundle.
+
+A session that begins then may wait 3 s for lookups that end elsewhere, loads settle for 2 s in it and for 2 s after it,
+and halves that have just been split are unloaded first: some 7 s, perhaps more than once. Only then two looks in a row
+find units that are late, and a session brings them. A run that has settled ends earlier.
+"""
+
 EDGE_VICTIMS = ("subscriber", "source", "target")
 ALL_VICTIMS = (*EDGE_VICTIMS, "head", "target-head", "neighbor")
 
@@ -351,7 +359,7 @@ HANDOVER_SCENARIOS = [
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
         processes=3,
         settle_seconds=30.0,
-        last_seconds=10.0,  # a session may begin after the last publications
+        last_seconds=LATE_UNITS_SECONDS,
     ),
     _handover_scenario(
         "bundles-lookup-faults",
@@ -364,7 +372,7 @@ HANDOVER_SCENARIOS = [
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
         processes=3,
         settle_seconds=30.0,
-        last_seconds=10.0,  # a session may begin after the last publications
+        last_seconds=LATE_UNITS_SECONDS,
     ),
     _handover_scenario(
         "deadlines",

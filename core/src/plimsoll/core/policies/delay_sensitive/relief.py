@@ -24,6 +24,7 @@ from plimsoll.core.policies.delay_sensitive.limits import (
 from plimsoll.core.policies.delay_sensitive.ranking import ranked_topics
 from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.plan import PlanMove, PlanRejection
+from plimsoll.core.policies.model.topic_load import topic_of_key
 from plimsoll.core.policies.rebalancer import Step, Steps, StepsEnd
 
 Endangered = Callable[[BrokerLoad], Mapping[int, str]]
@@ -42,6 +43,9 @@ class TopicMoves:
     _rejected: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
     _moved: set[str] = field(default_factory=set)
     _left: list[str] = field(default_factory=list)
+    _owned: set[int] = field(default_factory=set)
+    """Topics of which some edge serves no unit any more, so that the plan names their owner."""
+
     _sources: frozenset[str] = frozenset()
 
     def steps(self, fleet: DeadlineFleet) -> Steps:
@@ -110,7 +114,7 @@ class TopicMoves:
             served = fleet.served[source].get(topic.load.topic)
             if served is None or len(served.units) < len(topic.units):
                 continue  # it has left, or some of it
-            step = self._step(fleet, served, tuple(served.units), source, target, metric)
+            step = self._step(fleet, served, tuple(served.units), source, target, metric, len(topic.units))
             if step is not None:
                 yield step
                 fleet = fleet.after(step)
@@ -124,7 +128,7 @@ class TopicMoves:
                 served = fleet.served[source].get(topic.load.topic)
                 if served is None or name not in served.units or metric not in self.overloaded(fleet.load(source)):
                     continue
-                step = self._step(fleet, served, (name,), source, target, metric)
+                step = self._step(fleet, served, (name,), source, target, metric, len(topic.units))
                 if step is None:
                     break  # the others of the topic would bring the target as much
                 yield step
@@ -139,8 +143,9 @@ class TopicMoves:
         source: str,
         target: str,
         metric: DeadlineMetric,
+        asked: int,
     ) -> Step | None:
-        """The step, or None with the reason noted."""
+        """The step, or None with the reason noted. `asked`: how many units the topic had here before any went."""
         held = [(name, topic.fixed[name]) for name in units if name in topic.fixed]
         if held:
             self._reject("Staying", topic, source, f"stays at {source}: {held[0][0]}: {held[0][1]}")
@@ -149,17 +154,31 @@ class TopicMoves:
             why = f"stays at {source}: without it the {metric} would be no less"
             self._reject("NoRelief", topic, source, why)
             return None
-        whole = len(units) == len(topic.units)
-        what = topic.key if whole else f"{len(units)} of {len(topic.units)} units of {topic.key}"
+        is_whole = len(units) == asked
+        what = topic.key if is_whole else f"{len(units)} of {asked} units of {topic.key}"
         over = self._told(fleet.load(source), (metric,))
-        owners = ((topic.key, target),) if whole else ()
-        step = Step((PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}"),), owners=owners)
-        if (why_not := self._refusal(fleet.after(step).load(target))) is not None:
+        moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}"),)
+        after = fleet.after(Step(moves))
+        step = Step(moves, owners=self._owners(after, topic, source))
+        if (why_not := self._refusal(after.load(target))) is not None:
             self._reject("TooMuch", topic, source, f"stays at {source}: with it {target} would have {why_not}")
             return None
         self._moved.update(units)
+        self._owned.update(topic_of_key(key) for key, _ in step.owners)
         self._rejected.pop((source, topic.load.topic), None)
         return step
+
+    def _owners(self, after: DeadlineFleet, topic: ServedTopic, source: str) -> tuple[tuple[str, str], ...]:
+        """The owner of a topic that has left an edge: the one with most of its units, as after a restart of the head.
+
+        Units that went singly may be at several edges, and the last one's is no better a place for newcomers than
+        another. A topic that has left no edge keeps the owner that it has.
+        """
+        hashed = topic.load.topic
+        if hashed in after.served[source] and hashed not in self._owned:
+            return ()
+        counts = {name: len(held[hashed].units) for name, held in after.served.items() if hashed in held}
+        return ((topic.key, min(counts, key=lambda name: (-counts[name], name))),)
 
     def _helps(self, fleet: DeadlineFleet, topic: ServedTopic, source: str, metric: DeadlineMetric) -> bool:
         """Whether the source has less of what is overloaded without a topic."""
