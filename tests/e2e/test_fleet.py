@@ -165,6 +165,7 @@ SELDOM = {
     ("loadbalancingsessions", "get"): "when a write meets a newer version of the object",
     ("loadbalancingsessions", "delete"): "when the time of an object is over",
     ("events", "patch"): "when the same is said again",
+    **{("bundles", verb): "when the policy of a cluster has bundles" for verb in ("create", "patch", "delete")},
     ("configmaps", "delete"): "when collectors are switched off",
     ("secrets", "delete"): "when a client is taken out of the fleet",
     ("services", "patch"): "when a listener's port changes",

@@ -11,8 +11,9 @@ from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
 from plimsoll.mediator.session_objects import is_over
 
 Object = dict[str, Any]
-FLEET_KINDS = tuple(kind for kind in ALL_KINDS if kind != SESSION)
-"""The kinds that determine which brokers run; sessions do not, and may name brokers that no longer exist."""
+FLEET_KINDS = tuple(kind for kind in ALL_KINDS if kind not in (SESSION, "Feed"))
+"""The kinds that determine which brokers run; sessions do not, and may name brokers that no longer exist. Nor do feeds,
+which the operator does not read."""
 
 
 def fleet_resources(objects: Iterable[Object]) -> Resources:
