@@ -50,7 +50,7 @@ def world() -> World:
 
 
 def resources_of(world: World) -> Resources:
-    return asked.fleet_resources([item for item in world.objects.values() if item["kind"] in asked.FLEET_KINDS])
+    return asked.fleet_resources([item for item in world.objects.values() if item["kind"] in asked.BROKER_KINDS])
 
 
 def keeping(world: World, server: Server) -> KeyManager:

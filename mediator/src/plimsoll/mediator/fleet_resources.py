@@ -11,9 +11,11 @@ from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
 from plimsoll.mediator.session_objects import is_over
 
 Object = dict[str, Any]
-FLEET_KINDS = tuple(kind for kind in ALL_KINDS if kind not in (SESSION, "Feed"))
-"""The kinds that determine which brokers run; sessions do not, and may name brokers that no longer exist. Nor do feeds,
-which the operator does not read."""
+FLEET_KINDS = tuple(kind for kind in ALL_KINDS if kind != SESSION)
+"""The kinds that describe a fleet; sessions do not, and may name brokers that no longer exist."""
+
+BROKER_KINDS = tuple(kind for kind in FLEET_KINDS if kind != "Feed")
+"""Those that determine which brokers run, which are all that the operator reads."""
 
 
 def fleet_resources(objects: Iterable[Object]) -> Resources:

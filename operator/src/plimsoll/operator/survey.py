@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from plimsoll.core.printable import printable, printable_lines
 from plimsoll.mediator.control_plane import MediatorKeyPair
-from plimsoll.mediator.fleet_resources import FLEET_KINDS, Object
+from plimsoll.mediator.fleet_resources import BROKER_KINDS, Object
 from plimsoll.mediator.world.survey_run import is_plain, run_survey
 from plimsoll.mediator.world.traffic_survey import SurveyError, encode_survey
 from plimsoll.operator import names
@@ -40,7 +40,7 @@ async def _read(namespace: str) -> tuple[list[Object], MediatorKeyPair | None]:
 
 async def fleet_and_key(api: Api, namespace: str) -> tuple[list[Object], MediatorKeyPair | None]:
     """The objects of the fleet of a namespace, and its mediator's key; None for a fleet without keys."""
-    objects = [item for kind in FLEET_KINDS for item in await api.list(kind, namespace)]
+    objects = [item for kind in BROKER_KINDS for item in await api.list(kind, namespace)]
     if is_plain(objects):
         return objects, None
     held = keys.read_keys(await api.get("Secret", namespace, names.MEDIATOR_KEYS))

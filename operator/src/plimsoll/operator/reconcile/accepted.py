@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from plimsoll.core.spec import API_VERSION, SourceDocument
 from plimsoll.core.spec.parser import parse_each
 from plimsoll.core.spec.usable import Content, UsableFleet
-from plimsoll.mediator.fleet_resources import FLEET_KINDS, owning_cluster
+from plimsoll.mediator.fleet_resources import BROKER_KINDS, owning_cluster
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, is_leaving, ref
@@ -46,7 +46,7 @@ def mediated_objects(observed: ObservedObjects, found: UsableFleet) -> Iterator[
     """The fleet's objects as last accepted; those that are not used are left out, with the edges of their clusters."""
     clusters = {key[1] for key in found.used if key[0] == "BrokerCluster"}
     clusters |= {item["metadata"]["name"] for item in observed.kind("BrokerCluster") if is_leaving(item)}
-    for kind in FLEET_KINDS:
+    for kind in BROKER_KINDS:
         for item in observed.kind(kind):
             if kind == "EdgeBroker" and (owning_cluster(item) is not None or is_leaving(item)):
                 if item["spec"]["clusterRef"]["name"] in clusters:

@@ -167,7 +167,7 @@ class FleetReconciler:
 
     async def _reconcile(self) -> None:
         observed = self._client.observe()
-        custom = [item for kind in fleet_resources.FLEET_KINDS for item in observed.kind(kind)]
+        custom = [item for kind in fleet_resources.BROKER_KINDS for item in observed.kind(kind)]
         if not custom:
             self.is_gone = True
             return
