@@ -109,6 +109,7 @@ class WorkerProcess:
         code = self._process.poll()
         self._take()
         if code is not None:
+            self._close()
             raise WorkerError(f"the {self.name} process {describe_exit(code)}: {self._last_words()}")
         return self.latest
 
@@ -133,6 +134,7 @@ class WorkerProcess:
                 raise WorkerError(f"the {self.name} process did not end within {seconds:g} s")
             time.sleep(0.01)
         self._take()
+        self._close()
         if code != 0:
             raise WorkerError(f"the {self.name} process {describe_exit(code)}: {self._last_words()}")
 
@@ -141,17 +143,23 @@ class WorkerProcess:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        self._close()
+
+    def _close(self) -> None:
+        """It has ended: nothing more is said to it, or by it."""
         with contextlib.suppress(BrokenPipeError):  # it ended without reading the last line
             self._stdin.close()
         self._stdout.close()
 
     def _write_line(self, line: bytes) -> None:
+        if self._stdin.closed:
+            return  # as below
         with contextlib.suppress(BrokenPipeError):  # it has ended; `hear` and `await_end` say why
             self._stdin.write(line + b"\n")
             self._stdin.flush()
 
     def _take(self) -> None:
-        data = self._stdout.read()
+        data = None if self._stdout.closed else self._stdout.read()
         if not data:
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
