@@ -1,4 +1,4 @@
-"""The files of a log in one folder: made with their room, written in place, synced by whoever holds the folder.
+"""The files of a log in one folder: made with their room, written in place, synced by the thread that holds the folder.
 
 Every new name is synced with its folder before it is used. One process at a time may have a folder open.
 """

@@ -293,7 +293,7 @@ class GroupMember:
             owned.events.clear()
             self._tell(SlicesChanged((), (owned.slice,), "lost"))
             self.last_error = f"slice {owned.slice}: {failed.code}: {failed.text}"
-            self._join_at = self._client.now + self._beat_seconds  # the head decides anew who has it
+            self._join_at = self._client.now + self._beat_seconds  # the head decides again which member has it
 
     def items_ready(self) -> None:
         self._client.member_ready(self)

@@ -183,7 +183,7 @@ class LogStore:
         self.segments.clear()
 
     def offsets_before(self) -> dict[Origin, int]:
-        """The last offset of each origin before the oldest entry that is kept, for gaps over what is not.
+        """The last offset of each origin before the oldest entry that is kept, for gaps over removed entries.
 
         Raises:
             OSError: it cannot be read.

@@ -209,7 +209,7 @@ class ConsumerGroup:
         return ""
 
     def resumed(self, number: int, token: Token) -> None:
-        """A slice that has never been acknowledged begins here: whoever has it later goes on from there."""
+        """A slice that has never been acknowledged begins here: the member that has it later goes on from there."""
         if self.slices[number].token is None:
             self.slices[number].token = token
 

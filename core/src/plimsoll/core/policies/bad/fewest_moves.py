@@ -62,7 +62,7 @@ def _groups(fleet: BadFleet) -> dict[tuple[str, tuple[str, ...]], list[BadSubscr
 def _placements(
     groups: Sequence[tuple[tuple[str, tuple[str, ...]], list[BadSubscriber]]], able: Sequence[str], total: int
 ) -> Iterator[list[tuple[BadSubscriber, str, str]]]:
-    """Every way in which so many subscribers move."""
+    """Every way in which this number of subscribers can move."""
     if not groups:
         if not total:
             yield []

@@ -52,7 +52,7 @@ class ConsumerLoad:
 
 @dataclass(frozen=True, slots=True, order=True)
 class SliceMove:
-    """A slice from its giver to its taker; the giver is empty for a slice that nobody has."""
+    """A slice from its giver to its taker; the giver is empty for a slice that no member has."""
 
     giver: str
     taker: str

@@ -58,7 +58,7 @@ def _look_at(context: EngineContext, cluster: str, interval_seconds: float) -> N
 
 
 def _is_of(context: EngineContext, session: Session, cluster: str) -> bool:
-    """Whether a session moves publishers from the head of this cluster, whoever has asked for it."""
+    """Whether a session moves publishers from the head of this cluster, asked for by a user or by a policy."""
     request = context.requests.get(session.uid)
     spec = request.spec if request is not None else None
     source = spec.source if spec is not None and spec.action == "MovePublishers" else None
