@@ -42,7 +42,7 @@ from plimsoll.demo.workload import DemoScenario
 from plimsoll.local import manifests
 
 BUNDLE_SCENARIO: Final = DemoScenario(
-    seconds=110.0, publishers=200, subscribers=120, topics=200, topic_rate_per_second=200.0, join_from=0.0,
+    seconds=135.0, publishers=200, subscribers=120, topics=200, topic_rate_per_second=200.0, join_from=0.0,
     join_to=0.05, zero_traffic=0.0, step_at=0.2, step_publishers=1.0,
 )  # fmt: skip
 PLAIN_SECONDS: Final = 10.0
@@ -88,7 +88,9 @@ class BundleRun:
 
     def _spread(self, until: float) -> UsageSpread:
         series: LoadSeries = self.found.series
-        return spread([mean_usage(series.of(edge), until - SPREAD_SECONDS, until) for edge in self.edges])
+        usages = {edge: mean_usage(series.of(edge), until - SPREAD_SECONDS, until) for edge in self.edges}
+        look = next((each for each in reversed(self.director.looks) if each.at <= until), None)
+        return spread(usages, () if look is None else look.owners.values())
 
     @property
     def problems(self) -> list[str]:
@@ -115,7 +117,10 @@ class BundleRun:
                 "messages_per_second": round(hot.rate, 1), "limit": self.limit,
             },
             "spread": {
-                name: {"cov": one.cov, "highest_above_average": one.above}
+                name: {
+                    "cov": one.cov, "highest_above_average": one.above,
+                    "highest_above_average_of_several_bundles": one.above_of_several,
+                }
                 for name, one in (("before", figures.before), ("after", figures.after))
             },
             "waits": {
