@@ -33,7 +33,7 @@ from plimsoll.demo.analysis.bundle_pauses import Waits, waits_of
 from plimsoll.demo.analysis.bundle_sessions import BundleSession, bundle_sessions, longest_wait, moves_before
 from plimsoll.demo.analysis.load_series import LoadSeries
 from plimsoll.demo.audited_run import AuditedRun, exit_code, run_audited
-from plimsoll.demo.bundle_director import BundleDirector, times_of
+from plimsoll.demo.bundle_director import BundleDirector
 from plimsoll.demo.command import FAILED
 from plimsoll.demo.live_display import LiveDisplay, stdout_display
 from plimsoll.demo.options import resource_folder
@@ -49,7 +49,7 @@ PLAIN_SECONDS: Final = 10.0
 SHOWN_CASES: Final = 5
 REPORT_FILES: Final = ("bundles.json", "bundles.html")
 SPREAD_SECONDS: Final = 8.0
-"""Over how long usages are averaged, before the step of the rates and after shedding."""
+"""Over how long usages are averaged, before the step of the rates and at the end."""
 COUNTS: Final = ("published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps")
 
 
@@ -78,7 +78,7 @@ class BundleRun:
             threshold=self.threshold,
             shed=sum(each.is_shedding and each.moved > 0 for each in self.sessions),
             before=self._spread(scenario.step_seconds),
-            after=self._spread(times_of(scenario.seconds).transfer),
+            after=self._spread(scenario.seconds),
             transfer_seconds=longest_wait(self.sessions, self.waits, "Transfer"),
             lookup_seconds=longest_wait(self.sessions, self.waits, "Lookup"),
             owned_again_seconds=None if killed is None else bundle_history.owned_again_seconds(

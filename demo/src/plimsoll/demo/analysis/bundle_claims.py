@@ -103,7 +103,7 @@ def judged_claims(figures: BundleFigures) -> list[MeasuredClaim]:
         _one_owner(figures.looks),
         *_split(figures),
         MeasuredClaim("sessions of ThresholdShedder that moved bundles", figures.shed, ">= 1", figures.shed >= 1),
-        _at_most("highest usage above the average, after shedding, of an edge with several bundles",
+        _at_most("highest usage above the average at the end, of an edge with several bundles",
                  figures.after.above_of_several, figures.threshold),
         _at_most("longest wait of a subscriber of a bundle moved by Transfer (s)", figures.transfer_seconds,
                  TRANSFER_SECONDS),
