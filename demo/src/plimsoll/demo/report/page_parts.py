@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from plimsoll.core.printable import html_text
 from plimsoll.pages.charts import Chart, svg
@@ -48,3 +49,13 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     heads = "".join(f'<th scope="col">{html_text(title)}</th>' for title in titles)
     lines = "".join("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def claims_table(claims: Iterable[Mapping[str, Any]]) -> str:
+    """Claims as in the report, with their values and bounds."""
+    rows = (
+        (one["claim"], "not measured" if one["value"] is None else f"{one['value']:.4g}", one["bound"],
+         "held" if one["held"] else "not held")
+        for one in claims
+    )  # fmt: skip
+    return table(("claim", "value", "bound", ""), rows)
