@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.core.spec import parse
-from plimsoll.demo.analysis.group_claims import GroupTimes
+from plimsoll.demo.analysis.group_claims import GroupSteps
 from plimsoll.demo.group_demo import REPORT_FILES, SECONDS, main
 from plimsoll.demo.options import resource_folder
 from plimsoll.local import manifests
@@ -22,7 +22,7 @@ def test_its_fleet_has_one_group_of_ten_slices():
 
 
 def test_its_steps_are_two_intervals_of_balancing_apart_where_load_is_to_settle():
-    times = GroupTimes.of(SECONDS)
+    times = GroupSteps.of(SECONDS)
     assert times.burn >= 40.0
     assert times.join - times.burn >= 20.0
     assert times.end - times.kill >= 10.0

@@ -11,11 +11,11 @@ from plimsoll.demo.analysis.group_claims import (
     SLOW,
     GroupFigures,
     GroupLook,
-    GroupTimes,
+    GroupSteps,
     judged_claims,
 )
 
-TIMES = GroupTimes.of(100.0)
+TIMES = GroupSteps.of(100.0)
 
 
 def look(at: float, **slices: int) -> GroupLook:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from plimsoll.core.verify.slice_laws import judge_slices
-from plimsoll.demo.analysis.group_claims import GroupFigures, GroupLook, GroupTimes
+from plimsoll.demo.analysis.group_claims import GroupFigures, GroupLook, GroupSteps
 from plimsoll.demo.group_demo import report_of
 from plimsoll.demo.group_run import GroupRun
 from plimsoll.demo.report.group_page import render_page, write_report
@@ -14,7 +14,7 @@ from plimsoll.demo.report.group_page import render_page, write_report
 
 def run(*faults: str) -> GroupRun:
     looks = [GroupLook(0.5, {"fast": 6, "slow": 4}, {"fast": 120.0}, 3, 0)]
-    figures = GroupFigures(judge_slices([], {}), [], looks, GroupTimes.of(100.0), 10, None)
+    figures = GroupFigures(judge_slices([], {}), [], looks, GroupSteps.of(100.0), 10, None)
     return GroupRun(figures, 0, list(faults))
 
 

@@ -15,7 +15,7 @@ from plimsoll.core.policies.consumer_groups.reported import reported_groups
 from plimsoll.core.spec import Resources
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.slice_laws import GivenItem, judge_slices
-from plimsoll.demo.analysis.group_claims import FAST, LATE, SLOW, GroupFigures, GroupLook, GroupTimes
+from plimsoll.demo.analysis.group_claims import FAST, LATE, SLOW, GroupFigures, GroupLook, GroupSteps
 from plimsoll.demo.fleet import DemoFleet
 from plimsoll.demo.leftovers import empty_report_folder
 from plimsoll.demo.live_display import LiveDisplay
@@ -185,7 +185,7 @@ def run_group(seconds: float, resources: Resources, folder: Path, live: LiveDisp
     fleet = DemoFleet(state, resources)
     orderly = False
     stage = _Stage(fleet, folder, group.name, group.slices.count, live)
-    times = GroupTimes.of(seconds)
+    times = GroupSteps.of(seconds)
     try:
         fleet.await_ready()
         live.say(f"{len(fleet.brokers)} brokers are ready")
@@ -202,7 +202,7 @@ def run_group(seconds: float, resources: Resources, folder: Path, live: LiveDisp
     return GroupRun(figures, accepted, [*faults, *faults_at_end])
 
 
-def _play(stage: _Stage, times: GroupTimes) -> int:
+def _play(stage: _Stage, times: GroupSteps) -> int:
     """All steps in their order; returns how many readings were accepted."""
     stage.consume(FAST)
     stage.consume(SLOW)

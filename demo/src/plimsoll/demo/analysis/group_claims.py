@@ -22,7 +22,7 @@ CRASH_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTimes:
+class GroupSteps:
     """When what happens, in seconds of the traffic."""
 
     burn: float
@@ -32,7 +32,7 @@ class GroupTimes:
     end: float
 
     @classmethod
-    def of(cls, seconds: float) -> GroupTimes:
+    def of(cls, seconds: float) -> GroupSteps:
         """The times of a run of this length."""
         return cls(0.4 * seconds, 0.62 * seconds, 0.75 * seconds, 0.85 * seconds, seconds)
 
@@ -57,7 +57,7 @@ class GroupFigures:
     verdict: SliceVerdict
     given: Sequence[GivenItem]
     looks: Sequence[GroupLook]
-    times: GroupTimes
+    times: GroupSteps
     count: int
     left_at: float | None
 
