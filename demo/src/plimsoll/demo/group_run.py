@@ -43,7 +43,7 @@ class GroupRun:
 
 
 @dataclass
-class _Stage:
+class _RunningGroup:
     """What runs: the fleet, the publisher, and consumers by name."""
 
     fleet: DemoFleet
@@ -184,7 +184,7 @@ def run_group(seconds: float, resources: Resources, folder: Path, live: LiveDisp
     empty_report_folder(folder, state, reports)
     fleet = DemoFleet(state, resources)
     orderly = False
-    stage = _Stage(fleet, folder, group.name, group.slices.count, live)
+    stage = _RunningGroup(fleet, folder, group.name, group.slices.count, live)
     times = GroupSteps.of(seconds)
     try:
         fleet.await_ready()
@@ -202,7 +202,7 @@ def run_group(seconds: float, resources: Resources, folder: Path, live: LiveDisp
     return GroupRun(figures, accepted, [*faults, *faults_at_end])
 
 
-def _play(stage: _Stage, times: GroupSteps) -> int:
+def _play(stage: _RunningGroup, times: GroupSteps) -> int:
     """All steps in their order; returns how many readings were accepted."""
     stage.consume(FAST)
     stage.consume(SLOW)
