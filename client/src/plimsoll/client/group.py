@@ -154,7 +154,7 @@ class Group:
         if wait:
             try:
                 found.wait_member(timeout)
-            except Exception:
+            except BaseException:
                 found.close(leave=False)
                 raise
         return found
