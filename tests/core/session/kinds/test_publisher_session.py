@@ -34,7 +34,10 @@ ALL = {"sharePercent": 100}
 
 
 class ScriptedHead:
-    """A head and the publishers that are open there. `stays`: those that do not move. `drops`: commands to lose."""
+    """A head and the publishers that are open there. `stays`: those that do not move. `drops`: commands to lose.
+
+    `load`: fields of its load report.
+    """
 
     def __init__(self, name: str, cluster: str, *publishers: str) -> None:
         self.name, self.cluster, self.epoch = name, cluster, 10
@@ -43,12 +46,13 @@ class ScriptedHead:
         self.stays: set[str] = set()
         self.drops = 0
         self.loads: list[PublisherTopicLoad] = []
+        self.load: dict[str, Any] = {}
         self.is_slow = False
         self.commands: list[msg.PublisherCommand] = []
         self.outcomes: dict[str, msg.PublisherOutcome] = {}
 
     def view(self) -> HeadView:
-        report = {"publisher_rates": self.rates, **publisher_report(self.loads)}
+        report = {"publisher_rates": self.rates, **publisher_report(self.loads), **self.load}
         return HeadView(self.name, self.cluster, self.epoch, True, report, f"tcp://{self.name}", "key")
 
     def restart(self) -> None:
@@ -104,7 +108,9 @@ class World:
     def observe(self) -> None:
         edges = {f"{head.name}1": EdgeView(f"{head.name}1", head.cluster, head.name) for head in self.heads.values()}
         views = {head.name: head.view() for head in self.heads.values()}
-        self._carry(self.engine.handle(FleetObserved(FleetView(views, edges, self.policies)), self.now))
+        linked = {"east": frozenset({"west", "north"}), "west": frozenset({"east"}), "north": frozenset({"east"})}
+        view = FleetView(views, edges, self.policies, linked)
+        self._carry(self.engine.handle(FleetObserved(view), self.now))
 
     def ask(self, uid: str = "u", **fields: Any) -> None:
         self.observe()

@@ -446,7 +446,10 @@ class SessionMediator(OverlayNode):
             if broker.is_head:
                 epoch, replacement = report.get("epoch", 0), self.backend.replacement
                 is_cordoned = replacement is not None and replacement.is_cordoned(name, epoch)
-                heads[name] = s.HeadView(name, name, epoch, name in fresh, report, broker.config.data, "", is_cordoned)
+                age = self.now - self._reports[name].at if name in fresh else 0.0
+                heads[name] = s.HeadView(
+                    name, name, epoch, name in fresh, report, broker.config.data, "", is_cordoned, age
+                )
             else:
                 edges[name] = s.EdgeView(
                     name,

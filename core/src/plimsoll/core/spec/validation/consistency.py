@@ -188,10 +188,11 @@ def _slices(cluster: Resource[AnySpec], slices: GroupSlicesSpec, path: Path) -> 
 
 
 def _deadlines(owner: Resource[AnySpec], thresholds: DeadlineThresholds, path: Path) -> Iterator[ResourceProblem]:
-    for name, limits in (("downlink", thresholds.downlink), ("matching", thresholds.matching)):
-        if limits.lower > limits.higher:
+    for name in ("downlink", "matching", "head_downlink", "head_uplink"):
+        limits = getattr(thresholds, name)
+        if None not in (limits.lower, limits.higher) and limits.lower > limits.higher:
             found = f"{limits.lower} is above `higher`, which is {limits.higher}"
-            yield owner.problem((*path, name, "lower"), found, "Lower it, or raise `higher`.")
+            yield owner.problem((*path, camel_case(name), "lower"), found, "Lower it, or raise `higher`.")
 
 
 def check_references(resources: Resources) -> Iterator[ResourceProblem]:
