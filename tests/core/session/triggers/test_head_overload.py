@@ -27,7 +27,7 @@ class OverloadWorld(World):
 
     def __init__(self, rates: dict[str, float], *, uplinks: dict[str, float] | None = None, **policy: Any) -> None:
         self.published, self.toward = rates, "b"
-        self.uplinks = {"a": UPLINK, "b": UPLINK, "c": UPLINK, **(uplinks or {})}
+        self.uplinks = {"a": UPLINK, "b": 10 * UPLINK, "c": 10 * UPLINK, **(uplinks or {})}
         self.reports = 0
         self.is_reporting = True
         super().__init__(*rates)
@@ -51,7 +51,8 @@ class OverloadWorld(World):
         return PublisherTopicLoad(publisher, topic, rate, BODY * rate, 0.0, rate, 0.0, BODY * rate, way)
 
     def _report(self, head: ScriptedHead) -> dict[str, Any]:
-        out = 1000.0 * sum(self.published[name] for name in head.publishers)
+        takes = self.heads.values() if head.name == self.toward else [head]
+        out = 1000.0 * sum(self.published[name] for one in takes for name in one.publishers)
         return {
             "broker": head.name, "epoch": head.epoch, "seq": self.reports // 5, "interval_seconds": 0.2,
             "output_bytes_per_second": out, "output_utilization": out / self.uplinks[head.name],
