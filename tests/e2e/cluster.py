@@ -145,14 +145,24 @@ class Cluster:
 
 
 class Crowd:
-    """Publishers and subscribers of one fleet, in a pod."""
+    """Publishers and subscribers of one fleet, in a pod. `served_at`: the cluster of the subscribers, if it is another
+    one than that of the publishers."""
 
     def __init__(
-        self, cluster: Cluster, name: str, of: str, subscribers: int, per_second: float, *, host: str = ""
+        self,
+        cluster: Cluster,
+        name: str,
+        of: str,
+        subscribers: int,
+        per_second: float,
+        *,
+        host: str = "",
+        served_at: str = "",
     ) -> None:
         self.cluster, self.name, self.subscribers = cluster, name, subscribers
         environment = {
-            "CROWD_NAME": name, "CROWD_CLUSTER": of, "CROWD_SUBSCRIBERS": subscribers, "CROWD_PER_SECOND": per_second,
+            "CROWD_NAME": name, "CROWD_CLUSTER": of, "CROWD_SERVED_AT": served_at or of,
+            "CROWD_SUBSCRIBERS": subscribers, "CROWD_PER_SECOND": per_second,
         }  # fmt: skip
         cluster.apply(_script(name), _pod(name, environment, host))
         cluster.wait(self.progress, 180, f"{subscribers} subscribers to be served")

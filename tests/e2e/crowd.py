@@ -25,11 +25,10 @@ PUBLISHERS = 3
 
 
 class Crowd:
-    """`subscribers` on one link, to all publications, one after the other."""
+    """`subscribers` on one link, to all publications, one after the other; at the edges of `served_at`, a cluster."""
 
-    def __init__(self, name: str, cluster: str, subscribers: int, per_second: float) -> None:
-        head = json.loads((KEYS / "heads.json").read_text())[cluster]
-        security = client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
+    def __init__(self, name: str, cluster: str, served_at: str, subscribers: int, per_second: float) -> None:
+        heads = [json.loads((KEYS / "heads.json").read_text())[each] for each in (cluster, served_at)]
         self._lock = threading.Lock()
         self._seen: list[Observation] = []
         self._edges: dict[str, str] = {}
@@ -39,7 +38,7 @@ class Crowd:
         self._unanswered: list[tuple[client.Publisher, float, client.Receipt, dict[str, Any]]] = []
         self._stopped = threading.Event()
         self._interval = 1.0 / per_second
-        self._connections = [client.Connection(head["endpoint"], security=security, name=name) for _ in range(2)]
+        self._connections = [_connection(head, name) for head in heads]
         self._publishers = [
             client.Publisher(self._connections[0], name=f"{name}-quotes-{number}") for number in range(PUBLISHERS)
         ]
@@ -81,7 +80,9 @@ class Crowd:
             self._note(seen.AnswerObserved(publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
         found = audit_journal(self._seen)
         names = ("lost", "duplicated", "reordered", "gaps", "delivered")
-        return {"ok": found.ok, "sent": self._sent, **{name: getattr(found, name) for name in names}}
+        unknown = sum(isinstance(one, seen.AnswerObserved) and one.answer == "unknown" for one in self._seen)
+        counts = {name: getattr(found, name) for name in names}
+        return {"ok": found.ok, "sent": self._sent, "unknown": unknown, **counts}
 
     def _waits(self) -> bool:
         with self._lock:
@@ -147,6 +148,11 @@ class Crowd:
                 self._seen.append(seen.LeaseEndObserved(name, LIFE, at))
 
 
+def _connection(head: dict[str, str], name: str) -> client.Connection:
+    security = client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
+    return client.Connection(head["endpoint"], security=security, name=name)
+
+
 def write(name: str, content: dict[str, Any]) -> None:
     """In one step, so that a reader finds all of it or the previous contents."""
     partial = FILES / f"{name}.new"
@@ -159,8 +165,8 @@ def main() -> None:
     gc.disable()  # the record only grows: collecting it again and again would stall all subscribers
     environment = os.environ
     crowd = Crowd(
-        environment["CROWD_NAME"], environment["CROWD_CLUSTER"], int(environment["CROWD_SUBSCRIBERS"]),
-        float(environment["CROWD_PER_SECOND"]),
+        environment["CROWD_NAME"], environment["CROWD_CLUSTER"], environment["CROWD_SERVED_AT"],
+        int(environment["CROWD_SUBSCRIBERS"]), float(environment["CROWD_PER_SECOND"]),
     )  # fmt: skip
     until = time.monotonic() + float(environment.get("CROWD_SECONDS", "1800"))
     while not (FILES / "stop").exists() and time.monotonic() < until:
