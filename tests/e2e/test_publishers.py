@@ -34,8 +34,9 @@ def broker_cluster(name: str, head: str, thresholds: dict[str, Any] | None = Non
     own: dict[str, Any] = {"topicAttribute": "class", **({} if thresholds is None else {"thresholds": thresholds})}
     detection = {"interval": "1s", "stabilizeFor": "5s"}
     linked: dict[str, Any] = {"neighbors": [{"name": "west"}]} if name == "east" else {}
+    edges = [{"name": f"{name}-edge", "profile": "edge", "replicas": 1}]
     return manifest(
-        "BrokerCluster", name, head={"profile": head}, edges=[{"name": f"{name}-edge", "profile": "edge", "replicas": 1}],
+        "BrokerCluster", name, head={"profile": head}, edges=edges,
         policy={"type": "DelaySensitive", "detection": detection, "delaySensitive": own}, **linked,
     )  # fmt: skip
 

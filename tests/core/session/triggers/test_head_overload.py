@@ -199,8 +199,9 @@ def test_a_head_that_takes_publishers_of_another_session_is_no_target():
     world.source.publishers, world.heads["c"].publishers = set(OVERLOADED), {"p4"}
     world.heads["c"].is_slow = True
     world.ask("other", source={"name": "north"}, target={"name": "west"}, select={"names": ["p4"]})
-    world.run(2.0)
     world.ask("user", mode="DryRun")
+    world.run(0.6)
+    assert world.session("other").batch is not None
     session = world.until_over("user")
     assert session.plan is not None
     assert "b" not in {pair.target for pair in session.plan.pairs}
