@@ -66,7 +66,7 @@ def test_a_broker_reports_the_bandwidth_that_it_may_use():
     fleet = one_cluster(report_seconds=0.5, hardware=hardware)
     fleet.run(1.0)
     names = ("bandwidth_bytes_per_second", "downlink_bandwidth_bytes_per_second")
-    reports = [fleet.nodes[name].reporter.last for name in ("h", "e1", "e2")]
+    reports = [node.reporter.last for node in (fleet.head(), fleet.edge("e1"), fleet.edge("e2"))]
     assert [[report.get(name) for name in names] for report in reports] == [[1e6, None], [None, 2e6], [None, None]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.policies.delay_sensitive import head_fleet
-from plimsoll.core.policies.delay_sensitive.head_relief import _PublisherMoves
+from plimsoll.core.policies.delay_sensitive.head_relief import _ReliefMoves
 from plimsoll.core.session.request import head_relief_plan
 from plimsoll.core.session.triggers import head_overload
 
@@ -15,7 +15,7 @@ MUTANTS = [
     Mutant(
         "publisher-leaves-for-nothing",
         "A publisher leaves only if its head carries less of what is overloaded without it.",
-        (Change(_PublisherMoves._moved_to, "not _is_less(after.heads[source], before, metric)", "False"),),
+        (Change(_ReliefMoves._moved_to, "not _is_less(after.heads[source], before, metric)", "False"),),
         (CALM,),
     ),
     Mutant(
@@ -27,19 +27,19 @@ MUTANTS = [
     Mutant(
         "target-would-shed-next",
         "The target stays below its lower thresholds.",
-        (Change(_PublisherMoves._too_much, "over.update(limits.above_lower(load))", "pass"),),
+        (Change(_ReliefMoves._too_much, "over.update(limits.above_lower(load))", "pass"),),
         (CALM,),
     ),
     Mutant(
         "heads-on-the-way-are-not-asked",
         "So do the heads on the way to it.",
-        (Change(_PublisherMoves._refusal, "if self.policy.is_letter:", "if True:"),),
+        (Change(_ReliefMoves._refusal, "if self.policy.is_letter:", "if True:"),),
         (CALM,),
     ),
     Mutant(
         "publishers-of-a-topic-part",
         "Publishers go singly only if no head takes all of any topic.",
-        (Change(_PublisherMoves._relieved_of, "if self._moved:", "if False:"),),
+        (Change(_ReliefMoves._relieved_of, "if self._moved:", "if False:"),),
         (CALM,),
     ),
     Mutant(

@@ -78,7 +78,8 @@ class HeadFleet:
 
 def path(neighbors: Mapping[str, frozenset[str]], start: str, end: str) -> tuple[str, ...]:
     """The heads from one to another, both included; empty if no link leads there."""
-    ways, seen = [(start,)], {start}
+    ways: list[tuple[str, ...]] = [(start,)]
+    seen = {start}
     while ways:
         way = ways.pop()
         if way[-1] == end:

@@ -12,7 +12,7 @@ target and the heads on the way stay below their lower thresholds, or they would
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -68,11 +68,25 @@ class HeadRelief:
         `allowed_seconds`: how long messages of a topic may wait, by its hash; a topic that is not there has no
         deadline. `topics`: their names, as far as they are known.
         """
-        return _PublisherMoves(self, allowed_seconds, topics or {}).steps(fleet)
+        return _ReliefMoves(self, allowed_seconds, topics or {}).steps(fleet)
+
+
+def unreported(source: str, names: Iterable[str]) -> Iterator[PlanRejection]:
+    """Why publishers stay of which a head says nothing: they publish nothing, or too little to be among its rows."""
+    for name in names:
+        yield PlanRejection("Unreported", name, 1, f"stays at {source}, which reports no traffic of it")
+
+
+def beyond_limit(names: Iterable[str], moves: Iterable[PlanMove], stopped: str) -> Iterator[PlanRejection]:
+    """Why publishers stay whose turn did not come."""
+    moved = {name for move in moves for name in move.subscribers}
+    for name in names:
+        if name not in moved:
+            yield PlanRejection("NotNeeded", name, 1, stopped)
 
 
 @dataclass
-class _PublisherMoves:
+class _ReliefMoves:
     """The moves of one plan."""
 
     policy: HeadRelief

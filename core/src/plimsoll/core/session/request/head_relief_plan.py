@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
 from plimsoll.core.policies.delay_sensitive.head_fleet import HeadFleet
-from plimsoll.core.policies.delay_sensitive.head_relief import HeadRelief
-from plimsoll.core.policies.model.plan import PlanRejection, bounded_rejections
+from plimsoll.core.policies.delay_sensitive.head_relief import HeadRelief, beyond_limit, unreported
+from plimsoll.core.policies.model.plan import bounded_rejections
 from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad, reported_publishers
 from plimsoll.core.policies.model.topic_requirements import topic_requirements
 from plimsoll.core.policies.rebalancer import take_steps
@@ -24,9 +23,6 @@ from plimsoll.core.session.inputs import HeadView, SessionRequest
 from plimsoll.core.session.request import forecasts, plan_record, planner
 from plimsoll.core.session.session_plan import PlannedPair, SessionPlan
 from plimsoll.core.verify.publisher_plan_checker import PublisherPlanContext, publisher_plan_faults
-
-UNREPORTED: Final = "Unreported"
-"""Publishers of which a head says nothing: they have published nothing lately, or too little to be among its rows."""
 
 
 def policy_of(context: EngineContext, head: HeadView) -> HeadRelief | None:
@@ -62,11 +58,8 @@ def make_head_relief_plan(
     most = request.spec.limits.max_moves
     after, taken, end = take_steps(fleet, steps, most)
     moves = [move for step in taken for move in step.moves]
-    silent = [
-        PlanRejection(UNREPORTED, name, 1, f"stays at {source.name}, which reports no traffic of it")
-        for name in names if name not in rows
-    ]  # fmt: skip
-    rejected = bounded_rejections([*(end.rejected or _limited(rows, moves, end.stopped)), *silent])
+    stays = end.rejected or tuple(beyond_limit(rows, moves, end.stopped))
+    rejected = bounded_rejections([*stays, *unreported(source.name, (name for name in names if name not in rows))])
     pairs = [
         PlannedPair(source=source.name, target=target, source_head=source.name, target_head=target,
                     members=[name for move in moves if move.target == target for name in move.subscribers])
@@ -80,9 +73,7 @@ def make_head_relief_plan(
     return replace(plan, forecasts=told, faults=publisher_plan_faults(moves, checked)[: plan_record.FAULTS_AT_MOST])
 
 
-def allowed_seconds(
-    context: EngineContext, cluster: str, rows: Iterable[PublisherTopicLoad]
-) -> dict[int, float]:  # fmt: skip
+def allowed_seconds(context: EngineContext, cluster: str, rows: Iterable[PublisherTopicLoad]) -> dict[int, float]:
     """How long messages of topics may wait, by hash: at the edge where they may wait least, or else as required."""
     found: dict[int, float] = {}
     required = topic_requirements(context.fleet.policies.get(cluster))
@@ -127,11 +118,6 @@ def _fixed(context: EngineContext, request: SessionRequest, names: Iterable[str]
         elif name in resting:
             found[name] = planner.STAY_REASONS["MovedRecently"]
     return found
-
-
-def _limited(names: Iterable[str], moves: Iterable[object], stopped: str) -> list[PlanRejection]:
-    moved = {name for move in moves for name in getattr(move, "subscribers", ())}
-    return [PlanRejection("NotNeeded", name, 1, stopped) for name in names if name not in moved]
 
 
 def _told(before: HeadFleet, after: HeadFleet) -> list[str]:
