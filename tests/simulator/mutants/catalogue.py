@@ -10,11 +10,8 @@ from tests.simulator.mutants import (
     decision,
     durability,
     endings,
-<<<<<<< HEAD
-    heads,
-=======
     groups,
->>>>>>> main
+    heads,
     lists,
     members,
     publishers,
@@ -34,10 +31,7 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Logs on disks": durability.MUTANTS,
     "Topics with deadlines": topics.MUTANTS,
     "Publishers between heads": publishers.MUTANTS,
-<<<<<<< HEAD
     "Overloaded heads": heads.MUTANTS,
-=======
     "Slices of consumer groups": groups.MUTANTS,
->>>>>>> main
 }
 ALL: Final = {mutant.name: mutant for section in SECTIONS.values() for mutant in section}

@@ -24,11 +24,8 @@ from plimsoll.core.transport.overlay_node import link_limits
 from plimsoll.core.verify import AuditVerdict, audit_journal
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
-<<<<<<< HEAD
-from plimsoll.simulator.checks.head_laws import HeadLaws
-=======
 from plimsoll.simulator.checks.group_laws import GroupLaws
->>>>>>> main
+from plimsoll.simulator.checks.head_laws import HeadLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
 from plimsoll.simulator.checks.topic_laws import TopicLaws
@@ -148,11 +145,8 @@ class SimulationRun:
         self.mediators = self._mediators()
         self.bundles = self._bundles()
         self.topics = self._topics()
-<<<<<<< HEAD
         self.heads = self._heads()
-=======
         self.group = self._group()
->>>>>>> main
         if trace is not None:
             self._trace_to(trace)
 
@@ -230,19 +224,17 @@ class SimulationRun:
             return None
         return TopicLaws(self.fleet, backend.plans, is_disturbed=self.scenario.is_disturbed)
 
-<<<<<<< HEAD
     def _heads(self) -> HeadLaws | None:
         policy, backend = self.scenario.policy, self.mediators.backend
         own = policy.deadlines.heads if policy is not None and policy.deadlines is not None else None
         return None if own is None or not isinstance(backend, SessionBackend) else HeadLaws(backend.sessions, own.lower)
-=======
+
     def _group(self) -> GroupLaws | None:
         load, head = self.scenario.group, self.scenario.shape.heads()[0]
         if load is None:
             return None
         self.journal.add(seen.GroupObserved(GROUP, load.slices, GROUP_ATTRIBUTE, 0.0))
         return GroupLaws(self.fleet, head, self.apps.consumers.values, self.journal.add)
->>>>>>> main
 
     def _command_backend(self, rng: random.Random) -> CommandBackend:
         scenario = self.scenario
@@ -415,11 +407,7 @@ class SimulationRun:
     def _check_laws(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
             self.journal.add(residue)
-<<<<<<< HEAD
-        for laws in (self.bundles, self.topics, self.heads):
-=======
-        for laws in (self.bundles, self.topics, self.group):
->>>>>>> main
+        for laws in (self.bundles, self.topics, self.heads, self.group):
             for residue in () if laws is None else laws.leftovers(self.schedule.now):
                 self.journal.add(residue)
         self.mediators.leftovers()
