@@ -20,8 +20,9 @@ from plimsoll.demo.command import interruptible
 from plimsoll.demo.fleet import DemoFleetError
 from plimsoll.demo.workers.worker_process import WorkerError
 from plimsoll.soak.bundle_kills import page
-from plimsoll.soak.bundle_kills.cell_run import BundleKillError, BundleKillRun
+from plimsoll.soak.bundle_kills.cell_run import BundleKillRun
 from plimsoll.soak.bundle_kills.cells import BundleKillCell, BundleKillResult, all_cells
+from plimsoll.soak.supervised_kill import KillError
 
 STATE = "bundle-kills.json"
 
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: all processes were stopped; results of finished cells are kept\n")
         return 130
-    except (BundleKillError, DemoFleetError, WorkerError) as error:
+    except (KillError, DemoFleetError, WorkerError) as error:
         sys.stderr.write(printable_lines(f"bundle kills: {error}\n"))
         return 1
     if given.write is not None:

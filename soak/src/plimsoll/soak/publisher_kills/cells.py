@@ -18,7 +18,7 @@ FROZEN_SECONDS: Final = 3.0
 MEANINGS: Final[dict[Step, str]] = {
     "planned": "the session has a plan that waits for approval; no head was told of it",
     "asked": "the old head has asked all publishers; the new head is frozen, so that none is on standby",
-    "cut": "no publisher publishes any more: the old head has cut them, and the head between, on the way of the MARKER, is"
+    "cut": "no publisher publishes: the old head has cut them, and the head between, on the way of the MARKER, is"
     " frozen",
     "moved": "the session has moved all, and lists those that remain",
 }  # fmt: skip
