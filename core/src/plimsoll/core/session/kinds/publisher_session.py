@@ -18,7 +18,7 @@ from plimsoll.core.session.completion import closing_seconds, end_attempt, end_b
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute import batches, executor
 from plimsoll.core.session.inputs import SessionRequest
-from plimsoll.core.session.request import lifecycle, publisher_plan
+from plimsoll.core.session.request import lifecycle, planner, publisher_plan
 from plimsoll.core.session.session_plan import PlannedPair
 from plimsoll.core.session.state import Session, SessionVerdict
 
@@ -46,18 +46,33 @@ def _unready(context: EngineContext, name: str) -> SessionVerdict | None:
 def step_sampling(context: EngineContext, request: SessionRequest, session: Session) -> Session:
     """Wait for the list of publishers, and plan."""
     names = context.publisher_listings.of(session.uid, session.sources[0])
-    plan = None
-    if names is not None:
-        plan = publisher_plan.make_publisher_plan(context, request, session, names)
-    if plan is not None:
-        if session.plan is not None and session.approved == session.plan.hash and session.plan.hash == plan.hash:
-            return lifecycle.begin_execution(context, session)
-        return lifecycle.accept_plan(context, request, session, plan)
+    if names is not None and (after := _with_plan(context, request, session, names)) is not None:
+        return after
     if context.now < min(context.waiting_since(session) + context.timings.sample, session.deadline_at):
         return session
     what = "the load" if names is not None else "the publishers"
     message = f"{what} of {session.sources[0]} did not come in time"
     return end_by_verdict(context, request, session, SessionVerdict(reason="NoSample", message=message, again=True))
+
+
+def _with_plan(context: EngineContext, request: SessionRequest, session: Session, names: list[str]) -> Session | None:
+    """Execute an approved plan if all its publishers are still there, whatever they publish now; else make a new one.
+
+    None while the policy waits for the load of the head.
+    """
+    old, stale = session.plan, ""
+    if old is not None and session.approved == old.hash:
+        missing = sorted({name for pair in old.pairs for name in pair.members} - set(names))
+        if not missing:
+            return lifecycle.begin_execution(context, session)
+        stale = f"no longer at {session.sources[0]}: {planner.shorten_names(missing)}"
+    plan = publisher_plan.make_publisher_plan(context, request, session, names)
+    if plan is None:
+        return None
+    if stale:
+        context.outbox.emit(session, "PlanStale", stale, "Warning")
+        session = replace(session, approved="")
+    return lifecycle.accept_plan(context, request, session, plan, stale)
 
 
 def step_moving(context: EngineContext, request: SessionRequest, session: Session) -> Session:
