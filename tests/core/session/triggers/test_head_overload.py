@@ -205,3 +205,34 @@ def test_a_head_that_takes_publishers_of_another_session_is_no_target():
     session = world.until_over("user")
     assert session.plan is not None
     assert "b" not in {pair.target for pair in session.plan.pairs}
+
+
+def test_a_head_that_dies_in_the_middle_of_its_session_is_relieved_by_the_next_one():
+    world = OverloadWorld(OVERLOADED)
+    world.source.is_slow = True
+    world.run(4.0)
+    [name] = world.names
+    assert world.session(name).batch is not None
+    world.source.restart()
+    world.source.is_slow = False
+    session = world.until_over(name)
+    assert (session.phase, session.reason) == ("RolledBack", "NobodyMoved")
+    assert session.message == "a does not know it; 1 unknown"
+    world.run(10.0)
+    assert world.until_over(world.names[-1]).reason == "Moved"
+    assert world.heads["b"].publishers == {"p2"}, "p1 is left alone for a while: what became of it was not known"
+
+
+def test_a_mediator_that_restarts_goes_on_with_the_session():
+    world = OverloadWorld(OVERLOADED)
+    world.source.is_slow = True
+    world.run(4.0)
+    [name] = world.names
+    world.new_mediator()
+    world.source.is_slow = False
+    world.source.outcomes.clear()
+    session = world.until_over(name)
+    assert session.is_over
+    world.run(20.0)
+    assert [world.session(each).reason for each in world.names] == ["NobodyMoved", "Moved"]
+    assert world.heads["b"].publishers == {"p2"}

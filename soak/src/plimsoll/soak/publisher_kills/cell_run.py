@@ -205,10 +205,15 @@ class PublisherKillRun(SupervisedKill):
         )  # fmt: skip
 
     def _contradictions(self, status: dict[str, Any], moved: int) -> Iterator[str]:
-        """What the session says that is not so. Publishers of a killed head may have gone elsewhere since."""
-        is_elsewhere = self._cell.victim in ("old head", "new head")
+        """What the session says that is not so.
+
+        Publishers of a new head that was killed may have gone home since; an old head that was killed has forgotten
+        whom it had cut, so that nothing is known of those.
+        """
+        if self._cell.victim in ("old head", "new head"):
+            return
         at = self._at.get(NEW, 0)
-        if not is_elsewhere and at != moved:
+        if at != moved:
             yield f"the session says that {moved} have moved, and {at} are at the new head"
-        if status.get("phase") == "Succeeded" and moved < PUBLISHERS and self._cell.victim != "new head":
+        if status.get("phase") == "Succeeded" and moved < PUBLISHERS:
             yield f"the session has succeeded, and has moved {moved} of {PUBLISHERS}"
