@@ -34,6 +34,7 @@ class LoadStatus:
 
     input_utilization_percent: Annotated[int, FieldInfo("Arrival rate x matching delay.", unit="percent")]
     output_utilization_percent: Annotated[int, FieldInfo("Bytes per second / bandwidth.", unit="percent")]
+    downlink_utilization_percent: Annotated[int, FieldInfo("Bytes that come in / the input bandwidth.", unit="percent")]
     match_delay_microseconds: Annotated[int, FieldInfo("Time to match a publication.", unit="microseconds")]
     publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
     deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
