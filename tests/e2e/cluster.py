@@ -145,7 +145,7 @@ class Cluster:
 
 
 class Crowd:
-    """Publishers and subscribers of one fleet, in a pod. `size`: bytes of a payload; `classes` are published in turn."""
+    """Publishers and subscribers of one fleet, in a pod. `classes` are published in turn, with payloads of `size`."""
 
     def __init__(
         self, cluster: Cluster, name: str, of: str, subscribers: int, per_second: float, *, host: str = "",
