@@ -130,3 +130,16 @@ def test_another_policy_forgets_the_owners():
     topics.owners = {A: "e1"}
     topics.take_policy(None)
     assert (topics.owners, topics.is_used) == ({}, False)
+
+
+def test_a_topic_without_an_owner_goes_where_its_first_unit_prefers_and_no_other_unit_moves_it():
+    topics, edges = owners(), placement("e1", "e2", "e3")
+    for topic, wanted, other in ((A, "e3", "e1"), (B, "e2", "e3")):
+        first, second = topics.place(topic, edges, (), wanted), topics.place(topic, edges, (), other)
+        assert first is not None
+        assert second is not None
+        assert (first.name, second.name, topics.owners[topic]) == (wanted, wanted, wanted)
+    edges.cordoned = frozenset({"e3"})
+    elsewhere = topics.place(A, edges, (), "e3")
+    assert elsewhere is not None
+    assert elsewhere.name == topics.owners[A] != "e3", "a wish does not open an edge that takes no newcomers"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from plimsoll.core.head.unit_owners import UnitOwners
 from plimsoll.core.policies.model.topic_requirements import topic_attribute
@@ -32,6 +32,8 @@ FORGET_ABOVE: Final = 1024
 
 class TopicOwners(UnitOwners[int]):
     """`owners`: edges by the hash of the topic."""
+
+    heeds_preference: ClassVar[bool] = True
 
     def __init__(self, policy: PolicySpec | None) -> None:
         super().__init__()
