@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.core.policies.delay_sensitive.small import Topic, sample, unit
 
 from plimsoll.core.policies.delay_sensitive import DelaySensitive
+from plimsoll.core.policies.model.topic_correlation import TopicCorrelation
 from plimsoll.core.policies.rebalancer import FleetSample, RebalancingPlan, fleet_plan
 from plimsoll.core.verify.deadline_plan_checker import DeadlinePlanContext, deadline_plan_faults
 
@@ -151,3 +153,41 @@ def test_a_target_is_left_below_its_lower_thresholds_or_at_what_it_can_send_by_t
     given = sample({"a": hot, "b": []}, {"a": 15_000.0, "b": 10_000.0})
     assert moved(planned(given)) == []
     assert moved(planned(given, DelaySensitive(rules="Text"))) == [("1", 1, "b")]
+
+
+RISEN = (50.0,) * 8 + (100.0,) * 4
+
+
+def correlated_fleet() -> FleetSample:
+    """Topic 1 has to go. Edge b is the less used one, and has topic 5; c has as much room."""
+    late = Topic(3, 1, 100.0, 100.0, 1.0, depth=80, delivery=90.0)
+    edges = {"a": [Topic(1, 4, 10.0, 100.0, 9.0), late], "b": [Topic(5, 1, 1.0, 100.0)], "c": [Topic(6, 1, 9.0, 100.0)]}
+    return sample(edges, 14_500.0)
+
+
+def planned_apart(history: dict[str, list[float]], **own: Any) -> RebalancingPlan:
+    policy = DelaySensitive(correlation=TopicCorrelation(), **own)
+    return fleet_plan(policy, correlated_fleet(), {"history": history})
+
+
+def test_a_topic_goes_where_no_correlated_one_is_and_the_reason_says_so():
+    rising = {f"{topic:08x}": list(RISEN) for topic in (1, 5)}
+    assert moved(planned_apart({})) == [("1", 4, "b")]
+    plan = planned_apart(rising)
+    assert moved(plan) == [("1", 4, "c")]
+    assert plan.moves[0].reason.endswith("; b has 5#00000005, and their rates rise together, coefficient 1.00")
+    assert moved(planned_apart(rising, rules="Text")) == [("1", 4, "b")], "the letter keeps only newcomers apart"
+
+
+def test_a_deadline_comes_before_keeping_topics_apart():
+    """Where each edge has a correlated topic, the first one that can takes it."""
+    rising = {f"{topic:08x}": list(RISEN) for topic in (1, 5, 6)}
+    plan = planned_apart(rising)
+    assert moved(plan) == [("1", 4, "b")]
+    assert "rise together" not in plan.moves[0].reason
+
+
+def test_a_memory_that_cannot_be_read_keeps_nothing_apart():
+    for history in ({"x": [1.0]}, {"00000001": ["a"]}, {"00000001": 3}, 7):
+        policy = DelaySensitive(correlation=TopicCorrelation())
+        assert moved(fleet_plan(policy, correlated_fleet(), {"history": history})) == [("1", 4, "b")]

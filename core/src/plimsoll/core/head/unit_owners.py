@@ -50,6 +50,11 @@ class UnitOwners(Generic[K]):
         """The key of the units of this hash."""
         raise NotImplementedError
 
+    def beside(self, key: K) -> Mapping[str, int]:
+        """How many keys each edge owns that should be apart from this one."""
+        del key
+        return {}
+
     def adopt(self, served: Mapping[str, str]) -> None:
         """After a start: the owner of a key without one is the edge that serves most of its units.
 
@@ -87,7 +92,7 @@ class UnitOwners(Generic[K]):
         if owner is not None and owner.name not in exclude:
             return placement.note(owner)
         wanted = prefer if self.heeds_preference and owner is None else ""
-        drawn = placement.place(exclude, wanted, rate=self._usual_rate(placement))
+        drawn = placement.place(exclude, wanted, rate=self._usual_rate(placement), beside=self.beside(key))
         if drawn is not None and owner is None:
             self.owners[key] = drawn.name
         return drawn

@@ -5,12 +5,13 @@ their groups, whole, to the first candidate that can take them, until the source
 may take some. Units go singly only if no candidate takes any topic.
 
 By the letter a topic goes wherever it overloads no edge. Ours: only if it lessens what is overloaded, and if the target
-stays below its lower thresholds, or it would be the next to shed (`is_letter` is false).
+stays below its lower thresholds, or it would be the next to shed (`is_letter` is false); and to an edge without a topic
+that is correlated with it, if one takes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, ServedTopic
@@ -30,6 +31,9 @@ from plimsoll.core.policies.rebalancer import Step, Steps, StepsEnd
 Endangered = Callable[[BrokerLoad], Mapping[int, str]]
 """The topics of an edge whose deadline is in danger, by hash, each with why."""
 
+Correlated = Callable[[int, Iterable[int]], Iterator[tuple[int, str]]]
+"""The topics among others that are correlated with one, by hash, each with why."""
+
 Moving = Generator[Step, None, DeadlineFleet]
 
 
@@ -40,6 +44,10 @@ class TopicMoves:
     limits: DeadlineLimits
     endangered: Endangered
     is_letter: bool = False
+    correlated: Correlated | None = None
+    _avoided: dict[int, str] = field(default_factory=dict)
+    """Topics that did not go where one is that is correlated with them, each with where, and why."""
+
     _rejected: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
     _moved: set[str] = field(default_factory=set)
     _left: list[str] = field(default_factory=list)
@@ -89,7 +97,7 @@ class TopicMoves:
                 self._reject("NoCandidate", topic, source, f"stays at {source}: no other edge is LOW")
             return fleet
         for target in candidates:
-            fleet = yield from self._whole_topics(fleet, source, target, topics, metric)
+            fleet = yield from self._whole_topics(fleet, source, target, topics, metric, candidates)
         if len(self._moved) == before:
             for target in candidates:
                 fleet = yield from self._single_units(fleet, source, target, topics, metric)
@@ -106,7 +114,13 @@ class TopicMoves:
         return [name for *_, name in sorted(found)]
 
     def _whole_topics(
-        self, fleet: DeadlineFleet, source: str, target: str, topics: Sequence[ServedTopic], metric: DeadlineMetric
+        self,
+        fleet: DeadlineFleet,
+        source: str,
+        target: str,
+        topics: Sequence[ServedTopic],
+        metric: DeadlineMetric,
+        candidates: Sequence[str],
     ) -> Moving:
         for topic in topics:
             if metric not in self.overloaded(fleet.load(source)):
@@ -114,7 +128,8 @@ class TopicMoves:
             served = fleet.served[source].get(topic.load.topic)
             if served is None or len(served.units) < len(topic.units):
                 continue  # it has left, or some of it
-            step = self._step(fleet, served, tuple(served.units), source, target, metric, len(topic.units))
+            place = self._apart(fleet, served, source, target, candidates)
+            step = self._step(fleet, served, tuple(served.units), source, place, metric, len(topic.units))
             if step is not None:
                 yield step
                 fleet = fleet.after(step)
@@ -157,7 +172,8 @@ class TopicMoves:
         is_whole = len(units) == asked
         what = topic.key if is_whole else f"{len(units)} of {asked} units of {topic.key}"
         over = self._told(fleet.load(source), (metric,))
-        moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}"),)
+        avoided = f"; {why}" if (why := self._avoided.get(topic.load.topic)) else ""
+        moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}{avoided}"),)
         after = fleet.after(Step(moves))
         step = Step(moves, owners=self._owners(after, topic, source))
         if (why_not := self._refusal(after.load(target))) is not None:
@@ -179,6 +195,25 @@ class TopicMoves:
             return ()
         counts = {name: len(held[hashed].units) for name, held in after.served.items() if hashed in held}
         return ((topic.key, min(counts, key=lambda name: (-counts[name], name))),)
+
+    def _apart(
+        self, fleet: DeadlineFleet, topic: ServedTopic, source: str, target: str, candidates: Sequence[str]
+    ) -> str:
+        """The target; or, if it has a correlated topic, the first candidate without one that can take the topic."""
+        if not (beside := self._beside(fleet, topic, target)):
+            return target
+        for other in candidates:
+            move = PlanMove(topic.key, tuple(topic.units), source, other, "")
+            if not self._beside(fleet, topic, other) and self._refusal(fleet.after(Step((move,))).load(other)) is None:
+                self._avoided[topic.load.topic] = f"{target} has {beside}"
+                return other
+        return target
+
+    def _beside(self, fleet: DeadlineFleet, topic: ServedTopic, target: str) -> str:
+        """The first topic of an edge that is correlated with one, and why; empty if there is none."""
+        there = fleet.served[target]
+        found = () if self.correlated is None else self.correlated(topic.load.topic, sorted(there))
+        return next((f"{there[other].key}, and {why}" for other, why in found), "")
 
     def _helps(self, fleet: DeadlineFleet, topic: ServedTopic, source: str, metric: DeadlineMetric) -> bool:
         """Whether the source has less of what is overloaded without a topic."""
