@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any, Final
@@ -23,11 +24,13 @@ OWNED_AGAIN_SECONDS: Final = 10.0
 class UsageSpread:
     """How far apart the usages of edges are. `cov`: standard deviation by mean.
 
-    `above`: how far the highest is above the average, by which ThresholdShedder judges.
+    `above`: how far the highest is above the average, by which ThresholdShedder judges. `above_of_several`: the same
+    among edges with several bundles, which alone shed.
     """
 
     cov: float | None
     above: float | None
+    above_of_several: float | None
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,15 @@ class BundleFigures:
     owned_again_seconds: float | None
 
 
-def spread(usages: Sequence[float]) -> UsageSpread:
-    """The spread of the usages of all edges."""
-    mean = fmean(usages) if usages else 0.0
+def spread(usages: Mapping[str, float], owners: Iterable[str]) -> UsageSpread:
+    """The spread of the usages of all edges. `owners`: the edge of each bundle."""
+    mean = fmean(usages.values()) if usages else 0.0
     if mean <= 0.0:
-        return UsageSpread(None, None)
-    return UsageSpread(pstdev(usages) / mean, max(usages) - mean)
+        return UsageSpread(None, None, None)
+    counts = Counter(owners)
+    several = [usage for edge, usage in usages.items() if counts[edge] > 1]
+    above = max(several) - mean if several else None
+    return UsageSpread(pstdev(usages.values()) / mean, max(usages.values()) - mean, above)
 
 
 def mean_usage(columns: Mapping[str, Sequence[Any]], start: float, end: float) -> float:
@@ -80,7 +86,8 @@ def judged_claims(figures: BundleFigures) -> list[MeasuredClaim]:
         _one_owner(figures.looks),
         *_split(figures),
         at_least("sessions of ThresholdShedder that moved bundles", figures.shed, 1),
-        at_most("highest usage of an edge above the average, after shedding", figures.after.above, figures.threshold),
+        at_most("highest usage above the average at the end, of an edge with several bundles",
+                figures.after.above_of_several, figures.threshold),
         at_most("longest wait of a subscriber of a bundle moved by Transfer (s)", figures.transfer_seconds,
                  TRANSFER_SECONDS),
         at_most("longest wait of a subscriber of a bundle unloaded by Lookup (s)", figures.lookup_seconds,
