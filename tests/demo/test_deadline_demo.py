@@ -40,7 +40,7 @@ def test_each_run_has_the_same_fleet_under_another_policy():
         for name, row in {"head": tables.HEAD, **tables.EDGES}.items():
             rate = each.profiles[name].spec.bandwidth.output_bytes_per_second
             assert rate is not None
-            assert float(rate.value) == demo.SPEED * row.megabits * 1e6 / 8
+            assert float(rate.value) == round(demo.FRAMING * demo.SPEED * row.megabits * 1e6 / 8)
 
 
 def test_latencies_are_compressed_without_what_the_text_gives_to_links():

@@ -27,7 +27,7 @@ def test_each_claim_can_fail():
         replace(GOOD, counts={"lost": 1, "duplicated": 1, "reordered": 1}),
         replace(GOOD, trigger=None),
         replace(GOOD, moves=[replace(MOVE, topics={1: 7, 14: 1})]),
-        replace(GOOD, clear=70.0),
+        replace(GOOD, clear=75.5),
         replace(GOOD, late={OWN: 100, PADRES: 50, NONE: 100}),
     ):
         assert unmet(worse)

@@ -20,8 +20,8 @@ PER_SECOND: Final = 50.0
 BURSTING: Final = (2, 4, 6, 8, 10, 12, 14)
 """The text says topic 5 for topic 6: seven topics double, and its examples are even but for that one."""
 
-BURST_AT, TRIGGER_AT, CLEAR_AT = 30.0, 34.0, 62.0
-"""Seconds: the burst begins, topic 8 triggers balancing, and its queue is gone (figures 3 and 4)."""
+BURST_AT, TRIGGER_AT, CLEAR_AT, ENDS_AT = 30.0, 34.0, 62.0, 75.0
+"""Seconds: the burst begins, topic 8 triggers balancing, its queue is gone (figures 3 and 4), and the run is over."""
 
 MOVED, IN_DANGER = 1, 8
 """The topic that moves, from b1 to b0, and the one whose deadline is in danger there."""
@@ -63,11 +63,12 @@ LINK_SECONDS: Final = 0.3
 1.8 - 0.2 - 0.1 s in brokers."""
 
 AT_B1: Final = (1, 3, 8, 14)
-"""What b1 serves at 15 s by figure 3. Of the others the text says nothing; with these b0 has room for topic 1 alone."""
+"""What b1 serves at 15 s by figure 3. Of the others the text says nothing; here b0 has room for topic 1, and not for 14,
+with a margin on both sides, and b2 and b3 have none."""
 
 GIVEN: Final[Mapping[int, str]] = {
     number: edge
-    for edge, numbers in (("b0", (2, 5, 6, 15)), ("b1", AT_B1), ("b2", (9, 10)), ("b3", (4, 7, 11, 12, 13)))
+    for edge, numbers in (("b0", (2, 6, 13, 15)), ("b1", AT_B1), ("b2", (9, 10)), ("b3", (4, 5, 7, 11, 12)))
     for number in numbers
 }
 

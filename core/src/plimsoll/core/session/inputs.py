@@ -5,6 +5,7 @@ All values are frozen, and come from a shell; a time is in seconds since 1970, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -150,6 +151,13 @@ class FleetView:
                 else:
                     ahead.append(other)
         return sorted(found)
+
+    def way_between(self, cluster: str, other: str) -> float:
+        """The seconds from the head of a cluster to that of a neighbour, half the round trip; 0 if it is not measured."""
+        one, two = self.head_of(cluster), self.head_of(other)
+        trips = None if one is None else one.report.get("broker_round_trip_seconds")
+        trip = trips.get(two.name) if isinstance(trips, Mapping) and two is not None else None
+        return float(trip) / 2 if isinstance(trip, int | float) and 0.0 <= trip < math.inf else 0.0
 
     def head_of(self, cluster: str) -> HeadView | None:
         """The head of a cluster, if it is known."""

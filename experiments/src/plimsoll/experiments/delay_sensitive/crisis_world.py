@@ -36,7 +36,7 @@ class CrisisTimes:
     """In seconds. `look_seconds`: between two load reports, and two looks of the mediator."""
 
     burst_at: float = tables.BURST_AT
-    ends_at: float = 75.0
+    ends_at: float = tables.ENDS_AT
     look_seconds: float = 1.0
 
 

@@ -221,6 +221,7 @@ class QueueingHead(QueueingBroker):
             **self.load_exchange.cluster(),
             **self.bundles.report(),
             **self.topics.report(),
+            "broker_round_trip_seconds": dict.fromkeys(self.neighbors, 2 * self.world.link_seconds),
             "counters": {**self.meter.total, **self.counters},
         }
         seconds = self.config.limits.report_seconds * self.config.time_factor

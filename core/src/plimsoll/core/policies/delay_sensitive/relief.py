@@ -2,7 +2,8 @@
 
 All edges that are LOW are candidates, the one with the least of what is overloaded first. Topics go in the order of
 their groups, whole, to the first candidate that can take them, until the source is no longer overloaded; several edges
-may take some. Units go singly only if no candidate takes any topic.
+may take some. Units go singly only if no candidate takes any topic. Edges of another cluster, if they take part, only
+take, and come after all of the own cluster (IV.D).
 
 By the letter a topic goes wherever it overloads no edge. Ours: only if it lessens what is overloaded, and if the target
 stays below its lower thresholds, or it would be the next to shed (`is_letter` is false); and to an edge without a topic
@@ -58,7 +59,7 @@ class TopicMoves:
 
     def steps(self, fleet: DeadlineFleet) -> Steps:
         """Relieve every overloaded edge, the one with most topics in danger first."""
-        sources = [load.name for load in fleet.loads if self.overloaded(load)]
+        sources = [load.name for load in fleet.loads if load.name not in fleet.away and self.overloaded(load)]
         self._sources = frozenset(sources)
         dangers = {load.name: len(self.endangered(load)) for load in fleet.loads}
         for source in sorted(sources, key=lambda name: (-dangers[name], name)):
@@ -104,13 +105,13 @@ class TopicMoves:
         return fleet
 
     def _candidates(self, fleet: DeadlineFleet, metric: DeadlineMetric) -> list[str]:
-        """The edges that are LOW; those with the least of what is overloaded first, then the least used."""
+        """The edges that are LOW, those of this cluster first; the least of what is overloaded, then the least used."""
         found = []
         for load in fleet.loads:
             is_low = self.limits.state(load, bool(self.endangered(load))) == "LOW"
             if load.name not in self._sources and load.name in fleet.takes and is_low:
                 most = max(utilization_of(load, each) for each in UTILIZATIONS)
-                found.append((_value(load, metric), most, load.name))
+                found.append((load.name in fleet.away, _value(load, metric), most, load.name))
         return [name for *_, name in sorted(found)]
 
     def _whole_topics(
@@ -161,6 +162,11 @@ class TopicMoves:
         asked: int,
     ) -> Step | None:
         """The step, or None with the reason noted. `asked`: how many units the topic had here before any went."""
+        if (elsewhere := _elsewhere(fleet, topic, target)) is not None:
+            self._reject(
+                "Elsewhere", topic, source, f"stays at {source}: in the cluster of {target} {elsewhere} has it"
+            )
+            return None
         held = [(name, topic.fixed[name]) for name in units if name in topic.fixed]
         if held:
             self._reject("Staying", topic, source, f"stays at {source}: {held[0][0]}: {held[0][1]}")
@@ -173,7 +179,8 @@ class TopicMoves:
         what = topic.key if is_whole else f"{len(units)} of {asked} units of {topic.key}"
         over = self._told(fleet.load(source), (metric,))
         avoided = f"; {why}" if (why := self._avoided.get(topic.load.topic)) else ""
-        moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}{avoided}"),)
+        farther = "; no edge of its cluster takes it" if target in fleet.away else ""
+        moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}{avoided}{farther}"),)
         after = fleet.after(Step(moves))
         step = Step(moves, owners=self._owners(after, topic, source))
         if (why_not := self._refusal(after.load(target))) is not None:
@@ -259,6 +266,13 @@ class TopicMoves:
 
     def _reject(self, kind: str, topic: ServedTopic, source: str, why: str) -> None:
         self._rejected[source, topic.load.topic] = kind, why
+
+
+def _elsewhere(fleet: DeadlineFleet, topic: ServedTopic, target: str) -> str | None:
+    """Another edge of the target's cluster that serves the topic, if that is another cluster: there it has one edge."""
+    if target not in fleet.away or topic.load.topic in fleet.served[target]:
+        return None
+    return next((name for name in sorted(fleet.away) if topic.load.topic in fleet.served[name]), None)
 
 
 def _value(load: BrokerLoad, metric: DeadlineMetric) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plimsoll.core.policies.model import topic_requirements
 from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.session.inputs import FleetView, SessionRequest
 from plimsoll.core.session.state import SessionKind
@@ -47,12 +48,26 @@ def is_by_policy(request: SessionRequest, fleet: FleetView) -> bool:
 
 
 def is_planned_for_cluster(request: SessionRequest, fleet: FleetView) -> bool:
-    """Whether the policy of a cluster plans for all of its edges: the request names the cluster and nothing else."""
+    """Whether the policy of a cluster plans for all of its edges: the request names the cluster and nothing else.
+
+    Under a policy whose topics may go to another cluster it may name that one as the target.
+    """
     spec = request.spec
-    if spec.action != "Rebalance" or spec.select is not None or spec.source is None or spec.target is not None:
+    if spec.action != "Rebalance" or spec.select is not None or spec.source is None:
         return False
     policy = fleet.policies.get(spec.source.name)
-    return fleet.is_cluster(spec.source.name) and policy is not None and is_fleet_wide(policy)
+    is_whole = fleet.is_cluster(spec.source.name) and policy is not None and is_fleet_wide(policy)
+    if spec.target is None or not is_whole:
+        return is_whole
+    return spec.scope == "Global" and share_topics(fleet, spec.source.name, spec.target.name)
+
+
+def share_topics(fleet: FleetView, *clusters: str) -> bool:
+    """Whether topics may go from one cluster to the other: the policies of both defend deadlines of the same topics."""
+    if len(set(clusters)) != 2 or not all(map(fleet.is_cluster, clusters)):
+        return False
+    attributes = {topic_requirements.topic_attribute(fleet.policies.get(cluster)) for cluster in clusters}
+    return len(attributes) == 1 and "" not in attributes
 
 
 def requested_clusters(request: SessionRequest, fleet: FleetView) -> list[str]:
