@@ -153,7 +153,7 @@ class FleetView:
         return sorted(found)
 
     def way_between(self, cluster: str, other: str) -> float:
-        """The seconds from the head of a cluster to that of a neighbour, half the round trip; 0 if it is not measured."""
+        """Half the round trip between the heads of two clusters, in seconds; 0 if it is not measured."""
         one, two = self.head_of(cluster), self.head_of(other)
         trips = None if one is None else one.report.get("broker_round_trip_seconds")
         trip = trips.get(two.name) if isinstance(trips, Mapping) and two is not None else None
