@@ -63,7 +63,7 @@ LINK_SECONDS: Final = 0.3
 1.8 - 0.2 - 0.1 s in brokers."""
 
 AT_B1: Final = (1, 3, 8, 14)
-"""What b1 serves at 15 s by figure 3. Of the others the text says nothing. Here b0 has room for topic 1 and none for 14,
+"""What b1 serves at 15 s by figure 3. Of the others the text says nothing. Here b0 has room for topic 1, none for 14,
 with a margin on both sides; b2 and b3 have none."""
 
 GIVEN: Final[Mapping[int, str]] = {

@@ -130,6 +130,8 @@ class TopicMoves:
             if served is None or len(served.units) < len(topic.units):
                 continue  # it has left, or some of it
             place = self._apart(fleet, served, source, target, candidates)
+            home = _elsewhere(fleet, served, place)
+            place = home if home in candidates else place
             step = self._step(fleet, served, tuple(served.units), source, place, metric, len(topic.units))
             if step is not None:
                 yield step
@@ -167,6 +169,10 @@ class TopicMoves:
                 "Elsewhere", topic, source, f"stays at {source}: in the cluster of {target} {elsewhere} has it"
             )
             return None
+        if _is_too_far(fleet, topic, target):
+            why = f"stays at {source}: its way to {target} alone takes longer than {topic.load.required_seconds:g} s"
+            self._reject("TooFar", topic, source, why)
+            return None
         held = [(name, topic.fixed[name]) for name in units if name in topic.fixed]
         if held:
             self._reject("Staying", topic, source, f"stays at {source}: {held[0][0]}: {held[0][1]}")
@@ -178,7 +184,7 @@ class TopicMoves:
         is_whole = len(units) == asked
         what = topic.key if is_whole else f"{len(units)} of {asked} units of {topic.key}"
         over = self._told(fleet.load(source), (metric,))
-        avoided = f"; {why}" if (why := self._avoided.get(topic.load.topic)) else ""
+        avoided = f"; {skipped}" if (skipped := self._avoided.get(topic.load.topic)) else ""
         farther = "; no edge of its cluster takes it" if target in fleet.away else ""
         moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}{avoided}{farther}"),)
         after = fleet.after(Step(moves))
@@ -273,6 +279,12 @@ def _elsewhere(fleet: DeadlineFleet, topic: ServedTopic, target: str) -> str | N
     if target not in fleet.away or topic.load.topic in fleet.served[target]:
         return None
     return next((name for name in sorted(fleet.away) if topic.load.topic in fleet.served[name]), None)
+
+
+def _is_too_far(fleet: DeadlineFleet, topic: ServedTopic, target: str) -> bool:
+    """Whether only the way to the target makes a deadline impossible."""
+    allowed, farther = topic.load.allowed_seconds, fleet.away.get(target, 0.0)
+    return farther > 0.0 and allowed > 0.0 >= allowed - farther
 
 
 def _value(load: BrokerLoad, metric: DeadlineMetric) -> float:
