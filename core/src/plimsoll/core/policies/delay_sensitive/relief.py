@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, ServedTopic
 from plimsoll.core.policies.delay_sensitive.limits import (
@@ -34,6 +35,9 @@ Endangered = Callable[[BrokerLoad], Mapping[int, str]]
 
 Correlated = Callable[[int, Iterable[int]], Iterator[tuple[int, str]]]
 """The topics among others that are correlated with one, by hash, each with why."""
+
+NOT_RELIEVED: Final = "NoBetter"
+"""How a plan ends that leaves an edge overloaded."""
 
 Moving = Generator[Step, None, DeadlineFleet]
 
@@ -67,7 +71,7 @@ class TopicMoves:
         if not sources:
             ended, stopped = "NotOverloaded", "no edge is overloaded any more"
         elif self._left:
-            ended, stopped = "NoBetter", "; ".join(self._left[:8])
+            ended, stopped = NOT_RELIEVED, "; ".join(self._left[:8])
         else:
             ended, stopped = "Relieved", f"{', '.join(sources[:8])}: no longer overloaded"
         return StepsEnd(ended, stopped, tuple(self._stays(fleet, stopped)))

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.core.policies.delay_sensitive import DelaySensitive
+from plimsoll.core.policies.delay_sensitive.relief import NOT_RELIEVED
 from plimsoll.core.policies.rebalancer import NO_MEMORY, Rebalancer
 from plimsoll.core.policies.registry import deadlines_of_spec
 from plimsoll.core.session import maintenance_windows
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.request.session_kind import share_topics
 from plimsoll.core.session.state import Session
-
-NOT_SUFFICED = "NoBetter"
-"""How the plan of a cluster ends that leaves an edge overloaded."""
 
 
 def cluster_to_ask(context: EngineContext, cluster: str, policy: Rebalancer[Any], ended: Sequence[Session]) -> str:
@@ -47,7 +45,7 @@ def _has_not_sufficed(context: EngineContext, ended: Sequence[Session]) -> bool:
     last = next((one for one in ended if one.triggered), None)
     if last is None or last.plan is None or len(context.fleet.clusters_of(last.sources)) > 1:
         return False
-    return last.plan.stop.startswith(NOT_SUFFICED)
+    return last.plan.stop.startswith(NOT_RELIEVED)
 
 
 def _is_engaged(context: EngineContext, cluster: str) -> bool:
