@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from plimsoll.core.policies import LeastLoadedPlacer, Placer
+from plimsoll.core.policies.model.topic_requirements import topic_attribute
 from plimsoll.core.session.queue_order import Origin
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
 from plimsoll.core.spec.quantities import Duration
@@ -151,6 +152,13 @@ class FleetView:
                 else:
                     ahead.append(other)
         return sorted(found)
+
+    def share_topics(self, *clusters: str) -> bool:
+        """Whether topics may go from one of two clusters to the other: both defend deadlines of the same topics."""
+        if len(set(clusters)) != 2 or not all(map(self.is_cluster, clusters)):
+            return False
+        attributes = {topic_attribute(self.policies.get(cluster)) for cluster in clusters}
+        return len(attributes) == 1 and "" not in attributes
 
     def way_between(self, cluster: str, other: str) -> float:
         """Half the round trip between the heads of two clusters, in seconds; 0 if it is not measured."""

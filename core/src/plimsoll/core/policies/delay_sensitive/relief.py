@@ -135,7 +135,7 @@ class TopicMoves:
                 continue  # it has left, or some of it
             place = self._apart(fleet, served, source, target, candidates)
             home = _elsewhere(fleet, served, place)
-            place = home if home in candidates else place
+            place = home if home is not None and home in candidates else place
             step = self._step(fleet, served, tuple(served.units), source, place, metric, len(topic.units))
             if step is not None:
                 yield step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from plimsoll.core.policies.model import topic_requirements
 from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.session.inputs import FleetView, SessionRequest
 from plimsoll.core.session.state import SessionKind
@@ -59,15 +58,7 @@ def is_planned_for_cluster(request: SessionRequest, fleet: FleetView) -> bool:
     is_whole = fleet.is_cluster(spec.source.name) and policy is not None and is_fleet_wide(policy)
     if spec.target is None or not is_whole:
         return is_whole
-    return spec.scope == "Global" and share_topics(fleet, spec.source.name, spec.target.name)
-
-
-def share_topics(fleet: FleetView, *clusters: str) -> bool:
-    """Whether topics may go from one cluster to the other: the policies of both defend deadlines of the same topics."""
-    if len(set(clusters)) != 2 or not all(map(fleet.is_cluster, clusters)):
-        return False
-    attributes = {topic_requirements.topic_attribute(fleet.policies.get(cluster)) for cluster in clusters}
-    return len(attributes) == 1 and "" not in attributes
+    return spec.scope == "Global" and fleet.share_topics(spec.source.name, spec.target.name)
 
 
 def requested_clusters(request: SessionRequest, fleet: FleetView) -> list[str]:

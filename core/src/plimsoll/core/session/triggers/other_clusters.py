@@ -16,7 +16,6 @@ from plimsoll.core.policies.rebalancer import NO_MEMORY, Rebalancer
 from plimsoll.core.policies.registry import deadlines_of_spec
 from plimsoll.core.session import maintenance_windows
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.request.session_kind import share_topics
 from plimsoll.core.session.state import Session
 
 
@@ -33,7 +32,7 @@ def cluster_to_ask(context: EngineContext, cluster: str, policy: Rebalancer[Any]
         return ""
     found = []
     for other in context.fleet.nearby_clusters(cluster):
-        if not _is_engaged(context, other) and share_topics(context.fleet, cluster, other):
+        if not _is_engaged(context, other) and context.fleet.share_topics(cluster, other):
             used = _least_use(context, other)
             if used is not None and maintenance_windows.is_balancing_allowed(context, cluster, other):
                 found.append((used, other))
