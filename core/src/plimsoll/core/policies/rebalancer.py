@@ -48,7 +48,8 @@ class FleetSample:
     `staying`: subscribers that may not move, each with the reason. `takes`: edges that may take, all if None. `most`:
     how many subscribers may move, any number if None. `owners`: as in `FleetLook`. `unload`: bundles that a user wants
     to be moved, and `target`: where to, if the user has said. `left`: edges that subscribers were moved away from by
-    the policy, at a load like that of now; at constant load none should return.
+    the policy, at a load like that of now; at constant load none should return. `away`: the edges of another cluster,
+    which take part as well, each with the seconds that a message takes longer from this cluster to it.
     """
 
     loads: tuple[BrokerLoad, ...]
@@ -60,6 +61,7 @@ class FleetSample:
     unload: tuple[str, ...] = ()
     target: str = ""
     left: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    away: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

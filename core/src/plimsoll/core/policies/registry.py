@@ -28,6 +28,7 @@ from plimsoll.core.policies.model.load import (
     ResourceThresholds,
 )
 from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger, Scope
+from plimsoll.core.policies.model.topic_correlation import correlation_of_spec
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.policies.placement import LeastLoadedPlacer, Placer
 from plimsoll.core.policies.pulsar import Pulsar
@@ -84,6 +85,7 @@ def deadlines_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> DelaySensit
         ),
         balancing_seconds=own.balancing_time.seconds * time_factor,
         placer=LeastUsedPlacer(_ratio(limits.uplink.lower)),
+        correlation=correlation_of_spec(spec),
         rules=own.rules,
         interval_seconds=own.interval.seconds * time_factor,
     )

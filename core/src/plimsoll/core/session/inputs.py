@@ -5,11 +5,13 @@ All values are frozen, and come from a shell; a time is in seconds since 1970, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from plimsoll.core.policies import LeastLoadedPlacer, Placer
+from plimsoll.core.policies.model.topic_requirements import topic_attribute
 from plimsoll.core.session.queue_order import Origin
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
 from plimsoll.core.spec.quantities import Duration
@@ -164,6 +166,20 @@ class FleetView:
                 else:
                     ahead.append(other)
         return sorted(found)
+
+    def share_topics(self, *clusters: str) -> bool:
+        """Whether topics may go from one of two clusters to the other: both defend deadlines of the same topics."""
+        if len(set(clusters)) != 2 or not all(map(self.is_cluster, clusters)):
+            return False
+        attributes = {topic_attribute(self.policies.get(cluster)) for cluster in clusters}
+        return len(attributes) == 1 and "" not in attributes
+
+    def way_between(self, cluster: str, other: str) -> float:
+        """Half the round trip between the heads of two clusters, in seconds; 0 if it is not measured."""
+        one, two = self.head_of(cluster), self.head_of(other)
+        trips = None if one is None else one.report.get("broker_round_trip_seconds")
+        trip = trips.get(two.name) if isinstance(trips, Mapping) and two is not None else None
+        return float(trip) / 2 if isinstance(trip, int | float) and 0.0 <= trip < math.inf else 0.0
 
     def head_of(self, cluster: str) -> HeadView | None:
         """The head of a cluster, if it is known."""

@@ -187,6 +187,8 @@ class TopicStatus:
     depth_threshold: Annotated[
         int, FieldInfo("The depth above which the deadline is in danger; below 0 no queue is short enough.")
     ]
+    reason: Annotated[str, FieldInfo("Why its deadline cannot be kept, or is not at stake; absent: it can be kept.")]
+    message: Annotated[str, FieldInfo("The reason as a sentence.")]
 
 
 @dataclass(frozen=True, kw_only=True)

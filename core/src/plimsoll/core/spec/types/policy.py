@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
-from plimsoll.core.spec.field_info import FieldInfo
+from plimsoll.core.spec.field_info import FieldInfo, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
 
 PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad", "Pulsar", "DelaySensitive"]
@@ -398,6 +398,34 @@ class DeadlineThresholds:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CorrelatedTopics:
+    """Topics whose rates are known to rise together."""
+
+    name: Annotated[str, name_field("The name of the group, for reasons.")]
+    topics: Annotated[
+        tuple[str, ...],
+        FieldInfo("The topics: texts that the attribute may have.", pattern="(?s).+", form="a text", max_length=256,
+                  max_items=16),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelationSpec:
+    """Topics whose rates rise together, which are kept at different edges."""
+
+    apart: Annotated[
+        bool, FieldInfo("New topics, and topics that move, go to edges without a correlated one if one takes them.")
+    ] = True
+    above: Annotated[
+        Quantity, _ratio("Coefficient of correlation of two topics' rates from which on they are kept apart.")
+    ] = Quantity.parse("800m")
+    groups: Annotated[
+        tuple[CorrelatedTopics, ...],
+        FieldInfo("Topics that are correlated whatever their rates are.", key="name", max_items=100),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class DelaySensitiveParameters:
     """Parameters of delay-sensitive balancing, which moves topics when a deadline is in danger."""
 
@@ -424,6 +452,7 @@ class DelaySensitiveParameters:
     thresholds: Annotated[DeadlineThresholds, FieldInfo("When an edge takes topics, and when it sheds them.")] = (
         DeadlineThresholds()
     )
+    correlation: Annotated[CorrelationSpec, FieldInfo("Which topics are kept apart.")] = CorrelationSpec()
     balancing_time: Annotated[
         Duration,
         FieldInfo("How long a balancing takes, t_LB, until one has been measured.", above=0, high=3600),

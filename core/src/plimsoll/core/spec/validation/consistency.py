@@ -290,7 +290,8 @@ def _plans_for_cluster(resources: Resources, spec: LoadBalancingSessionSpec) -> 
     if spec.source is None or spec.source.name not in resources.clusters:
         return False
     policy = resources.clusters[spec.source.name].spec.policy or resources.fleet.spec.defaults.policy
-    is_whole = spec.action == "Rebalance" and spec.target is None and spec.select is None
+    is_alone = spec.target is None or (spec.scope == "Global" and spec.target.name in resources.clusters)
+    is_whole = spec.action == "Rebalance" and is_alone and spec.select is None
     return is_whole and policy is not None and policy.type in FLEET_WIDE_TYPES
 
 
