@@ -17,7 +17,7 @@ WAIT_SECONDS = 0.05
 
 
 def publish(pipe: Connection, head: str) -> None:
-    """A publisher as a process: `go kind count slices` publishes as fast as the head takes it; answers when it is done."""
+    """A publisher as a process: `go kind count slices` publishes as fast as the head takes it, then answers."""
     with client.Connection(head, security="plain", name="bench-publisher") as connection:
         publisher = client.Publisher(connection, name="publisher")
         pipe.send(None)

@@ -31,7 +31,7 @@ from plimsoll.demo.analysis.bundle_claims import (
 from plimsoll.demo.analysis.bundle_pauses import Waits, waits_of
 from plimsoll.demo.analysis.bundle_sessions import BundleSession, bundle_sessions, longest_wait, moves_before
 from plimsoll.demo.analysis.load_series import LoadSeries
-from plimsoll.demo.analysis.measured_claims import MeasuredClaim, claim_line, held_of
+from plimsoll.demo.analysis.measured_claims import MeasuredClaim
 from plimsoll.demo.audited_run import AuditedRun, exit_code, run_audited
 from plimsoll.demo.bundle_director import BundleDirector
 from plimsoll.demo.command import FAILED
@@ -203,8 +203,8 @@ def _summary(run: BundleRun, claims: Sequence[MeasuredClaim], folder: Path) -> s
         f"published {counts['published']:,}   expected {counts['expected']:,}   delivered {counts['delivered']:,}   "
         f"gaps {counts['gaps']:,}   delay p99 {1000 * (delay['p99'] or 0.0):,.0f} ms"
     )
-    lines += [claim_line(claim) for claim in claims]
-    lines.append(f"{held_of(claims)}; {run.wall_seconds:.0f} s in all")
+    lines += [claim.line() for claim in claims]
+    lines.append(f"{sum(claim.held for claim in claims)} of {len(claims)} claims held; {run.wall_seconds:.0f} s in all")
     return "\n  ".join([*lines, f"report: {folder / 'bundles.html'} and {folder / 'bundles.json'}"])
 
 

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from plimsoll.core.spec import parse
 from plimsoll.demo.analysis.group_claims import FAST, LATE, SLOW, judged_claims
-from plimsoll.demo.analysis.measured_claims import claim_line, held_of
 from plimsoll.demo.audited_run import exit_code
 from plimsoll.demo.command import FAILED
 from plimsoll.demo.group_run import GroupRun, run_group
@@ -96,8 +95,8 @@ def summary(report: dict[str, Any], run: GroupRun, folder: Path) -> str:
         f"{report['verdict']}: {report['processed_once']:,} of {report['published']:,} items processed once, "
         f"{report['lost']:,} lost, {report['repeated']:,} repeated, {report['redelivered']:,} marked as redelivered",
         *report["problems"],
-        *(claim_line(claim) for claim in claims),
-        f"{held_of(claims)}; {report['wall_seconds']:.0f} s in all",
+        *(claim.line() for claim in claims),
+        f"{sum(claim.held for claim in claims)} of {len(claims)} claims held; {report['wall_seconds']:.0f} s in all",
         f"report: {folder / 'groups.html'} and {folder / 'groups.json'}",
     ]
     return "\n  ".join(lines)

@@ -1,4 +1,4 @@
-"""What a run with bundles claims: each claim with its measured value, its bound, and whether it held."""
+"""What a run with bundles claims."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.demo.analysis import bundle_history
 from plimsoll.demo.analysis.bundle_history import BundleLook, SeenSplit, is_part
-from plimsoll.demo.analysis.measured_claims import MeasuredClaim, at_most
+from plimsoll.demo.analysis.measured_claims import MeasuredClaim, at_least, at_most, no_faults
 
 TRANSFER_SECONDS: Final = 2.0
 LOOKUP_SECONDS: Final = 5.0
@@ -82,12 +82,12 @@ def mean_usage(columns: Mapping[str, Sequence[Any]], start: float, end: float) -
 def judged_claims(figures: BundleFigures) -> list[MeasuredClaim]:
     """All claims in the order of the report."""
     return [
-        *(at_most(f"deliveries {name}", figures.counts[name], 0) for name in ("lost", "duplicated", "reordered")),
+        *no_faults(figures.counts),
         _one_owner(figures.looks),
         *_split(figures),
-        MeasuredClaim("sessions of ThresholdShedder that moved bundles", figures.shed, ">= 1", figures.shed >= 1),
+        at_least("sessions of ThresholdShedder that moved bundles", figures.shed, 1),
         at_most("highest usage above the average at the end, of an edge with several bundles",
-                 figures.after.above_of_several, figures.threshold),
+                figures.after.above_of_several, figures.threshold),
         at_most("longest wait of a subscriber of a bundle moved by Transfer (s)", figures.transfer_seconds,
                  TRANSFER_SECONDS),
         at_most("longest wait of a subscriber of a bundle unloaded by Lookup (s)", figures.lookup_seconds,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll.core.verify.slice_laws import GivenItem, SliceVerdict
-from plimsoll.demo.analysis.measured_claims import MeasuredClaim, at_most, between
+from plimsoll.demo.analysis.measured_claims import MeasuredClaim, at_most, near
 
 FAST, SLOW, LATE = "fast", "slow", "late"
 """The consumers: one, one whose items take one and a half times as long, and one that joins later."""
@@ -86,9 +86,8 @@ def judged_claims(figures: GroupFigures) -> list[MeasuredClaim]:
         at_most("items processed twice without a mark", verdict.repeated, 0),
         at_most("items out of order in their slice", verdict.reordered, 0),
         at_most("slices in the hands of two consumers", verdict.overlapping, 0),
-        between("share of the items of the consumer that is one and a half times as fast",
-                figures.share(FAST, 0.7 * times.burn, times.burn),
-                FAST_SHARE - SHARE_TOLERANCE, FAST_SHARE + SHARE_TOLERANCE),
+        near("share of the items of the consumer that is one and a half times as fast",
+             figures.share(FAST, 0.7 * times.burn, times.burn), FAST_SHARE, SHARE_TOLERANCE),
         _burning(before, after),
         at_most("time until a newcomer has its even share (s)",
                 figures.seconds_until(LATE, figures.count // 3, times.join), JOIN_SECONDS),

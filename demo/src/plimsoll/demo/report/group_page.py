@@ -28,7 +28,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         page_parts.verdict(passed, said, [(name, f"{report[name]:,}") for name in COUNTS]),
         *page_parts.bullets(report["problems"]),
         "<h2>Claims</h2>",
-        page_parts.claims_table(report["claims"]),
+        page_parts.claims(report["claims"]),
         "<h2>What happened</h2>",
         *page_parts.bullets([f"{at:.1f} s: {text}" for at, text in report["events"]]),
         "<h2>Consumers over time</h2>",

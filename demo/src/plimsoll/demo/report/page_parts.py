@@ -44,18 +44,18 @@ def figure(chart: Chart, caption: str, beside: str = "") -> str:
     )
 
 
+def claims(found: Iterable[Mapping[str, Any]]) -> str:
+    """The claims of a report: value, bound, and whether it held."""
+    rows = (
+        (one["claim"], "not measured" if one["value"] is None else f"{one['value']:.4g}", one["bound"],
+         "held" if one["held"] else "not held")
+        for one in found
+    )  # fmt: skip
+    return table(("claim", "value", "bound", ""), rows)
+
+
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table of texts."""
     heads = "".join(f'<th scope="col">{html_text(title)}</th>' for title in titles)
     lines = "".join("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
-
-
-def claims_table(claims: Iterable[Mapping[str, Any]]) -> str:
-    """Claims as in the report, with their values and bounds."""
-    rows = (
-        (one["claim"], "not measured" if one["value"] is None else f"{one['value']:.4g}", one["bound"],
-         "held" if one["held"] else "not held")
-        for one in claims
-    )  # fmt: skip
-    return table(("claim", "value", "bound", ""), rows)
