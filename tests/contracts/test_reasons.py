@@ -64,11 +64,15 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/reconcile/broker_events.py",
     "core/src/plimsoll/core/spec/usable.py",
     "local/src/plimsoll/local/supervision/feed_processes.py",
+    "local/src/plimsoll/local/supervision/channel_process.py",
+    "channels/src/plimsoll/channels/runner.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
-KEPT = ("Mediator", "Collector", "Recorder", "Spark")
-OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} | {"RecorderKilled", "SparkKilled"}
+KEPT = ("Mediator", "Collector", "Recorder", "Spark", "ChannelDriver")
+OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} | {
+    "RecorderKilled", "SparkKilled", "ChannelDriverKilled",
+}  # fmt: skip
 """Reasons that local/supervision/sidecar.py puts together."""
 
 NONE = {

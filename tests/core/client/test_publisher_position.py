@@ -1,4 +1,4 @@
-"""A later life of a publisher goes on from a position: the head gets each publication once, or the outcome is unknown."""
+"""A later life of a publisher goes on from a position: the head gets each publication once, or none is sent again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BODIES = [encoded_body({"n": number}, b"", 1000) for number in range(4)]
 
 
 def later_life(stage: Any, logged: int, session: tuple[str, int] = SESSION) -> ClientPublisher:
-    """Numbers up to 103 were answered, of sequence numbers up to 3; four are unanswered, and the head knows `logged`."""
+    """Numbers up to 103 were answered, of sequence numbers up to 3; of the next four the head knows `logged`."""
     stage.head.last_seq["p", 7] = logged
     position = PublisherPosition(7, 103, 3, *session)
     publisher: ClientPublisher = stage.client.publisher("p", position=position, unanswered=BODIES)
@@ -54,6 +54,17 @@ def test_if_the_head_does_not_know_it_the_outcome_is_unknown_and_nothing_is_sent
     stage.run()
     assert [each.seq for each in stage.head.all(msg.Publish)] == [1]
     assert publisher.position == PublisherPosition(8, 107, 0, *SESSION)
+
+
+@pytest.mark.parametrize(("away", "found"), [(1.0, []), (1e6, [(1, 4, "unknown")])])
+def test_before_the_first_answer_it_depends_on_how_long_the_process_was_away(
+    stage: Any, away: float, found: list[tuple[int, int, str]]
+):
+    position = PublisherPosition(7, 0, 0, *SESSION)
+    stage.client.publisher("p", position=position, unanswered=BODIES, away_seconds=away)
+    stage.run()
+    assert answers(stage) == found
+    assert len(stage.head.all(msg.Publish)) == (0 if found else 4)
 
 
 def test_a_position_comes_with_the_first_open(stage: Any):

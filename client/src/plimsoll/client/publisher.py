@@ -116,6 +116,12 @@ class Publisher:
             return self._receipts.summary()
 
     @property
+    def is_open(self) -> bool:
+        """Whether a head takes its publications now; others wait."""
+        with self._connection.lock:
+            return self._inner.is_open
+
+    @property
     def position(self) -> PublisherPosition | None:
         """How far it has got: all up to there is answered. None before a head has opened it."""
         with self._connection.lock:

@@ -153,8 +153,8 @@ class ClientPublisher:
         """How far it has got, for `resume` in a later life; None before a head has opened it."""
         if self._session is None:
             return None
-        last = self.number - self.unanswered
-        return PublisherPosition(self.incarnation, last, last - self._base, *self._session)
+        first = next(iter(self._sent), self.number - len(self._queued) - self._base + 1)
+        return PublisherPosition(self.incarnation, first - 1 + self._base, first - 1, *self._session)
 
     def _check_progress(self) -> None:
         now = self._client.now

@@ -355,7 +355,7 @@ class ChannelStatus:
     unasked_results: Annotated[
         int, FieldInfo("Rows of its query for parameters that no subscription asks for; they are not published.")
     ]
-    unprintable_results: Annotated[
+    invalid_results: Annotated[
         int, FieldInfo("Rows of its query without a value for a parameter, or with a value that no attribute can have.")
     ]
     pid: Annotated[int, FieldInfo("The process of its driver; on one machine only.")]
