@@ -23,7 +23,6 @@ from plimsoll.channels.edge_poller import EdgePoller
 from plimsoll.channels.names import publisher_name
 from plimsoll.channels.publisher import PublishesResults
 from plimsoll.channels.runner import ChannelRunner
-from plimsoll.channels.stream import FeedRanges
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.client import Connection, Publisher
 from plimsoll.client.connection_file import read_connection_file
@@ -51,7 +50,6 @@ class ChannelDriver:
 
     def __init__(self, spark: SparkSession, file: Path) -> None:
         self._spark, self._file = spark, file
-        spark.dataSource.register(FeedRanges)
         self._config = read_config(file)
         self._read_us = file.stat().st_mtime_ns
         settings = read_connection_file(self._config.connection)
@@ -83,10 +81,9 @@ class ChannelDriver:
             is_complete = self._poller.parameters.is_complete
         if is_complete or now >= self._begin_at:
             for runner in self._runners.values():
-                runner.poll(now)
-        if now >= self._figures_at:
-            self._figures_at = now + FIGURES_SECONDS
-            write_figures(Path(self._config.figures), self._figures())
+                runner.poll(time.monotonic())
+                self._write_figures(time.monotonic())  # the first queries take Spark seconds each
+        self._write_figures(now)
 
     def _follow(self, config: DriverConfig) -> None:
         """Take a configuration: edges that come and go, channels that are new, changed or gone."""
@@ -131,9 +128,13 @@ class ChannelDriver:
     def _on_error(self, error: Exception) -> None:
         self._error = error
 
-    def _figures(self) -> DriverFigures:
+    def _write_figures(self, now: float) -> None:
+        if now < self._figures_at:
+            return
+        self._figures_at = now + FIGURES_SECONDS
         channels: dict[str, ChannelFigures] = {name: each.figures() for name, each in self._runners.items()}
-        return DriverFigures(os.getpid(), time.time_ns() // 1000, channels)
+        figures = DriverFigures(os.getpid(), time.time_ns() // 1000, channels)
+        write_figures(Path(self._config.figures), figures)
 
     def close(self) -> None:
         """End all channels; each goes on behind its last batch in the next life."""

@@ -173,7 +173,7 @@ def _is_of_type(found: DataType, type_: ColumnType) -> bool:
     return isinstance(found, {"String": StringType, "Integer": IntegralType, "Boolean": BooleanType}[type_])
 
 
-def located(error: PySparkException) -> str:
+def located(error: Exception) -> str:
     """Spark's message in one line, with line and column of the query, counted from 1, in front."""
     text = str(error)
     first = text.split("== SQL", 1)[0].split(";\n", 1)[0].split("\n'", 1)[0].replace("\n", " ").strip()

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -25,11 +24,12 @@ from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
-from plimsoll.channels.stream import OPTION, SOURCE, SourceStart, ranges_of
+from plimsoll.channels.stream import OPTION, SOURCE, FeedRanges, SourceStart, ranges_of
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.client import errors
 from plimsoll.feeds.commit_log import FeedDatasetError
 from plimsoll.feeds.schema import FeedSchema
+from plimsoll.sparkjobs.job_errors import is_spark_error
 
 POLL_INTERVAL: Final = "100 milliseconds"
 """How often a continuous channel looks for new rows."""
@@ -99,10 +99,12 @@ class ChannelRunner:
         except QueryError as fault:
             self._is_over = True
             self._tell(fault.reason, str(fault))
-        except (PySparkException, FeedDatasetError) as error:
+        except Exception as error:
+            if not isinstance(error, FeedDatasetError) and not is_spark_error(error):
+                raise
             self._failures += 1
             self._start_at = now + RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
-            self._tell("BatchFailed", located(error) if isinstance(error, PySparkException) else str(error))
+            self._tell("BatchFailed", located(error))
 
     def _check(self) -> bool:
         schemas = {each.feed: feed_schema(Path(each.path)) for each in self.channel.feeds}
@@ -122,6 +124,7 @@ class ChannelRunner:
         start = SourceStart(paths, last.places, self.channel.every_seconds)
         self._checkpoint = tempfile.mkdtemp(prefix="plimsoll-channel-")
         session = self._query.session
+        session.dataSource.register(FeedRanges)
         rows = session.readStream.format(SOURCE).option(OPTION, msgspec.json.encode(start).decode()).load()
         self._tell("ChannelRunning", "batches are computed")
         return (
