@@ -119,7 +119,7 @@ def test_a_crash_before_every_step_publishes_each_result_once(tmp_path: Path, st
 
 
 def test_two_crashes_in_a_row(tmp_path: Path, steps: Steps) -> None:
-    for first, second in itertools.product(range(1, 60, 3), range(1, 40, 3)):
+    for first, second in itertools.product(range(1, 60, 5), range(1, 40, 4)):
         root, fleet = tmp_path / f"{first}-{second}", ScriptedFleet()
         until_crash(root, fleet, steps, first)
         until_crash(root, fleet, steps, second)

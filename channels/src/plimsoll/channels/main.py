@@ -46,10 +46,10 @@ def main(arguments: list[str]) -> int:
         return _failed(str(error), EXIT_CONFIG)
     except SparkUnavailableError as error:
         return _failed(str(error), EXIT_SPARK)
-    except OSError as error:
-        return _failed(str(error), EXIT_DISK)
     except errors.ClientError as error:
         return _failed(str(error), EXIT_FLEET)
+    except OSError as error:
+        return _failed(str(error), EXIT_DISK)
     except Exception as error:
         if wants_trace() or not is_spark_error(error):
             raise
