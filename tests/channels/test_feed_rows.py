@@ -12,7 +12,7 @@ from tests.channels.datasets import REPORTS, RecordedFeed
 from plimsoll.channels import feed_rows
 from plimsoll.channels.batch import RowCounts, RowRange
 from plimsoll.channels.feed_rows import all_files, feed_schema, last_row, read_rows
-from plimsoll.feeds.commit_log import FeedDatasetError
+from plimsoll.feeds.commit_log import FeedDatasetError, read_state
 from plimsoll.feeds.dataset import Retention
 
 
@@ -74,17 +74,16 @@ def test_files_that_are_merged_while_they_are_read_are_looked_up_again(
     feed.record([{"kind": "fire"}])
     feed.record([{"kind": "flood"}])
     feed.next_hour()
-    old, states = feed_rows.read_state(feed.root), []
+    old, states = read_state(feed.root), []
 
-    def read_state(root: Path) -> object:
+    def read(root: Path) -> object:
         states.append(root)
         if len(states) == 1:
             feed.dataset.compact(feed.now_us)
             return old
-        return real(root)
+        return read_state(root)
 
-    real = feed_rows.read_state
-    monkeypatch.setattr(feed_rows, "read_state", read_state)
+    monkeypatch.setattr(feed_rows, "read_state", read)
     assert numbers(feed, 1, 2) == [1, 2]
     assert len(states) == 2
 

@@ -168,7 +168,7 @@ def test_a_head_that_restarts_under_a_driver_and_then_the_driver_dies(tmp_path: 
                 fleet.wait(20.0)
                 publisher.save()
             ended = True
-        except CrashError:
+        except CrashError:  # the next life begins below
             pass
         for each in opened:
             each.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_each_fault_has_its_exit_code(
         raise error
 
     monkeypatch.setattr(program, "_run", fail)
-    monkeypatch.setattr(program.signal, "signal", lambda number, handler: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     assert program.main(["--config", str(tmp_path)]) == code
     assert capsys.readouterr().err == "why\n"
 

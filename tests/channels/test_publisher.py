@@ -45,7 +45,12 @@ class SlowPublisher:
 def test_answers_are_counted_up_to_the_position_and_others_wait(tmp_path: Path) -> None:
     made: list[SlowPublisher] = []
     ledger = ChannelLedger(tmp_path)
-    publisher = ResultPublisher(ledger, lambda *given: made.append(SlowPublisher(given[3])) or made[0], lambda: 1)  # type: ignore[func-returns-value]  # `or`
+
+    def opened(*given: Any) -> SlowPublisher:
+        made.append(SlowPublisher(given[3]))
+        return made[0]
+
+    publisher = ResultPublisher(ledger, opened, lambda: 1)
     ledger.commit(first_commit({}, 1))
     publisher.publish(RESULTS)
     [inner] = made

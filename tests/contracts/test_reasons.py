@@ -78,6 +78,7 @@ OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} |
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
     "Recording", "Recorder",  # a condition of feeds, and what the reasons of its process begin with
+    "Running", "ChannelDriver", "Allow", "New",  # a condition of channels, its process, and words of their fields
     "Curve", "Plain",  # how links are protected
     "Local", "Planned",  # a scope of detection, a phase
     "ConfigMap", "Pod", "PodDisruptionBudget", "Secret", "Service", "StatefulSet",  # kinds of Kubernetes

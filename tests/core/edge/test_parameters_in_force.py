@@ -8,7 +8,7 @@ from tests.core.fleet import one_cluster, resume
 
 from plimsoll.core.edge import parameters_in_force
 from plimsoll.core.edge.parameters_in_force import PAGE_BYTES, ParametersInForce, parameters_of
-from plimsoll.core.predicates import parse
+from plimsoll.core.predicates import Subscription, parse
 from plimsoll.core.protocol import messages as msg
 
 FIRE = "[channel,=,'near'],[kind,=,'fire']"
@@ -95,7 +95,8 @@ def test_readers_of_any_pace_agree_with_the_table(monkeypatch):
     monkeypatch.setattr(parameters_in_force, "PARAMETERS_PER_PAGE", 2)
     drawn = random.Random(4)
     for _ in range(30):
-        table, readers, held = ParametersInForce(), [Reader(), Reader()], []
+        table, readers = ParametersInForce(), [Reader(), Reader()]
+        held: list[Subscription] = []
         for _ in range(80):
             if held and drawn.random() < 0.5:
                 table.change([], [held.pop(drawn.randrange(len(held)))])

@@ -23,7 +23,7 @@ def feed_schema(root: Path) -> FeedSchema | None:
     """The schema of a feed's dataset; None if it has none yet."""
     try:
         last = read_state(root).last
-    except FeedDatasetError:
+    except FeedDatasetError:  # its recorder has not begun
         return None
     return last.schema if last is not None else None
 

@@ -158,7 +158,7 @@ class ChannelLedger:
         path = self.root / POSITION
         try:
             return msgspec.json.decode(path.read_bytes(), type=LedgerPosition)
-        except FileNotFoundError:
+        except FileNotFoundError:  # nothing has been published yet
             return None
         except msgspec.MsgspecError as error:
             raise LedgerError(f"{path}: this is not a position of a channel: {error}") from error

@@ -158,7 +158,7 @@ class ResultPublisher:
 
     def close(self) -> None:
         """Wait a moment for answers, and save the position; the next life asks the head for what has none."""
-        with contextlib.suppress(errors.WaitTimeoutError):
+        with contextlib.suppress(errors.WaitTimeoutError):  # the next life asks the head
             self._publisher.flush(CLOSE_SECONDS)
         self.save()
         self._publisher.close(0.0)

@@ -54,11 +54,11 @@ _CHECK_SETTINGS: Final = {
 
 
 class QueryError(Exception):
-    """A query cannot be used. `reason`: of the condition `Running`; the text has line and column where Spark says."""
+    """A query cannot be used; the text has line and column where Spark says. `is_unkeyed`: its cost is not bounded."""
 
-    def __init__(self, reason: str, text: str) -> None:
+    def __init__(self, text: str, *, is_unkeyed: bool = False) -> None:
         super().__init__(text)
-        self.reason = reason
+        self.is_unkeyed = is_unkeyed
 
 
 class ChannelQuery:
@@ -78,7 +78,7 @@ class ChannelQuery:
         """Analyse the query against the schemas of its feeds and tables, without reading a row of a feed.
 
         Raises:
-            QueryError: `QueryInvalid` or `QueryUnkeyed`.
+            QueryError: it cannot be used.
 
         """
         for name, value in _CHECK_SETTINGS.items():
@@ -93,36 +93,36 @@ class ChannelQuery:
             self._check_columns(frame.schema)
             plan = frame._jdf.queryExecution().sparkPlan().toString()
         except PySparkException as error:
-            raise QueryError("QueryInvalid", located(error)) from error
+            raise QueryError(located(error)) from error
         finally:
             for name in _CHECK_SETTINGS:
                 self._spark.conf.unset(name)
         if not self._channel.allows_unkeyed and any(name in plan for name in UNKEYED_PLANS):
             text = "the query joins without an equality between columns: its cost is the product of the rows of both"
-            raise QueryError("QueryUnkeyed", text)
+            raise QueryError(text, is_unkeyed=True)
 
     def _check_columns(self, schema: StructType) -> None:
         names = [each.name for each in schema.fields]
         types = {each.name: each.dataType for each in schema.fields}
         for name in names:
             if names.count(name) > 1:
-                raise QueryError("QueryInvalid", f'the query returns two columns "{name}": give one another name')
+                raise QueryError(f'the query returns two columns "{name}": give one another name')
             if name in RESULT_ATTRIBUTES:
-                raise QueryError("QueryInvalid", f'every result has an attribute "{name}" of its own: rename this one')
+                raise QueryError(f'every result has an attribute "{name}" of its own: rename this one')
         for parameter in self._channel.parameters:
             if parameter.name not in types:
                 text = f'the query returns no column "{parameter.name}": it must return every parameter'
-                raise QueryError("QueryInvalid", text)
+                raise QueryError(text)
             found = types[parameter.name]
             if not _is_of_type(found, parameter.type):
                 text = f'column "{parameter.name}" is {found.simpleString()}, the parameter {parameter.type}: cast it'
-                raise QueryError("QueryInvalid", text)
+                raise QueryError(text)
         for name, found in types.items():
             if name == PAYLOAD_COLUMN and isinstance(found, BinaryType | StringType):
                 continue
             if not isinstance(found, PUBLISHABLE):
                 text = f'column "{name}" is {found.simpleString()}, which no attribute can be: use to_json or a cast'
-                raise QueryError("QueryInvalid", text)
+                raise QueryError(text)
 
     def run(
         self,

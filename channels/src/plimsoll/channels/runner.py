@@ -24,7 +24,7 @@ from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
-from plimsoll.channels.stream import OPTION, SOURCE, FeedRanges, SourceStart, ranges_of
+from plimsoll.channels.spark_source import OPTION, SOURCE, FeedRanges, SourceStart, ranges_of
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.client import errors
 from plimsoll.feeds.commit_log import FeedDatasetError
@@ -98,7 +98,7 @@ class ChannelRunner:
             self._stream = self._started()
         except QueryError as fault:
             self._is_over = True
-            self._tell(fault.reason, str(fault))
+            self._tell("QueryUnkeyed" if fault.is_unkeyed else "QueryInvalid", str(fault))
         except Exception as error:
             if not isinstance(error, FeedDatasetError) and not is_spark_error(error):
                 raise

@@ -35,12 +35,13 @@ def _views(channel: Resource[ChannelSpec]) -> Iterator[ResourceProblem]:
     """Spark does not tell upper case from lower case in names of views."""
     spec = channel.spec
     known = {PARAMETERS_VIEW}
-    for field, items in (("feeds", spec.feeds), ("tables", spec.tables)):
-        for index, item in enumerate(items):
-            if item.name.casefold() in known:
-                path: Path = ("spec", field, index, "name")
-                yield channel.problem(path, f'the query has a view "{item.name}" already', "Choose another name.")
-            known.add(item.name.casefold())
+    views = [("feeds", index, each.name) for index, each in enumerate(spec.feeds)]
+    views += [("tables", index, each.name) for index, each in enumerate(spec.tables)]
+    for field, index, name in views:
+        if name.casefold() in known:
+            path: Path = ("spec", field, index, "name")
+            yield channel.problem(path, f'the query has a view "{name}" already', "Choose another name.")
+        known.add(name.casefold())
 
 
 def _feeds(channel: Resource[ChannelSpec], feeds: list[str]) -> Iterator[ResourceProblem]:

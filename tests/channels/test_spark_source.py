@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,8 @@ import pytest
 from tests.channels.datasets import RecordedFeed
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
-from plimsoll.channels import stream
 from plimsoll.channels.batch import RowRange
-from plimsoll.channels.stream import OPTION, FeedRanges, RangeReader, SourceStart, ranges_of
+from plimsoll.channels.spark_source import OPTION, FeedRanges, RangeReader, SourceStart, ranges_of
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_batch_is_what_came_since_the_place_and_may_be_asked_for_again(feed: R
 
 def test_a_period_has_one_batch(feed: RecordedFeed, monkeypatch: pytest.MonkeyPatch):
     now = 100.0
-    monkeypatch.setattr(stream.time, "time", lambda: now)
+    monkeypatch.setattr(time, "time", lambda: now)
     source = reader(feed, 0, 10.0)
     start = source.initialOffset()
     feed.record([{"kind": "a"}])
