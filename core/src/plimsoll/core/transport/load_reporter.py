@@ -110,6 +110,8 @@ class LoadReporter:
             "cpu_ratio": self.cpu_ratio,
             "memory_ratio": self.memory_ratio,
             "balanced_set": [],
+            **({} if bandwidth is None else {"bandwidth_bytes_per_second": bandwidth}),
+            **({} if downlink is None else {"downlink_bandwidth_bytes_per_second": downlink}),
             **extra,
         }
         return self.last

@@ -34,6 +34,7 @@ class LoadStatus:
 
     input_utilization_percent: Annotated[int, FieldInfo("Arrival rate x matching delay.", unit="percent")]
     output_utilization_percent: Annotated[int, FieldInfo("Bytes per second / bandwidth.", unit="percent")]
+    downlink_utilization_percent: Annotated[int, FieldInfo("Bytes that come in / the input bandwidth.", unit="percent")]
     match_delay_microseconds: Annotated[int, FieldInfo("Time to match a publication.", unit="microseconds")]
     publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
     deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
@@ -186,6 +187,8 @@ class TopicStatus:
     depth_threshold: Annotated[
         int, FieldInfo("The depth above which the deadline is in danger; below 0 no queue is short enough.")
     ]
+    reason: Annotated[str, FieldInfo("Why its deadline cannot be kept, or is not at stake; absent: it can be kept.")]
+    message: Annotated[str, FieldInfo("The reason as a sentence.")]
 
 
 @dataclass(frozen=True, kw_only=True)

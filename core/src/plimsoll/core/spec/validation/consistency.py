@@ -190,10 +190,11 @@ def _slices(cluster: Resource[AnySpec], slices: GroupSlicesSpec, path: Path) -> 
 
 
 def _deadlines(owner: Resource[AnySpec], thresholds: DeadlineThresholds, path: Path) -> Iterator[ResourceProblem]:
-    for name, limits in (("downlink", thresholds.downlink), ("matching", thresholds.matching)):
-        if limits.lower > limits.higher:
+    for name in ("downlink", "matching", "head_downlink", "head_uplink"):
+        limits = getattr(thresholds, name)
+        if None not in (limits.lower, limits.higher) and limits.lower > limits.higher:
             found = f"{limits.lower} is above `higher`, which is {limits.higher}"
-            yield owner.problem((*path, name, "lower"), found, "Lower it, or raise `higher`.")
+            yield owner.problem((*path, camel_case(name), "lower"), found, "Lower it, or raise `higher`.")
 
 
 def check_references(resources: Resources) -> Iterator[ResourceProblem]:
@@ -291,7 +292,8 @@ def _plans_for_cluster(resources: Resources, spec: LoadBalancingSessionSpec) -> 
     if spec.source is None or spec.source.name not in resources.clusters:
         return False
     policy = resources.clusters[spec.source.name].spec.policy or resources.fleet.spec.defaults.policy
-    is_whole = spec.action == "Rebalance" and spec.target is None and spec.select is None
+    is_alone = spec.target is None or (spec.scope == "Global" and spec.target.name in resources.clusters)
+    is_whole = spec.action == "Rebalance" and is_alone and spec.select is None
     return is_whole and policy is not None and policy.type in FLEET_WIDE_TYPES
 
 
