@@ -65,16 +65,21 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/reconcile/broker_events.py",
     "core/src/plimsoll/core/spec/usable.py",
     "local/src/plimsoll/local/supervision/feed_processes.py",
+    "local/src/plimsoll/local/supervision/channel_process.py",
+    "channels/src/plimsoll/channels/runner.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
-KEPT = ("Mediator", "Collector", "Recorder", "Spark")
-OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} | {"RecorderKilled", "SparkKilled"}
+KEPT = ("Mediator", "Collector", "Recorder", "Spark", "ChannelDriver")
+OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} | {
+    "RecorderKilled", "SparkKilled", "ChannelDriverKilled",
+}  # fmt: skip
 """Reasons that local/supervision/sidecar.py puts together."""
 
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
     "Recording", "Recorder",  # a condition of feeds, and what the reasons of its process begin with
+    "Running", "ChannelDriver", "Allow", "New",  # a condition of channels, its process, and words of their fields
     "Curve", "Plain",  # how links are protected
     "Local", "Planned",  # a scope of detection, a phase
     "ConfigMap", "Pod", "PodDisruptionBudget", "Secret", "Service", "StatefulSet",  # kinds of Kubernetes

@@ -22,6 +22,7 @@ from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
 from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
+from plimsoll.core.spec.validation.channels import check_channels
 
 SMALLEST_LOG_BYTES = 2**20
 LEAST_DISK_LOG = 8 * 1024 * 1024
@@ -80,6 +81,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
         *_scales(resources),
         *_sessions(resources),
         *check_feeds(resources),
+        *check_channels(resources),
     ]
     if not problems:
         problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
