@@ -17,6 +17,7 @@ from plimsoll.core.spec.types.policy import (
     BadParameters,
     BundlesSpec,
     EstimationSpec,
+    HeadThresholds,
     OverloadThresholds,
     PolicySpec,
 )
@@ -71,6 +72,14 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
     OverloadThresholds: (
         CelRule(
             "quantity(string(self.lower)).compareTo(quantity(string(self.higher))) <= 0",
+            "`lower` is above `higher`: lower it, or raise `higher`",
+            ".lower",
+        ),
+    ),
+    HeadThresholds: (
+        CelRule(
+            "!has(self.lower) || !has(self.higher) ||"
+            " quantity(string(self.lower)).compareTo(quantity(string(self.higher))) <= 0",
             "`lower` is above `higher`: lower it, or raise `higher`",
             ".lower",
         ),
@@ -236,7 +245,7 @@ ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
             f"{_has_disk('self')} == {_has_disk('oldSelf')} && (!{_has_disk('self')} || "
             f"({_disk('self')}.size == {_disk('oldSelf')}.size && "
             f"{_storage_class('self')} == {_storage_class('oldSelf')}))",
-            "the disk of a head's log stays as it was made: delete the cluster, and create it anew",
+            "the disk of a head's log stays as it was made: delete the cluster, and create it again",
             ".spec.head",
         ),
     ),
