@@ -49,6 +49,9 @@ class LogFiles(Protocol):
         """A new file with room for `size` bytes: writing into it does not fail for want of space."""
 
     def write(self, name: str, start: int, data: bytes) -> None: ...
+    def settle(self, name: str) -> None:
+        """All that has been written to this file is safe when this returns."""
+
     def truncate(self, name: str, size: int) -> None: ...
     def remove(self, name: str) -> None: ...
 
@@ -223,8 +226,21 @@ class LogStore:
         segment.end += len(data)
         self.position += sum(type(record) is Logged for record in records)
 
+    def settle(self) -> None:
+        """Make the last segment safe to its end, before there is a newer one.
+
+        A system writes files back in any order: a newer segment on the disk beside a torn end of an older one would be
+        taken for damage, and what lies before it would be given up.
+
+        Raises:
+            OSError: the disk has failed; what was written is not to be trusted, and trying again says nothing.
+
+        """
+        if self.segments:
+            self.files.settle(self.segments[-1].name)
+
     def begin(self, checkpoint: Checkpoint) -> None:
-        """Begin a segment. `checkpoint`: the state behind all that has been written.
+        """Begin a segment; `settle` comes first. `checkpoint`: the state behind all that has been written.
 
         Raises:
             OSError: there is no room for it, or it cannot be made. The segment before it goes on.
