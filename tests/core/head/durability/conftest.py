@@ -17,7 +17,7 @@ BODY = msgspec.Raw(wire.encode(msg.Body({"k": 1}, b"x" * 40)))
 
 @dataclass
 class MemoryFiles:
-    """`LogFiles` in a dictionary. `is_full`: no file can be made. `settled`: files made safe, with what they had then."""
+    """`LogFiles` in a dictionary. `is_full`: no file can be made. `settled`: files made safe, as they were then."""
 
     files: dict[str, bytearray] = field(default_factory=dict)
     is_full: bool = False
