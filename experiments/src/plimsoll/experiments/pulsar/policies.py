@@ -52,7 +52,7 @@ def small(plan: PoliciesPlan = PLAN) -> PoliciesPlan:
 
 
 def pulsar(bundles: int, seed: int, **own: Any) -> dict[str, Any]:
-    """The policy, as in a custom resource; what is not given are its defaults."""
+    """The policy, as in a custom resource; fields that are not given have its defaults."""
     fields = {
         "topicAttribute": ATTRIBUTE, "bundles": {"initial": bundles, "maximum": 1024}, "lookup": {"seed": seed}, **own,
     }  # fmt: skip
