@@ -1,4 +1,4 @@
-"""A subscriber that goes away for longer than its edge keeps it, as an abstract model whose reachable states are visited.
+"""A subscriber that is away for longer than its edge keeps its place: a model whose every state is visited.
 
 Subscriber x attaches at edge A or B of head H, changes its list, goes away and comes back; N is a neighbour of H, which
 sends H only what it has been told is asked for there. H keeps a place of its own for x: its owner number and its list.
@@ -9,18 +9,16 @@ all that the one before it had. Rules are switched off by name (`without`), to s
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
+
+from tests.exploration.search import STATES_AT_MOST, Result, ViolationError, search, visit
 
 Message = tuple[Any, ...]
 EDGES = ("A", "B")
 AWAY = "@"
 """The key of an owner entry that no edge has: the place of the head itself."""
-
-
-class ViolationError(AssertionError):
-    """A law is broken in this state."""
 
 
 class Config(NamedTuple):
@@ -143,8 +141,8 @@ class World:
         if not h.is_up:
             found.append(("recover",))
         if self.crashes < self.config.crashes:
-            found += [("crash", edge) for edge in EDGES]
-            found += [("crash_head",)] if h.is_up else []
+            found += [("fault", edge) for edge in EDGES]
+            found += [("fault", "H")] if h.is_up else []
         return found
 
     def step(self, step: Message) -> World:
@@ -237,7 +235,9 @@ class World:
 
     def do_expire(self, edge: str) -> World:
         place = self.edge(edge)
-        is_asked = any(m[0] == "EXPIRE" for m in dict(self.channels).get((edge, "H"), ()))
+        channels = dict(self.channels)
+        under_way = (*channels.get((edge, "H"), ()), *channels.get(("H", edge), ()))
+        is_asked = any(message[0] in ("EXPIRE", "RELEASE") for message in under_way)
         return self if place is None or is_asked else self.up(edge, "EXPIRE", place.number)
 
     def edge_on_resumed(self, edge: str, number: int, lapsed: bool) -> World:
@@ -277,7 +277,10 @@ class World:
         w = w.send(edge, "x", "GONE", place.number) if place.is_open else w
         return w.send(edge, "H", "REPORT", None)
 
-    def do_crash(self, edge: str) -> World:
+    def do_fault(self, party: str) -> World:
+        return self._crash_head() if party == "H" else self._crash(party)
+
+    def _crash(self, edge: str) -> World:
         w = self.cut_off(edge, "H").cut_off(edge, "x").with_edge(edge, None)
         w = replace(w, crashes=self.crashes + 1)
         if self.x.at == edge:
@@ -386,7 +389,7 @@ class World:
             return self
         return self.with_h(owner=None, past=number, disk=None)._put(None)
 
-    def do_crash_head(self) -> World:
+    def _crash_head(self) -> World:
         w = self
         for party in (*EDGES, "N"):
             w = w.cut_off("H", party)
@@ -448,49 +451,11 @@ class World:
         if self.x.has_left and not self.crashes and (self.h.place is not None or self.n):
             raise ViolationError(f"it is forgotten: x has left, and H keeps {self.h.place}, N sends {self.n}")
 
-
-@dataclass
-class Result:
-    """`path`: a shortest way to the first violation. `away`: states in which the head's own place is all there is."""
-
-    states: int = 0
-    away: int = 0
-    back: int = 0
-    violation: str = ""
-    path: tuple[Any, ...] = ()
+    def outcomes(self) -> Iterator[str]:
+        if self.h.owner is not None and self.h.owner[0] == AWAY:
+            yield "away"
 
 
-def explore(config: Config) -> Result:
+def explore(config: Config, most: int = STATES_AT_MOST) -> Result:
     """Visit every reachable state once, breadth first."""
-    result = Result()
-    first = World(config)
-    parents: dict[World, tuple[World, Any] | None] = {first: None}
-    queue = deque([first])
-    while queue:
-        w = queue.popleft()
-        result.states += 1
-        result.away += w.h.owner is not None and w.h.owner[0] == AWAY
-        result.back += w.x.is_live and w.x.attaches > 1
-        last: Any = None
-        try:
-            w.check()
-            if not w.channels and not w.x.at:
-                w.check_end()
-            for last in w.steps():
-                after = w.step(last)
-                if after not in parents:
-                    parents[after] = (w, last)
-                    queue.append(after)
-        except ViolationError as error:
-            result.violation = str(error)
-            result.path = (*_path(parents, w), last)
-            return result
-    return result
-
-
-def _path(parents: dict[World, tuple[World, Any] | None], w: World) -> tuple[Any, ...]:
-    path: list[Any] = []
-    while (link := parents[w]) is not None:
-        w, step = link
-        path.append(step)
-    return tuple(reversed(path))
+    return search(World(config), visit, most=most)

@@ -17,6 +17,7 @@ from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.mediator import balance, resource_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
+from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.group_status import group_status
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.mediator.topic_status import topic_status
@@ -237,7 +238,7 @@ def _cluster_status(
     units = {
         **bundle_status(head, edges, memory), **topic_status(facts.desired.resources, name, head, edges, memory)
     }  # fmt: skip
-    summary = {**balance.cluster_summary(*known), **units, **group_status(head)}
+    summary = {**balance.cluster_summary(*known), **units, **group_status(head), **away_status(head)}
     yield cluster, {**told, **summary, "selector": selector}
 
 

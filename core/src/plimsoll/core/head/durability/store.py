@@ -267,6 +267,16 @@ class LogStore:
 
     # -- reading back
 
+    def bytes_after(self, position: int) -> int:
+        """The bytes of the segments from a position on, but for at most `INDEX_BYTES`."""
+        i = max(bisect_right(self.segments, position, key=lambda segment: segment.first) - 1, 0)
+        if not self.segments:
+            return 0
+        segment = self.segments[i]
+        at = bisect_right(segment.places, position, key=lambda place: place[0]) - 1
+        start = segment.places[at][1] if at >= 0 else 0
+        return segment.end - start + sum(later.end for later in self.segments[i + 1 :])
+
     def read(self, position: int, most_bytes: int) -> list[tuple[int, LogEntry]]:
         """Entries from a position on, as `records`.
 
