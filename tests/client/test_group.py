@@ -52,7 +52,7 @@ class Worker:
             # Its end is noted before the next call, which acknowledges it: then another may have its slice.
             self.given.append(
                 GivenItem(
-                    item.slice, item.delivery.publisher, item.attributes["n"], self.name, at, time.monotonic(),
+                    item.slice, item.delivery.publisher, int(item.attributes["n"]), self.name, at, time.monotonic(),
                     item.is_redelivered,
                 )
             )  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from plimsoll.soak.bundle_kills import runner
+from plimsoll.soak.bundle_kills.cell_run import BundleKillRun
 from plimsoll.soak.bundle_kills.cells import BundleKillCell, BundleKillResult, all_cells
 from plimsoll.soak.bundle_kills.page import bundle_kill_page, cell_text
 from plimsoll.soak.matrix import main
@@ -39,7 +40,7 @@ def test_the_page_has_each_cell_in_its_place_and_says_what_did_not_run():
 def test_results_survive_and_cells_with_a_result_are_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(runner.BundleKillRun, "run", lambda self: replace(FOUND, cell=self._cell))
+    monkeypatch.setattr(BundleKillRun, "run", lambda self: replace(FOUND, cell=self._cell))
     KILLS.save(tmp_path, {CELL: replace(FOUND, broken=["lost"])})
     page = tmp_path / "page.md"
     assert main(KILLS, ["--report", str(tmp_path), "--write", str(page)]) == 1

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.soak.kill_matrix import runner
+from plimsoll.soak.kill_matrix.cell_run import KillMatrixCellRun
 from plimsoll.soak.matrix import main
 
 KILLS = runner.HandoverKills()
@@ -14,7 +15,7 @@ KILLS = runner.HandoverKills()
 def test_a_cell_is_run_stored_and_shown(
     found: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(runner.KillMatrixCellRun, "run", lambda self: found(cell=self._cell))
+    monkeypatch.setattr(KillMatrixCellRun, "run", lambda self: found(cell=self._cell))
     page = tmp_path / "page.md"
     assert main(KILLS, ["--report", str(tmp_path), "--write", str(page)]) == 0
     assert list(KILLS.load(tmp_path)) == list(KILLS.cells())

@@ -84,20 +84,11 @@ class HeadParts(OverlayNode):
         self._build_publishers()
         self._build_subscribers()
         self._build_handovers()
-        self.parts: tuple[HeadPart, ...] = (
-            self.startup, self.covers, self.record_input, self.durable_places, self.membership,
-            self.remote_members, self.coordinator,
-            self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
-            self.publisher_moves, self.groups, self.distributor, self.router, self.handovers, self.mediator_fence,
-            self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon, self.log_reader,
-            self.bundles, self.topics,
-        )  # fmt: skip
+        self.parts = self._in_turn()
         for part in self.parts:
             part.register(self.handlers)
         self.handlers.check()
         self.load_reports = LoadReports(self, with_hook(self.parts, "report"))
-        self.continuation.restore()
-        self.durable_places.restore()
 
     def _seconds(self, seconds: float) -> float:
         return seconds * self.config.time_factor
@@ -166,6 +157,16 @@ class HeadParts(OverlayNode):
         progress_seconds = self._seconds(self.config.limits.progress_seconds)
         self.coordinator = Coordinator(self, self.handover_links, self.commands.broadcast, progress_seconds)
         self.handovers = HandoverDispatch(self)
+
+    def _in_turn(self) -> tuple[HeadPart, ...]:
+        return (
+            self.startup, self.covers, self.record_input, self.durable_places, self.membership,
+            self.remote_members, self.coordinator,
+            self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
+            self.publisher_moves, self.groups, self.distributor, self.router, self.handovers, self.mediator_fence,
+            self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon, self.log_reader,
+            self.bundles, self.topics,
+        )  # fmt: skip
 
     def _on_ready(self) -> None:
         for part in self.parts:
