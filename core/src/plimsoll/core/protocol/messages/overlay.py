@@ -193,7 +193,7 @@ class Forget(Struct, array_like=True, frozen=True, tag=64):
     epoch: OwnerEpoch
 
 
-class KeepPlace(Struct, array_like=True, frozen=True, tag=180):
+class KeepPlace(Struct, array_like=True, frozen=True, tag=66):
     """The list of a subscriber that wants its place kept for longer than edges do: its head keeps one of its own.
 
     It counts once this link is the owner of the subscriber in this epoch, and comes ahead of what makes it so, and of
@@ -211,7 +211,7 @@ class KeepPlace(Struct, array_like=True, frozen=True, tag=180):
     more: bool = False
 
 
-class PlaceLeft(Struct, array_like=True, frozen=True, tag=181):
+class PlaceLeft(Struct, array_like=True, frozen=True, tag=67):
     """A subscriber whose place the head keeps has gone away; it had been sent the log up to `position`."""
 
     subscriber: Name
