@@ -28,6 +28,12 @@ GROUP = {
 }  # fmt: skip
 
 
+LOG_DISK = {
+    "log_sync": "Always", "log_disk_bytes": 5, "log_disk_limit_bytes": 9, "log_fault": "no room", "log_syncs": 3,
+    "log_sync_seconds": 0.5, "log_rounds_held": 2, "log_damages": 1, "log_read_faults": 2,
+}  # fmt: skip
+
+
 def snapshot(**given: object) -> BrokerSnapshot:
     rounds = RoundDurations()
     for seconds in (0.0002, 0.003, 0.003):
@@ -73,7 +79,7 @@ def snapshot(**given: object) -> BrokerSnapshot:
         "sessions": 1,
         "arriving": 2,
         "outcomes": {"moved": 11},
-        "process": {"memory_bytes": 1024, "data_connections_accepted": 12, "keys_fault": ""},
+        "process": {"memory_bytes": 1024, "data_connections_accepted": 12, "keys_fault": "", **LOG_DISK},
         "quota_holds": 9,
         "link_holds": 13,
         "refusals": {"curve": 13, "role": 1},
@@ -91,6 +97,13 @@ def families(of: BrokerSnapshot) -> dict[str, Metric]:
         family.name.removeprefix(PREFIX): family
         for family in text_string_to_metric_families(render_metrics(of).decode())
     }
+
+
+def test_a_log_on_a_disk_has_figures_of_its_own():
+    assert "log_disk_full" not in families(snapshot(process={"memory_bytes": 1024}))
+    found = families(snapshot())
+    values = {name: found[name].samples[0].value for name in ("log_disk_full", "log_syncs", "log_damages")}
+    assert values == {"log_disk_full": 1, "log_syncs": 3, "log_damages": 3}
 
 
 def test_round_trips_are_by_role_of_the_peer_and_nothing_else():

@@ -25,7 +25,7 @@ def get_subscribers(options: argparse.Namespace) -> int:
 
     """
     if not options.away:
-        raise CommandError("write `plimsoll get subscribers --away`: only those that are away are listed", BAD_INPUT)
+        raise CommandError(BAD_INPUT, "write `plimsoll get subscribers --away`: only those that are away are listed")
     place: FleetReader = backend.choose_backend(options)
     found = [item for item in _all_away(place) if options.name in (None, item["name"])]
     status_items.check_named(options, place, "subscriber", found)

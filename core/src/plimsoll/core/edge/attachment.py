@@ -43,8 +43,8 @@ REFUSALS = {
     "range": "an incarnation is below 2^53, the number of an owner epoch and the position of a token are below 2^62",
     "session": "there is no place for the subscriber in this hand-over here; stay at the edge that serves you",
     NOT_PERMITTED: "the key of this connection may not subscribe; its identity lacks the role",
-    "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0, and "
-    "so is the lease",
+    "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0,"
+    " and so is the lease",
 }
 """Why a RESUME or an ATTACH is answered with ATTACHMENT_CLOSED, by code."""
 

@@ -148,12 +148,12 @@ class Edge(OverlayNode):
         self.head.buffer.clear()  # gathered for the old stream, and wrong ahead of the report
         mediator_epoch = self.head_messages.mediator_epoch
         told = EdgeAddress(self.config.advertised, self.public_key)
-        records = list(self.attachments.by_subscriber.values())
-        for kept in kept_again(records):
-            self.say(self.head, kept)
+        here = list(self.attachments.by_subscriber.values())
+        for place in kept_again(here):
+            self.say(self.head, place)
         for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter, at):
             self.say(self.head, message)
-        for left in left_again(records, at.position):
+        for left in left_again(here, at.position):
             self.say(self.head, left)
         if self.is_leaving:
             self.say(self.head, msg.Leaving())

@@ -47,8 +47,7 @@ class PlacesContext(Protocol):
 
 
 class DurablePlaces(HeadPart):
-    """`kept`: the places, by subscriber; `left_at` of one is 0 while an edge serves it.
-    """
+    """`kept`: the places, by subscriber; `left_at` of one is 0 while an edge serves it."""
 
     def __init__(self, host: PlacesContext) -> None:
         self.host = host

@@ -6,7 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final
 
-MARKS_AT_MOST: Final = 1024
+MARKS_AT_MOST: Final = 2048
+FINENESS: Final = 100
+"""Two marks of an age are at least this part of it apart: 90 days take some 1,200 marks."""
 MARK_SECONDS: Final = 1.0
 """Between two marks of a log that grows."""
 
@@ -14,8 +16,7 @@ MARK_SECONDS: Final = 1.0
 class TimeIndex:
     """Pairs of a time, in seconds since 1970, and the position at which the log ended then.
 
-    When there are too many, every other one of the older half goes: each time that this happens to an old mark its
-    neighbours are twice as far away.
+    When there are too many, those go that are closer to the next one than a hundredth of their age.
     """
 
     def __init__(self, marks: Iterable[tuple[float, int]] = ()) -> None:
@@ -34,8 +35,14 @@ class TimeIndex:
             at = max(at, self.marks[-1][0])
         self.marks.append((at, position))
         if len(self.marks) > MARKS_AT_MOST:
-            half = len(self.marks) // 2
-            self.marks = self.marks[:half:2] + self.marks[half:]
+            self._thin_out(at)
+
+    def _thin_out(self, now: float) -> None:
+        kept = [self.marks[-1]]
+        for mark in reversed(self.marks[:-1]):
+            if kept[-1][0] - mark[0] >= (now - mark[0]) / FINENESS:
+                kept.append(mark)
+        self.marks = kept[::-1][-MARKS_AT_MOST:]
 
     def position_at(self, at: float) -> int:
         """A position behind which the log has all that came since this time, and as little more as is known; at least

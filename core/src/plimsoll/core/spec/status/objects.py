@@ -230,8 +230,8 @@ class ClusterStatus:
     ]
     away_subscribers: Annotated[
         tuple[AwaySubscriberStatus, ...],
-        FieldInfo("Subscribers that are away and whose place its head keeps, those that are farthest behind.", key="name",
-                  max_items=100),
+        FieldInfo("Subscribers that are away and whose place its head keeps, those that are farthest behind.",
+                  key="name", max_items=100),
     ]  # fmt: skip
     topics: Annotated[
         tuple[TopicStatus, ...],

@@ -130,7 +130,7 @@ class SubscriberDefaults:
     ] = 10_000
     max_durable: Annotated[
         int,
-        FieldInfo("Highest number of subscribers of one identity whose place a head keeps while they are away for long.",
+        FieldInfo("Highest number of subscribers of one identity whose place a head keeps while they are away.",
                   low=1, high=100_000),
     ] = 1_000  # fmt: skip
 
