@@ -89,6 +89,12 @@ def test_avg_shedder_takes_what_fits_and_goes_to_its_pair():
     assert kinds(end) == [("TooLarge", names(0)[0])]
 
 
+def test_avg_shedder_gives_an_idle_edge_many_small_bundles_each_of_which_helps_a_little():
+    given = sample(a=dict.fromkeys(range(8), 30.0), b={})
+    moves, _ = plan(given, Relief("a", 0.5, "apart", "b", hits_all=False))
+    assert [move[1:] for move in moves] == [("a", "b")] * 4
+
+
 def test_units_that_came_late_follow_their_bundle_first():
     given = replace(sample(a={0: 100.0}, b={0: 40.0, 1: 10.0}), owners={names(0)[0]: "a", names(1)[0]: "b"})
     moves, _ = plan(given, Relief("b", 0.9, "hot"))

@@ -120,6 +120,7 @@ class Membership(HeadPart):
             host.continuation.send_missed(outbox, start)
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
+        host.startup.expect(host.groups.edge_reported(report))
         host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))
 
     def broker_lost(self, outbox: Outbox) -> None:

@@ -1,4 +1,4 @@
-"""All scenarios by name. Those with hand-overs are defined in `handover_scenarios`."""
+"""All scenarios by name. Those with hand-overs are in `handover_scenarios`, those with groups in `group_scenarios`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
-from plimsoll.simulator.scenarios import handover_scenarios
+from plimsoll.simulator.scenarios import group_scenarios, handover_scenarios
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
@@ -182,4 +182,7 @@ _ALL = [
     ),
 ]
 
-SCENARIOS = {scenario.name: scenario for scenario in (*_ALL, *handover_scenarios.HANDOVER_SCENARIOS)}
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (*_ALL, *handover_scenarios.HANDOVER_SCENARIOS, *group_scenarios.GROUP_SCENARIOS)
+}

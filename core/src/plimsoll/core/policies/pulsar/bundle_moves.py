@@ -170,7 +170,7 @@ class BundleMoves:
                 self._reject("TooLarge", units, source, f"{units.throughput:.4g} B/s; {left:.4g} should leave {source}")
                 continue
             target = relief.target or self._target(fleet, units, source)
-            if (why := self._refusal(fleet, units, source, target, highest)) is not None:
+            if (why := self._refusal(fleet, units, relief, target, highest)) is not None:
                 self._reject(why[0], units, source, why[1])
                 continue
             step = self._take(units, source, target, f"{source}: {relief.reason}; {units.throughput:.4g} B/s leave it")
@@ -214,9 +214,10 @@ class BundleMoves:
         return min(found, default=(0.0, ""))[1]
 
     def _refusal(
-        self, fleet: PulsarFleet, units: BundleUnits, source: str, target: str, highest: float | None
+        self, fleet: PulsarFleet, units: BundleUnits, relief: Relief, target: str, highest: float | None
     ) -> tuple[str, str] | None:
         """Why a bundle does not go to an edge, in a word and as a sentence; None if it does."""
+        source, least = relief.source, 0.0 if relief.target else LEAST_GAIN
         if units.fixed:
             return "Staying", f"{source}: {units.fixed}"
         if not target or target not in fleet.takes:
@@ -230,7 +231,7 @@ class BundleMoves:
         there = self._highest(after, target)
         if highest is not None and there > highest * (1.0 + TOLERANCE):
             return "WouldShed", f"with it {target} would be at {there:.3f}, and have to shed above {highest:.3f}"
-        if highest is None and low > high * (1.0 - LEAST_GAIN):
+        if highest is None and low > high * (1.0 - least):
             return "TooLittle", f"it would bring {high:.3f} down to {low:.3f} only, less than a twentieth"
         return self._overloading(after, target)
 
