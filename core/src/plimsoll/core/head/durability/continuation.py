@@ -26,7 +26,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Token
 
 
-class DurablePlaces(Protocol):
+class PlacesOfHead(Protocol):
     """The places that a head keeps, and its index of times."""
 
     kept: dict[str, PlaceKept]
@@ -48,7 +48,7 @@ class ContinuationContext(Protocol):
     distributor: Distributor
     confirmations: Confirmations
     startup: StartupBarrier
-    durable_places: DurablePlaces
+    durable_places: PlacesOfHead
 
 
 class EpochContinuation:
