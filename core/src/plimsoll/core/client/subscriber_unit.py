@@ -30,7 +30,7 @@ class SubscriberUnit(ClientSubscriber):
     def __init__(self, client: SubscriberHost, owner: UnitOwner, topic: int, token: Token | None) -> None:
         root = owner.root
         super().__init__(
-            client, unit_name(root.name, topic), root.policy, token, "", root.location,
+            client, unit_name(root.name, topic), root.policy, token, root.prefer, root.location,
             root.lease_seconds, root.since,
         )  # fmt: skip
         self._owner, self.topic = owner, topic
