@@ -9,7 +9,7 @@ from dataclasses import replace
 from tests.core.policies.consumer_groups.small import applied, consumer, drawn
 
 from plimsoll.core.policies.consumer_groups.membership import settle, unowned
-from plimsoll.core.policies.consumer_groups.model import SliceMove, owners
+from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceLoad, SliceMove, owners
 from plimsoll.core.verify.slice_plan_checker import slice_plan_faults
 
 
