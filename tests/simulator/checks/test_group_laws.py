@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from plimsoll.core.client import GroupMember
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.machine import Head
 from plimsoll.core.verify import observations as seen
@@ -40,6 +41,12 @@ def left(over: SimulationRun) -> list[str]:
 
 def test_a_settled_group_keeps_them(over: SimulationRun):
     assert left(over) == []
+
+
+def test_items_that_wait_are_reported(over: SimulationRun, monkeypatch: pytest.MonkeyPatch):
+    consumer, _ = next(laws_of(over)._members())
+    monkeypatch.setattr(GroupMember, "has_items", True)
+    assert f"items wait at {consumer.name}" in left(over)
 
 
 def test_a_slice_without_its_consumer_is_reported(over: SimulationRun):

@@ -1,8 +1,8 @@
 """The laws of a consumer group: each slice has one consumer that runs, and consumers and head agree which it is.
 
 At all times: no two consumers that run and have been heard have the same slice under the same assignment. Once all
-faults have healed: each consumer that runs is a member, each slice is held by one of them, which is served, and none
-has fewer than it should because a move never ended.
+faults have healed: each consumer that runs is a member and has finished what it was sent, each slice is held by one of them, none is
+on its way, and none is idle without need.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ class GroupLaws:
                 yield f"slice {each.number} is on its way to {each.taker!r}"
             elif owned is None or owned.assignment != each.epoch:
                 yield f"slice {each.number} is assigned to {each.holder!r}, which does not have it"
+        for consumer, member in self._members():
+            if consumer.hand or member.has_items:
+                yield f"items wait at {consumer.name}"
         idle = sorted(name for name, member in members.items() if not member.slices)
         if idle and len(members) <= len(group.slices):
             yield f"consumers without a slice, though there are enough: {idle}"
