@@ -1,8 +1,8 @@
 """The laws of a consumer group: each slice has one consumer that runs, and consumers and head agree which it is.
 
-At all times: no two consumers that run and have been heard have the same slice under the same assignment. Once all
-faults have healed: each consumer that runs is a member and has finished what it was sent, each slice is held by one of them, none is
-on its way, and none is idle without need.
+At all times: no two consumers that run have the same slice under the same assignment. Once all faults have healed: each
+consumer that runs is a member and has finished what it was sent, each slice is held by one of them, no slice is on its
+way, and no consumer is idle without need.
 """
 
 from __future__ import annotations

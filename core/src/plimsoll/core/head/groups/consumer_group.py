@@ -6,7 +6,8 @@ Rules, each of which tests/exploration/slice_move.py shows to be needed:
   is marked when it comes again.
 - A member that has not been heard for longer than its lease has stopped by itself. Only then is it taken to be gone.
 - A head that restarts lets members say what they have before it assigns anything. Of a slice of which none says
-  anything it does not know what has been processed: whatever its earlier lives have accepted is told as a gap.
+  anything it does not know what has been processed: whatever its earlier lives have accepted is told as a gap, and
+  what it has accepted itself is marked.
 """
 
 from __future__ import annotations
@@ -239,11 +240,15 @@ class ConsumerGroup:
             self._go_on()
 
     def _doubt_places(self) -> None:
-        """All that members can say of what this head has forgotten has been said."""
+        """All that members can say of what this head has forgotten has been said.
+
+        One that has died since may have been given what this life of the head has accepted.
+        """
         self._has_forgotten = False
         for each in self.slices:
             if each.token is None:
                 each.token = self.host.name, 0, 0
+                each.given_to = self.host.name, self.host.epoch, self.host.log.last
 
     def _look_at_members(self, now: float) -> None:
         """Members that are gone, and those that leave and have nothing left."""
