@@ -138,7 +138,7 @@ MUTANTS = [
     Mutant(
         "wrong-stamps-are-kept",
         "The head gives each publication its stamp.",
-        (Change(GroupStamps.stamped, "stamper.stamp(body.attributes, publisher, request.seq)", "0"),),
+        (Change(GroupStamps.stamped, "stamper.stamp(attributes, publisher, request.seq)", "0"),),
         (CALM,),
     ),
     Mutant(
@@ -150,7 +150,7 @@ MUTANTS = [
     Mutant(
         "leaving-consumer-keeps-its-slices",
         "A consumer that leaves is asked for all of its slices.",
-        (Change(membership.settle, "if c.is_leaving):", "if False):"),),
+        (Change(membership.settle, "if c.is_leaving))", "if False))"),),
         (CALM,),
     ),
 ]
