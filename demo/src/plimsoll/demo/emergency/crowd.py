@@ -12,8 +12,9 @@ from plimsoll.core.client.events import Item
 from plimsoll.demo.emergency.oracle import Held, Received
 from plimsoll.demo.emergency.plan import CHANNELS, Person, Want, area_of
 
-OVERLAP_SECONDS: Final = 15.0
-"""A person who has moved keeps the subscriptions of the old area for so long: results of what was there still come."""
+OVERLAP_SECONDS: Final = 10.0
+"""A person who has moved keeps the subscriptions of the old area at least for so long, and until the channels have
+consumed what was published before: results of what was there still come, however slow this machine is."""
 NEVER: Final = float("inf")
 OBSERVER: Final = "observer"
 
@@ -29,6 +30,8 @@ class _Asking:
     acknowledged: float = NEVER
     left: float = NEVER
     withdrawn: float = NEVER
+    published: int = 0
+    """The reports that were published when it was left."""
 
 
 @dataclass
@@ -79,18 +82,24 @@ class Crowd:
         attendee.askings.append(asking)
         self._pending.append(asking)
 
-    def move(self, person: Person, area: int) -> None:
-        """Ask for the new area; what was asked for the old one is left, and withdrawn later."""
+    def move(self, person: Person, area: int, published: int) -> None:
+        """Ask for the new area; what was asked for the old one is left, and withdrawn later.
+
+        `published`: how many reports have been published by now.
+        """
         attendee = self._joined[person.name]
         if attendee.area == area:
             return
         attendee.area, at = area, self.now
         for asking in [each for each in attendee.askings if "area" in each.values and each.left == NEVER]:
-            asking.left = at
+            asking.left, asking.published = at, published
             self._ask(attendee, asking.want)
 
-    def step(self) -> None:
-        """Notice what is acknowledged, and withdraw what was left long enough ago."""
+    def step(self, consumed: int) -> None:
+        """Notice what is acknowledged, and withdraw what was left long enough ago.
+
+        `consumed`: how many reports all channels have consumed, some seconds ago.
+        """
         at = self.now
         for asking in self._pending:
             if asking.subscription.is_settled:
@@ -98,7 +107,8 @@ class Crowd:
         self._pending = [each for each in self._pending if each.acknowledged == NEVER]
         for attendee in self._joined.values():
             for asking in attendee.askings:
-                if asking.withdrawn == NEVER and asking.left + OVERLAP_SECONDS < at and asking.acknowledged < NEVER:
+                is_over = asking.left + OVERLAP_SECONDS < at and asking.published <= consumed
+                if is_over and asking.withdrawn == NEVER and asking.acknowledged < NEVER:
                     attendee.subscriber.unsubscribe(asking.subscription)
                     asking.withdrawn = self.now
 

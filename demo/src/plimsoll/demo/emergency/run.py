@@ -17,7 +17,7 @@ from plimsoll.core.client import Address
 from plimsoll.demo.emergency.crowd import Crowd
 from plimsoll.demo.emergency.fleet import TABLES, Arm, Placement, emergency_resources, write_tables
 from plimsoll.demo.emergency.oracle import EmergencyVerdict, judge
-from plimsoll.demo.emergency.plan import CHANNELS, EmergencyPlan, area_of
+from plimsoll.demo.emergency.plan import CHANNELS, EmergencyPlan, Person, area_of
 from plimsoll.demo.fleet import DemoFleet, DemoFleetError
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -25,9 +25,10 @@ from plimsoll.local.storage.object_store import ObjectStore
 
 CHANNELS_SECONDS: Final = 180.0
 """How long Spark and all channels may take to begin."""
-SETTLE_SECONDS: Final = 90.0
+SETTLE_SECONDS: Final = 240.0
 QUIET_SECONDS: Final = 3.0
 STEP_SECONDS: Final = 0.02
+LOOK_SECONDS: Final = 1.0
 
 
 @dataclass
@@ -62,6 +63,14 @@ class _Watch:
     loads: list[tuple[float, dict[str, float]]] = field(default_factory=list)
     latest: dict[str, float] = field(default_factory=dict)
     due: float = 1.0
+    look_at: float = 0.0
+    consumed: int = 0
+    _counted: int = 0
+
+    def count(self, statuses: Mapping[str, Mapping[str, Any]]) -> None:
+        """Note how many reports all channels have consumed; `consumed` is what it was a look before."""
+        self.consumed = self._counted
+        self._counted = min((int(each.get("rowsIn", 0)) for each in statuses.values()), default=0)
 
     def take(self, report: Mapping[str, Any], now: float) -> None:
         if report.get("role") == "edge":
@@ -107,7 +116,7 @@ def _played(
         publisher = Publisher(connection, name="reporter")
         for at, act in timeline(plan, crowd, publisher, published):
             while (now := crowd.now) < at:
-                _look(fleet, watch, crowd, min(STEP_SECONDS, at - now))
+                _look(folder, fleet, watch, crowd, min(STEP_SECONDS, at - now))
             act()
         publisher.flush()
         say(f"{len(published)} reports are published; the last results come")
@@ -137,11 +146,14 @@ def timeline(
         found = {"class": "REPORT", "event": report.event, "area": report.area, "report": number}
         publisher.publish(found, report.text.encode())
 
+    def move(person: Person, area: int) -> None:
+        crowd.move(person, area, len(published))
+
     acts: list[tuple[float, int, Callable[[], None]]] = []
     for person in plan.people:
         acts.append((person.places[0][0], len(acts), partial(crowd.join, person)))
         for at, place in person.places[1:]:
-            acts.append((at, len(acts), partial(crowd.move, person, area_of(place))))
+            acts.append((at, len(acts), partial(move, person, area_of(place))))
     for report in plan.reports:
         acts.append((report.at_seconds, len(acts), partial(publish, report.number)))
     heapq.heapify(acts)
@@ -150,17 +162,20 @@ def timeline(
         yield at, act
 
 
-def _look(fleet: DemoFleet, watch: _Watch, crowd: Crowd, seconds: float) -> None:
+def _look(folder: FleetFolder, fleet: DemoFleet, watch: _Watch, crowd: Crowd, seconds: float) -> None:
     for report in fleet.reports(seconds):
         watch.take(report, crowd.now)
-    crowd.step()
+    if crowd.now >= watch.look_at:
+        watch.look_at = crowd.now + LOOK_SECONDS
+        watch.count(channel_statuses(folder))
+        crowd.step(watch.consumed)
 
 
 def _settle(plan: EmergencyPlan, folder: FleetFolder, fleet: DemoFleet, watch: _Watch, crowd: Crowd) -> list[str]:
     """Wait until every channel has consumed every report, its results are accepted, and nothing comes any more."""
     until = crowd.now + SETTLE_SECONDS
     while crowd.now < until:
-        _look(fleet, watch, crowd, 0.5)
+        _look(folder, fleet, watch, crowd, 0.5)
         statuses = channel_statuses(folder)
         is_done = all(
             each.get("rowsIn", 0) >= len(plan.reports) and each.get("results") == each.get("acceptedResults")
