@@ -36,7 +36,9 @@ class LogSyncer:
         return self._reader.fileno()
 
     def start(self) -> None:
-        self._thread.start()
+        """Begin, unless it has begun."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def ask(self, number: int) -> None:
         """Have everything written up to now synced, which is all of round `number`."""

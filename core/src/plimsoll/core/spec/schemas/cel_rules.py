@@ -116,6 +116,12 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             "`log.memory` and `logSize` both say how large the log in memory is: remove `logSize`",
             ".logSize",
         ),
+        CelRule(
+            "!has(self.confirm) || self.confirm == 'Both' || (has(self.standby) && self.standby > 0 && has(self.log) &&"
+            " has(self.log.disk))",
+            "there is no choice without both a standby and a disk: remove `confirm`, or add `standby` and `log.disk`",
+            ".confirm",
+        ),
     ),
     HeadLogSpec: (
         CelRule(
