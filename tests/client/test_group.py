@@ -47,11 +47,12 @@ class Worker:
                 item = self.member.receive(0.05)
             except errors.WaitTimeoutError:
                 continue  # nothing has come
-            at = time.monotonic()
+            at, number = time.monotonic(), item.attributes["n"]
+            assert isinstance(number, int)
             # Its end is noted before the next call, which acknowledges it: then another may have its slice.
             self.given.append(
                 GivenItem(
-                    item.slice, item.delivery.publisher, item.attributes["n"], self.name, at, time.monotonic(),
+                    item.slice, item.delivery.publisher, number, self.name, at, time.monotonic(),
                     item.is_redelivered,
                 )
             )  # fmt: skip

@@ -23,6 +23,8 @@ GROUPS: list[tuple[str, str, Any]] = [
     ("slice-revoked", "slice 4 is to be given up", msg.SliceRevoked("readings", 4, 1700000000000007)),
     ("slice-released", "it is given up behind position 42",
      msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True))),
+    ("slice-released-cut-off", "the member has stopped by itself at position 42, and its application may have had more",
+     msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True, True))),
     ("group-leave", "it wants to give up all slices", msg.GroupLeave("readings")),
     ("group-left", "it has none any more, and is no member", msg.GroupLeft("readings")),
 ]  # fmt: skip

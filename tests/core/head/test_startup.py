@@ -54,6 +54,18 @@ def test_the_lease_ends_the_wait():
     assert head.asked[-1] == "ready"
 
 
+def test_more_may_be_waited_for_while_a_head_starts_and_nothing_once_it_is_ready():
+    head = FakeHead()
+    head.barrier.expect(["consumer group g"])
+    for name in ("e", "k", "m"):
+        head.barrier.reported(name)
+    assert head.barrier.missing == {"consumer group g"}
+    head.barrier.reported("consumer group g")
+    assert head.asked[-1] == "ready"
+    head.barrier.expect(["consumer group h"])
+    assert not head.barrier.is_starting
+
+
 def test_what_was_held_outlives_its_link_and_opens_end_with_their_client():
     head = FakeHead()
     kept, renewed, client, gone = link(), link(), link(), link()

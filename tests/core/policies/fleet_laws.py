@@ -73,6 +73,7 @@ class PlannedRun:
     plans: list[RebalancingPlan] = field(default_factory=list)
     broken: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     owners: dict[str, str] = field(default_factory=dict)
+    left: dict[str, frozenset[str]] = field(default_factory=dict)
     moved: int = 0
 
 
@@ -140,7 +141,6 @@ def run(fleet: ExactFleet, chosen: FleetPolicy, *, optimum: bool = True) -> Plan
     """Look after look, until none has led to a move for long."""
     found, first = PlannedRun(fleet, owners=_owners(fleet) if chosen.has_topics else {}), fleet
     memory, quiet, seen = NO_MEMORY, 0, {fleet.state()}
-    left = defaultdict[str, set[str]](set)
     while quiet < (1 if chosen.is_asked else QUIET_LOOKS) and len(found.plans) < PLANS_AT_MOST:
         fleet, policy = found.fleet, chosen.policy
         loads = loads_of(fleet, has_topics=chosen.has_topics, has_deadlines=chosen.has_deadlines)
@@ -150,12 +150,12 @@ def run(fleet: ExactFleet, chosen: FleetPolicy, *, optimum: bool = True) -> Plan
             break  # it would do what it did at the last look
         if not chosen.is_asked and not policy.wanted(memory):
             continue
-        plan = fleet_plan(policy, _sample(fleet, chosen, found.owners), memory)
+        plan = fleet_plan(policy, replace(_sample(fleet, chosen, found.owners), left=dict(found.left)), memory)
         if not plan.moves:
             _judge_reason(found, plan, chosen)
             continue
         quiet, memory = 0, policy.after_moves(memory)
-        _take(found, plan, chosen, left)
+        _take(found, plan, chosen)
         if found.fleet.state() in seen:
             found.broken["endless"].append("the fleet is where it was")
             return found
@@ -169,16 +169,17 @@ def run(fleet: ExactFleet, chosen: FleetPolicy, *, optimum: bool = True) -> Plan
     return found
 
 
-def _take(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, left: dict[str, set[str]]) -> None:
+def _take(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy) -> None:
     """Make the moves of a plan, and judge where they lead."""
     before, was_over = _levels(found.fleet, chosen), _overload(found.fleet) > 0.0
     for move in plan.moves:
         for name in move.subscribers:
             found.moved += 1
-            if move.target in left[name]:
+            left = found.left.get(name, frozenset())
+            if move.target in left:
                 found.broken["return"].append(f"{name} returns to {move.target}")
             if not chosen.is_asked:
-                left[name].add(move.source)
+                found.left[name] = left | {move.source}
     moved = {name: move.target for move in plan.moves for name in move.subscribers}
     found.fleet = replace(found.fleet, at={**found.fleet.at, **moved})
     found.owners.update(plan.owners)
@@ -320,12 +321,12 @@ def _judge_bad(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy, po
         return
     levels = _levels(found.fleet, chosen)
     source = max(sorted(levels), key=lambda name: levels[name])
-    model = policy.fleet(sample_of(found.fleet, {}, has_topics=False))
+    model = policy.fleet(replace(sample_of(found.fleet, {}, has_topics=False), left=found.left))
     here = model.brokers[source].subscribers
     for name in found.fleet.served(source):
         others = [edge for edge in sorted(levels) if edge != source]
         if chosen.relieves:  # as it is predicted: two edges may not know what their publications have in common
-            others = [edge for edge in others if policy.overload.spares(model, model.brokers[edge], here[name])]
+            others = [edge for edge in others if policy.overload.admits(model, model.brokers[edge], here[name])]
         if not (target := _tried(found.fleet, policy, levels, others, name)):
             continue
         after = _levels(replace(found.fleet, at={**found.fleet.at, name: target}), chosen)

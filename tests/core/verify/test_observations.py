@@ -38,6 +38,8 @@ EVERY = [
     seen.SizeObserved("h1", "log_bytes", 10.0, 20.0, 2.0),
     seen.LatencyClaim(0.0, 1.0, 0.1, ["s9"]),
     seen.CounterObserved("s", 1, "delivered", 1, 2.0),
+    seen.GroupObserved("g", 4, "v", 0.0),
+    seen.SliceItemObserved("g", 2, "c/1", ("p", 1, 2), True, 0.4, None),
 ]
 
 

@@ -16,8 +16,8 @@ GOOD = BundleFigures(
     limit=1000.0,
     threshold=0.1,
     shed=1,
-    before=UsageSpread(0.5, 0.3),
-    after=UsageSpread(0.2, 0.08),
+    before=UsageSpread(0.5, 0.3, 0.3),
+    after=UsageSpread(0.2, 0.15, 0.08),
     transfer_seconds=0.1,
     lookup_seconds=0.4,
     owned_again_seconds=3.0,
@@ -41,8 +41,8 @@ def test_one_wrong_delivery_is_one_too_many(name):
     ("change", "what"),
     [
         ({"shed": 0}, "ThresholdShedder"),
-        ({"after": UsageSpread(0.2, 0.11)}, "highest usage of an edge above the average"),
-        ({"threshold": 0.05}, "highest usage of an edge above the average"),
+        ({"after": UsageSpread(0.2, 0.15, 0.11)}, "highest usage above the average"),
+        ({"threshold": 0.05}, "highest usage above the average"),
         ({"transfer_seconds": 2.1}, "Transfer"),
         ({"lookup_seconds": 5.1}, "Lookup"),
         ({"owned_again_seconds": 10.1}, "killed edge"),
@@ -58,7 +58,7 @@ def test_a_figure_beyond_its_bound_or_missing_unholds_its_claim_alone(change, wh
 
 
 def test_a_spread_that_was_not_measured_holds_nothing():
-    assert len(unmet(replace(GOOD, after=UsageSpread(None, None)))) == 1
+    assert len(unmet(replace(GOOD, after=UsageSpread(None, None, None)))) == 1
 
 
 def test_halves_with_one_owner_must_be_below_the_limit():
@@ -94,10 +94,17 @@ def test_a_bundle_served_by_two_edges_has_not_one_owner():
 
 
 def test_the_spread_of_usages():
-    found = spread([0.1, 0.3])
+    found = spread({"e-0": 0.1, "e-1": 0.3}, ["e-1", "e-1", "e-0"])
     assert found.cov == pytest.approx(0.5)
-    assert found.above == pytest.approx(0.1)
-    assert spread([0.0, 0.0]) == spread([]) == UsageSpread(None, None)
+    assert found.above == found.above_of_several == pytest.approx(0.1)
+    assert spread({"e-0": 0.0, "e-1": 0.0}, []) == spread({}, []) == UsageSpread(None, None, None)
+
+
+def test_an_edge_with_one_bundle_sheds_none_and_is_not_judged():
+    found = spread({"e-0": 0.5, "e-1": 0.2, "e-2": 0.2}, ["e-0", "e-1", "e-1", "e-2", "e-2"])
+    assert found.above == pytest.approx(0.2)
+    assert found.above_of_several == pytest.approx(-0.1)
+    assert spread({"e-0": 0.5}, ["e-0"]).above_of_several is None
 
 
 def test_the_usage_of_an_edge_is_averaged_between_two_times():

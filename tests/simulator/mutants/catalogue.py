@@ -10,6 +10,7 @@ from tests.simulator.mutants import (
     decision,
     durability,
     endings,
+    groups,
     lists,
     members,
     publishers,
@@ -29,5 +30,6 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Logs on disks": durability.MUTANTS,
     "Topics with deadlines": topics.MUTANTS,
     "Publishers between heads": publishers.MUTANTS,
+    "Slices of consumer groups": groups.MUTANTS,
 }
 ALL: Final = {mutant.name: mutant for section in SECTIONS.values() for mutant in section}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.simulator.queueing.conftest import traffic_of
 
+from plimsoll.simulator.queueing.memory import memory_ratio
 from plimsoll.simulator.queueing.traffic import RateStep, Traffic, TrafficSubscriber
 
 
@@ -41,6 +42,21 @@ def test_the_cost_of_a_publication_counts_the_subscriptions_of_its_time(world):
     edge.advance(20.0 + waiting * 0.001 + 0.02)  # a millisecond each, no longer eleven
     assert waiting > 400
     assert edge.waiting_for(-1) == []
+
+
+def test_memory_is_reported_and_grows_with_what_waits(world):
+    calm, full = world(), world(traffic=traffic_of(rate=60.0))
+    ratios = []
+    for fleet in (calm, full):
+        fleet.run(60.0)
+        edge = fleet.edges["e11"]
+        waiting = sum(each.content.size_bytes for each in edge.waiting_for(-1))
+        report = edge.reporter.last
+        ratios.append(report["memory_ratio"])
+        assert report["memory_ratio"] == pytest.approx(
+            memory_ratio(edge.config.hardware.memory_bytes, 10, 10, waiting + report["output_queue_bytes"]), rel=1e-3
+        )
+    assert ratios[1] > ratios[0]
 
 
 def test_output_is_bounded_by_the_bandwidth(world):

@@ -33,7 +33,7 @@ from plimsoll.demo.analysis.bundle_pauses import Waits, waits_of
 from plimsoll.demo.analysis.bundle_sessions import BundleSession, bundle_sessions, longest_wait, moves_before
 from plimsoll.demo.analysis.load_series import LoadSeries
 from plimsoll.demo.audited_run import AuditedRun, exit_code, run_audited
-from plimsoll.demo.bundle_director import BundleDirector, times_of
+from plimsoll.demo.bundle_director import BundleDirector
 from plimsoll.demo.command import FAILED
 from plimsoll.demo.live_display import LiveDisplay, stdout_display
 from plimsoll.demo.options import resource_folder
@@ -42,14 +42,14 @@ from plimsoll.demo.workload import DemoScenario
 from plimsoll.local import manifests
 
 BUNDLE_SCENARIO: Final = DemoScenario(
-    seconds=110.0, publishers=200, subscribers=120, topics=200, topic_rate_per_second=200.0, join_from=0.0,
+    seconds=135.0, publishers=200, subscribers=120, topics=200, topic_rate_per_second=200.0, join_from=0.0,
     join_to=0.05, zero_traffic=0.0, step_at=0.2, step_publishers=1.0,
 )  # fmt: skip
 PLAIN_SECONDS: Final = 10.0
 SHOWN_CASES: Final = 5
 REPORT_FILES: Final = ("bundles.json", "bundles.html")
 SPREAD_SECONDS: Final = 8.0
-"""Over how long usages are averaged, before the step of the rates and after shedding."""
+"""Over how long usages are averaged, before the step of the rates and at the end."""
 COUNTS: Final = ("published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps")
 
 
@@ -78,7 +78,7 @@ class BundleRun:
             threshold=self.threshold,
             shed=sum(each.is_shedding and each.moved > 0 for each in self.sessions),
             before=self._spread(scenario.step_seconds),
-            after=self._spread(times_of(scenario.seconds).transfer),
+            after=self._spread(scenario.seconds),
             transfer_seconds=longest_wait(self.sessions, self.waits, "Transfer"),
             lookup_seconds=longest_wait(self.sessions, self.waits, "Lookup"),
             owned_again_seconds=None if killed is None else bundle_history.owned_again_seconds(
@@ -88,7 +88,9 @@ class BundleRun:
 
     def _spread(self, until: float) -> UsageSpread:
         series: LoadSeries = self.found.series
-        return spread([mean_usage(series.of(edge), until - SPREAD_SECONDS, until) for edge in self.edges])
+        usages = {edge: mean_usage(series.of(edge), until - SPREAD_SECONDS, until) for edge in self.edges}
+        look = next((each for each in reversed(self.director.looks) if each.at <= until), None)
+        return spread(usages, () if look is None else look.owners.values())
 
     @property
     def problems(self) -> list[str]:
@@ -115,7 +117,10 @@ class BundleRun:
                 "messages_per_second": round(hot.rate, 1), "limit": self.limit,
             },
             "spread": {
-                name: {"cov": one.cov, "highest_above_average": one.above}
+                name: {
+                    "cov": one.cov, "highest_above_average": one.above,
+                    "highest_above_average_of_several_bundles": one.above_of_several,
+                }
                 for name, one in (("before", figures.before), ("after", figures.after))
             },
             "waits": {

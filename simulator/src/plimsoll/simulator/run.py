@@ -6,7 +6,8 @@ lost, and state that is kept then is left over.
 
 Everything that is planned has a label: `saying3` (a publication), `change0` (of subscriptions), `hold1` (a pause of a
 subscriber), `fault7`, `move2` (a hand-over), `aim2` (an aimed fault), `life0` (a mediator's crash or replacement),
-`ask1` (a session). A run can be limited to some labels with `only`; these stay as the seed has drawn them.
+`ask1` (a session), `member2` (a consumer that joins or leaves). A run can be limited to some labels with `only`; these
+stay as the seed has drawn them.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from dataclasses import dataclass
 
 from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.transport.overlay_node import link_limits
 from plimsoll.core.verify import AuditVerdict, audit_journal
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
+from plimsoll.simulator.checks.group_laws import GroupLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
 from plimsoll.simulator.checks.topic_laws import TopicLaws
@@ -39,6 +42,13 @@ from plimsoll.simulator.scenarios.scenario import SimulationScenario
 from plimsoll.simulator.victim import Victim
 from plimsoll.simulator.world.applications import SimulatedApplications, client_limits
 from plimsoll.simulator.world.brokers import ObservationJournal, SimulatedFleet
+from plimsoll.simulator.world.consumers import (
+    GROUP,
+    GROUP_ATTRIBUTE,
+    GroupLoad,
+    PlannedChange,
+    draw_consumer_changes,
+)
 from plimsoll.simulator.world.workload import (
     PlannedPublication,
     ReadingPause,
@@ -82,6 +92,7 @@ class RunOutcome:
     suppressed: int
     faults: dict[str, int]
     handovers: dict[str, int]
+    slices: dict[str, int]
     digest: int
     error: str = ""
 
@@ -133,6 +144,7 @@ class SimulationRun:
         self.mediators = self._mediators()
         self.bundles = self._bundles()
         self.topics = self._topics()
+        self.group = self._group()
         if trace is not None:
             self._trace_to(trace)
 
@@ -205,6 +217,13 @@ class SimulationRun:
             return None
         return TopicLaws(self.fleet, backend.plans, is_disturbed=self.scenario.is_disturbed)
 
+    def _group(self) -> GroupLaws | None:
+        load, head = self.scenario.group, self.scenario.shape.heads()[0]
+        if load is None:
+            return None
+        self.journal.add(seen.GroupObserved(GROUP, load.slices, GROUP_ATTRIBUTE, 0.0))
+        return GroupLaws(self.fleet, head, self.apps.consumers.values, self.journal.add)
+
     def _command_backend(self, rng: random.Random) -> CommandBackend:
         scenario = self.scenario
         planned = [
@@ -216,6 +235,8 @@ class SimulationRun:
         ]
         healed_at = self.end if scenario.is_disturbed else 0.0
         names = sorted(name for process in self.apps.processes.values() for name in process.subscribers)
+        if scenario.group is not None:
+            names += [slice_name(GROUP, number) for number in range(scenario.group.slices)]
         return CommandBackend(scenario.shape.heads(), planned, names, healed_at, self.journal.add)
 
     def _session_backend(self, rng: random.Random) -> SessionBackend:
@@ -249,6 +270,12 @@ class SimulationRun:
                 process.subscribers[f"s{i}"] = [of_topic(one, i % load.topics) for one in process.subscribers[f"s{i}"]]
             process.policies[f"s{i}"] = msg.Policy(slow=self._policy(rng))
             self.apps.process_of[f"s{i}"] = process
+        if scenario.group is not None:
+            for i in range(scenario.group.consumers):
+                self._add_consumer(f"g{i}", scenario.group)
+
+    def _add_consumer(self, name: str, load: GroupLoad) -> None:
+        self.apps.add_consumer(name, self.scenario.shape.heads()[0], load, self._rng(f"consumer {name}"))
 
     def _policy(self, rng: random.Random) -> str:
         return rng.choice(["", "block", "drop-oldest", "drop-oldest", "disconnect"])
@@ -298,7 +325,19 @@ class SimulationRun:
         for i, hold in enumerate(draw_pauses(load, rng, START_SECONDS, subscribers)):
             if self._wanted(f"hold{i}"):
                 self._schedule_pauses(hold)
+        if (group := self.scenario.group) is not None:
+            changes = draw_consumer_changes(group, self._rng("members"), START_SECONDS, load.seconds * 0.8)
+            for i, each in enumerate(changes):
+                if self._wanted(f"member{i}"):
+                    at(each.at, self._change_members, each, group)
         return publishers
+
+    def _change_members(self, change: PlannedChange, load: GroupLoad) -> None:
+        if change.joins:
+            self._add_consumer(change.consumer, load)
+            self.apps.start(change.consumer)
+        elif change.consumer in self.apps.processes:
+            self.apps.leave(change.consumer)
 
     def _schedule_pauses(self, hold: ReadingPause) -> None:
         self.schedule.at(hold.at, self.apps.set_paused, hold.subscriber, True)
@@ -317,7 +356,7 @@ class SimulationRun:
             and not is_busy(self.fleet, self.apps)
             and next(leftovers(self.fleet, self.apps, 0.0), None) is None
             and (self.bundles is None or next(self.bundles.leftovers(0.0), None) is None)
-            and (self.topics is None or next(self.topics.leftovers(0.0), None) is None)
+            and all(next(laws.leftovers(0.0), None) is None for laws in (self.topics, self.group) if laws is not None)
         )
 
     def _publish(self, publication: PlannedPublication) -> None:
@@ -343,8 +382,9 @@ class SimulationRun:
                 for size in queue_sizes(broker.name, broker.host.node, at, LARGEST_RECORD_BYTES):
                     if size.value > size.bound:
                         self.journal.add(size)
-        if self.bundles is not None:
-            self.bundles.measure(at)
+        for laws in (self.bundles, self.group):
+            if laws is not None:
+                laws.measure(at)
         if self.scenario.has_handovers:
             for one in serving_edges(self.fleet, at):
                 self.journal.add(one)
@@ -355,7 +395,7 @@ class SimulationRun:
     def _check_laws(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
             self.journal.add(residue)
-        for laws in (self.bundles, self.topics):
+        for laws in (self.bundles, self.topics, self.group):
             for residue in () if laws is None else laws.leftovers(self.schedule.now):
                 self.journal.add(residue)
         self.mediators.leftovers()
@@ -387,6 +427,7 @@ class SimulationRun:
             suppressed=self._suppressed(),
             faults=dict(sorted(self.faults.happened.items())),
             handovers=self.mediators.backend.counts(),
+            slices={} if self.group is None else self.group.counts(),
             digest=self.network.digest,
             error=error,
         )

@@ -13,6 +13,7 @@ from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.rebalancer import FleetLook, FleetSample, RebalancingPlan, fleet_plan
 
 EAGER = Bad(beta=0.0, rules="Paper")
+ALL_OF_MIXED = [f"{broker}-{number}" for broker, some in MIXED.items() for number in range(len(some.split()))]
 
 
 def planned(policy: Bad, given: FleetSample) -> RebalancingPlan:
@@ -131,3 +132,21 @@ def test_memory_is_json_and_a_foreign_one_is_begun_anew():
     for foreign in ({"looks": "many"}, {"looks": -3}, {"looks": True}, {}):
         assert EAGER.observe(foreign, FleetLook(()))["looks"] == 0
         assert EAGER.wanted(foreign) == ""
+
+
+@pytest.mark.parametrize("gamma", [0.5, 2.0])
+def test_at_constant_load_no_subscriber_returns_to_a_broker_that_it_has_left(gamma: float):
+    policy, given = Bad(beta=0.0, gamma=gamma), sample(**MIXED)
+    went = {(name, move.target) for move in planned(policy, given).moves for name in move.subscribers}
+    assert went
+    left = {name: frozenset((target,)) for name, target in went}
+    again = planned(policy, replace(given, left=left))
+    assert not went & {(name, move.target) for move in again.moves for name in move.subscribers}
+    none = planned(policy, replace(given, left=dict.fromkeys(ALL_OF_MIXED, frozenset(MIXED))))
+    assert none.moves == ()
+    assert "has not left before at this load" in none.stopped
+
+
+def test_the_letter_takes_subscribers_back():
+    given = sample(**MIXED)
+    assert planned(EAGER, replace(given, left=dict.fromkeys(ALL_OF_MIXED, frozenset(MIXED)))) == planned(EAGER, given)

@@ -59,6 +59,24 @@ def test_ours_moves_only_what_lowers_the_higher_usage():
     assert "with it b would be at 1.000, and a is at 0.950" in end.rejected[0].reason
 
 
+def test_lighter_bundles_leave_a_hot_one_that_would_make_its_target_shed():
+    given = sample(a={0: 600.0, 1: 150.0, 2: 100.0}, b={3: 100.0}, c={4: 100.0})
+    moves, end = plan(given, Relief("a", 0.4, "hot"))
+    assert moves == [(names(1)[0], "a", "c"), (names(2)[0], "a", "b")]
+    assert kinds(end) == [("WouldShed", names(0)[0])]
+    assert "with it c would be at 0.700, and have to shed above 0.510" in end.rejected[0].reason
+
+
+def test_where_only_hot_bundles_are_one_goes_if_the_higher_usage_falls_for_sure():
+    given = sample(a={0: 450.0, 1: 440.0}, b={3: 300.0})
+    moves, _ = plan(given, Relief("a", 0.3, "hot"))
+    assert moves == [(names(0)[0], "a", "b")]
+    close = sample(a={0: 450.0, 1: 440.0}, b={3: 430.0})
+    moves, end = plan(close, Relief("a", 0.3, "hot"))
+    assert (moves, {kind for kind, _ in kinds(end)}) == ([], {"TooLittle"})
+    assert "it would bring 0.890 down to 0.880 only" in end.rejected[0].reason
+
+
 def test_the_only_bundle_of_an_edge_stays_since_only_a_split_relieves_it():
     moves, end = plan(sample(a={0: 900.0}, b={1: 1.0}), Relief("a", 0.5, "hot"))
     assert (moves, kinds(end)) == ([], [("OnlyBundle", names(0)[0])])
@@ -69,6 +87,12 @@ def test_avg_shedder_takes_what_fits_and_goes_to_its_pair():
     moves, end = plan(given, Relief("a", 0.4, "apart", "c", hits_all=False))
     assert moves == [(names(1)[0], "a", "c"), (names(2)[0], "a", "c")]
     assert kinds(end) == [("TooLarge", names(0)[0])]
+
+
+def test_avg_shedder_gives_an_idle_edge_many_small_bundles_each_of_which_helps_a_little():
+    given = sample(a=dict.fromkeys(range(8), 30.0), b={})
+    moves, _ = plan(given, Relief("a", 0.5, "apart", "b", hits_all=False))
+    assert [move[1:] for move in moves] == [("a", "b")] * 4
 
 
 def test_units_that_came_late_follow_their_bundle_first():

@@ -43,6 +43,16 @@ def test_ours_sheds_only_while_the_load_is_still_there():
     assert letter.wanted(after(letter, *looks)).startswith("a: usage 0.860 is above")
 
 
+def test_an_edge_with_one_bundle_asks_for_no_plan():
+    bundles = {"a": (BundleLoad(RANGES[0]),), "b": (BundleLoad(RANGES[1]), BundleLoad(RANGES[2]))}
+    high_a = [replace(each, bundles=bundles[each.name]) for each in look(a=0.5, b=0.1).loads]
+    high_b = [replace(each, bundles=bundles[each.name]) for each in look(a=0.1, b=0.5).loads]
+    assert EIGHT.wanted(after(EIGHT, FleetLook(tuple(high_a)))) == ""
+    assert EIGHT.wanted(after(EIGHT, FleetLook(tuple(high_b)))).startswith("b: usage 0.500 is above")
+    letter = replace(EIGHT, rules="Text")
+    assert letter.wanted(after(letter, FleetLook(tuple(high_a)))).startswith("a: usage 0.500 is above")
+
+
 def test_after_moves_the_partition_stays():
     memory = EIGHT.split(after(EIGHT, look(a=0.9, b=0.1)), Split(RANGES[0], 9, "hot"))
     kept = EIGHT.after_moves(memory)
@@ -106,9 +116,9 @@ def test_a_plan_follows_from_sample_and_memory():
     given = sample(a={0: 500.0, 1: 300.0}, b={3: 50.0})
     memory = after(EIGHT, FleetLook(given.loads))
     made = fleet_plan(EIGHT, given, memory)
-    assert [(move.key, move.target) for move in made.moves] == [(names(0)[0], "b")]
-    assert made.owners == ((names(0)[0], "b"),)
-    assert [round(each.output_utilization, 3) for each in made.after] == [0.3, 0.55]
+    assert [(move.key, move.target) for move in made.moves] == [(names(1)[0], "b")]
+    assert made.owners == ((names(1)[0], "b"),)
+    assert [round(each.output_utilization, 3) for each in made.after] == [0.5, 0.35]
 
 
 def test_avg_shedder_asks_by_its_pairs_and_a_policy_may_shed_nothing():

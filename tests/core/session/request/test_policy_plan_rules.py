@@ -23,7 +23,6 @@ from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.reservations import AnsweredReservation, SentReservation
 from plimsoll.core.session.request.policy_plan import (
     make_policy_plan,
-    moved_away,
     sample_seconds,
 )
 from plimsoll.core.session.request.session_kind import is_by_policy
@@ -201,28 +200,6 @@ def test_across_clusters_a_policy_is_told_the_loads_of_both(
     give_profile(context, world)
     assert plan(context, session) is not None
     assert [load.name for load in told] == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "delivered", "names"),
-    [
-        ({}, 110.0, {"x"}),
-        ({}, 200.0, set()),
-        ({"kind": "move"}, 110.0, set()),
-        ({"sources": ["c"]}, 110.0, set()),
-        ({"plan": None}, 110.0, set()),
-    ],
-)
-def test_who_was_moved_away_by_a_policy_is_known_while_the_load_is_constant(
-    session: Session, fields: dict[str, Any], delivered: float, names: set[str]
-):
-    """A session moved x away from b, and not y, when 100 deliveries a second went out in all."""
-    away = fields.get("sources", ["b"])[0]
-    pair = stored.PlannedPair(source=away, target="a", source_head="h", target_head="h", members=["x", "y"])
-    plan_then = stored.SessionPlan(hash="h", pairs=[pair], made_at=1.0, deliveries_per_second=100.0)
-    batch = batch_of(members={"x": "moved", "y": "stayed"}, ended_at=101.0)
-    earlier = replaced(session, **{"uid": "e", "plan": plan_then, "batches": [batch], **fields})
-    assert moved_away([session, earlier], "b", delivered) == names
 
 
 @pytest.mark.parametrize("overloaded", [[], ["input"]])

@@ -61,7 +61,7 @@ def test_an_edge_far_above_the_average_sheds_bundles_and_is_left_alone_then():
 def test_the_new_owner_is_told_of_until_loads_have_settled_since_moves_may_be_over_before_a_table_arrives():
     world = world_of()
     world.until(lambda: bool(world.head.tables) and bool(world.head.tables[-1].assigned), seconds=60.0)
-    (assigned,) = world.head.tables[-1].assigned
+    assigned = world.head.tables[-1].assigned[0]
     bundle = FOUR.range_of(assigned.low)
     world.until(lambda: world.places(bundle) == {assigned.edge}, seconds=60.0)
     world.head.tables.clear()

@@ -3,7 +3,8 @@
 Rules of the place (tests/exploration/slice_move.py shows each to be needed):
 - A slice that is revoked gives the application nothing more; it is released once what the application has is finished.
 - A member that has had no answer to a beat for its lease stops by itself: its slices go on elsewhere.
-- What was released is said again over a new link, until a beat behind it is answered.
+- What was released, or was given up because no answer came, is said again over a new link, until a beat behind it is
+  answered: a head that has restarted knows nothing of it.
 """
 
 from __future__ import annotations
@@ -302,6 +303,7 @@ class GroupMember:
         """Give the application nothing more."""
         went = tuple(sorted(self.slices))
         for owned in list(self.slices.values()):
+            self._released[owned.slice] = owned.place(is_released=True, was_cut_off=True), self._beat
             self._let_go(owned)
         if went:
             self._tell(SlicesChanged((), went, why))

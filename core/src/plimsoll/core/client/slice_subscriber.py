@@ -115,11 +115,12 @@ class SliceSubscriber(ClientSubscriber):
         for head, epoch, offset in [item.origin] if isinstance(item, Delivery) else item.last:
             marks[head, epoch] = max(offset, marks.get((head, epoch), 0))
 
-    def place(self, *, is_released: bool = False) -> msg.SlicePlace:
+    def place(self, *, is_released: bool = False, was_cut_off: bool = False) -> msg.SlicePlace:
         """How far it has got: the stream itself, if the application has finished all that came."""
-        if self.handed or self.events or self.stream.token is None:
-            return msg.SlicePlace(self.slice, self.assignment, self.acked, self.acked_marks, is_released)
-        return msg.SlicePlace(self.slice, self.assignment, self.stream.token, self.stream.marks(), is_released)
+        token, marks = self.stream.token, self.stream.marks()
+        if self.handed or self.events or token is None:
+            token, marks = self.acked, self.acked_marks
+        return msg.SlicePlace(self.slice, self.assignment, token, marks, is_released, was_cut_off)
 
     def drop(self) -> None:
         """Give the application nothing more: what waits here goes on from the place that is acknowledged."""

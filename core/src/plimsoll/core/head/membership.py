@@ -91,6 +91,7 @@ class Membership:
             host.continuation.send_missed(outbox, start)
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
+        host.startup.expect(host.groups.edge_reported(report))
         host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))
 
     def lost(self, outbox: Outbox) -> None:

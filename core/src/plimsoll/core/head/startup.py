@@ -1,7 +1,8 @@
 """A head that starts waits until all edges and neighbours have reported what they hold, or their lease has passed.
 
 docs/handover.md, Restart of a head: until then no commands, no publications accepted, no COVER sent, no SUBACK. OPENs
-and relayed publications wait here. Of what was lost meanwhile the head may not know; it logs a gap for that.
+and relayed publications wait here. Of what was lost meanwhile the head may not know; it logs a gap for that. It also
+waits for the definition of each consumer group of which an edge serves slices: without it no publication has a stamp.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ class StartupBarrier:
     @property
     def is_starting(self) -> bool:
         return bool(self.missing)
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Wait for more than what was expected from the start; a head that is ready waits for nothing."""
+        if self.missing:
+            self.missing |= set(names)
 
     # -- what waits
 

@@ -47,7 +47,8 @@ class FleetSample:
 
     `staying`: subscribers that may not move, each with the reason. `takes`: edges that may take, all if None. `most`:
     how many subscribers may move, any number if None. `owners`: as in `FleetLook`. `unload`: bundles that a user wants
-    to be moved, and `target`: where to, if the user has said.
+    to be moved, and `target`: where to, if the user has said. `left`: edges that subscribers were moved away from by
+    the policy, at a load like that of now; at constant load none should return.
     """
 
     loads: tuple[BrokerLoad, ...]
@@ -58,6 +59,7 @@ class FleetSample:
     owners: Mapping[str, str] = field(default_factory=dict)
     unload: tuple[str, ...] = ()
     target: str = ""
+    left: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

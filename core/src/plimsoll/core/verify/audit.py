@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.evidence import PublisherEvidence, SubscriberEvidence
+from plimsoll.core.verify.group_invariants import GroupAudit
 from plimsoll.core.verify.handover_invariants import HandoverAudit
-from plimsoll.core.verify.histories import FOREVER, ObservedHeadTree
+from plimsoll.core.verify.histories import FOREVER, ObservedHeadTree, PublicationHistory, SubscriberHistory
 from plimsoll.core.verify.invariants import AuditFindings, check_claims, check_counters, check_publications
 from plimsoll.core.verify.stream_invariants import StreamAudit, StreamEvidence
 from plimsoll.core.verify.verdict import AuditVerdict
@@ -24,6 +25,7 @@ class LawAudit:
         self.publishers = PublisherEvidence()
         self.subscribers = SubscriberEvidence(self.publishers, self.found)
         self.handovers = HandoverAudit(self.found)
+        self.groups = GroupAudit(self.found)
         self.tree = ObservedHeadTree()
         self.ended: dict[tuple[str, int], float] = {}
         self._sessions: dict[str, tuple[float, float]] = {}
@@ -60,9 +62,13 @@ class LawAudit:
                 self.subscribers.on_lease_end(one)
             case seen.HeadEndObserved():
                 self.publishers.on_head_end(one)
+            case seen.SliceItemObserved():
+                self.groups.take(one)
+            case seen.OwnerObserved():
+                self.handovers.take(one)
+                self.groups.on_owner(one)
             case (
-                seen.OwnerObserved()
-                | seen.HandoverStartObserved()
+                seen.HandoverStartObserved()
                 | seen.HandoverResultObserved()
                 | seen.UncutMemberObserved()
                 | seen.AttachmentObserved()
@@ -94,6 +100,8 @@ class LawAudit:
                 self._claims.append(one)
             case seen.CounterObserved():
                 self._counters.append(one)
+            case seen.GroupObserved():
+                self.groups.take(one)
             case _:
                 raise TypeError(f"not an observation: {one!r}")
 
@@ -113,8 +121,14 @@ class LawAudit:
             reader = readers[key]
             reader.ended_at = self.ended.get(key, FOREVER)
             StreamAudit(reader, context, matched).run()
+        self.groups.check(publications, lambda name, one: self._is_excused(name, one, context))
         check_counters(found, self._counters, publications, readers)
         return found.verdict()
+
+    def _is_excused(self, subscriber: str, one: PublicationHistory, context: StreamEvidence) -> bool | None:
+        """Whether a gap that was told in the name of a slice covers a publication."""
+        reader = self.subscribers.readers.get((subscriber, 0)) or SubscriberHistory(subscriber, 0)
+        return StreamAudit(reader, context, []).is_excused(one)
 
 
 def audit_journal(observations: Iterable[seen.Observation], settled_until: float = FOREVER) -> AuditVerdict:

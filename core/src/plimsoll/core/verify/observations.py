@@ -278,6 +278,27 @@ class CounterObserved(Observation, frozen=True, tag="counter"):
     at: float
 
 
+class GroupObserved(Observation, frozen=True, tag="group"):
+    """A consumer group of all publications: `count` slices, by the attribute `by` modulo their number."""
+
+    group: str
+    count: int
+    by: str
+    at: float
+
+
+class SliceItemObserved(Observation, frozen=True, tag="sliced"):
+    """A consumer was given an item of a slice at `at`, and finished it at `until`; None for what it never finished."""
+
+    group: str
+    slice: int
+    consumer: str
+    publication: PublicationIdentity
+    is_redelivered: bool
+    at: float
+    until: float | None
+
+
 AnyObservation = (
     HeadTreeObserved
     | PublicationObserved
@@ -305,6 +326,8 @@ AnyObservation = (
     | SizeObserved
     | LatencyClaim
     | CounterObserved
+    | GroupObserved
+    | SliceItemObserved
 )
 
 _encoder = msgspec.json.Encoder()

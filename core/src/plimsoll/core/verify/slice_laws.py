@@ -25,7 +25,7 @@ class GivenItem:
 
 @dataclass(frozen=True, slots=True)
 class SliceVerdict:
-    """Counts, and the first faults in words."""
+    """Counts, and the first faults: the kind of each, and where it was seen."""
 
     processed_once: int = 0
     lost: int = 0
@@ -33,7 +33,7 @@ class SliceVerdict:
     redelivered: int = 0
     reordered: int = 0
     overlapping: int = 0
-    faults: tuple[str, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -43,13 +43,13 @@ class SliceVerdict:
 
 @dataclass
 class _Count:
-    faults: list[str] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def fault(self, kind: str, text: str) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         if len(self.faults) < 20:
-            self.faults.append(f"{kind}: {text}")
+            self.faults.append((kind, text))
 
 
 def judge_slices(given: Iterable[GivenItem], published: Mapping[str, Iterable[int]]) -> SliceVerdict:

@@ -160,7 +160,7 @@ class StreamAudit:
             count["expected"] += due_until is not None
         elif due_until is None:
             count["uncertain"] += self._might_be_due(one, lives)
-        elif (told := self._is_excused(one)) is None:
+        elif (told := self.is_excused(one)) is None:
             count["uncertain"] += 1
         elif told:
             count["expected"] += 1
@@ -205,7 +205,7 @@ class StreamAudit:
 
     # -- gaps ----------------------------------------------------------------------------------------------------------
 
-    def _is_excused(self, one: PublicationHistory) -> bool | None:
+    def is_excused(self, one: PublicationHistory) -> bool | None:
         """Whether a gap covers it; None if one may, but the journal does not show it."""
         answers = {self._covers(told.gap, told.after, one) for told in self.reader.gaps}
         return True if True in answers else None if None in answers else False

@@ -26,7 +26,9 @@ class AuditVerdict:
     `expected` counts due pairs of publication and subscriber, gaps included; of these `excused` lie in a gap that the
     subscriber was told of, and `lost` are missing without one. `delivered` counts wanted first deliveries. `uncertain`
     pairs may or may not have been due: the subscription or its end was being acknowledged, or the answer to the
-    publisher is unknown. `violations` holds the first ones found, `violated` the number of all per law.
+    publisher is unknown. `processed_once` counts publications that one consumer of a group has finished once,
+    `redelivered` items that came marked as such. `violations` holds the first ones found, `violated` the number of all
+    per law.
     """
 
     published: int
@@ -46,6 +48,8 @@ class AuditVerdict:
     undisturbed: int
     violated: dict[str, int]
     violations: tuple[LawViolation, ...]
+    processed_once: int = 0
+    redelivered: int = 0
 
     @property
     def ok(self) -> bool:

@@ -28,6 +28,7 @@ from plimsoll.core.protocol.wire import DATA_HEAD_BYTES, Info, OwnerEpoch
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
 from plimsoll.simulator.queueing.fair_output import FairOutput, Left
+from plimsoll.simulator.queueing.memory import memory_ratio
 from plimsoll.simulator.queueing.publications import Content, Publication
 from plimsoll.simulator.queueing.topic_loads import TopicLoads
 
@@ -395,12 +396,20 @@ class QueueingEdge(QueueingBroker):
             extra |= self.bundle_meter.report(served, self.now)
         if self.topic_loads is not None:
             extra |= self._topics(self.topic_loads)
+        self.reporter.memory_ratio = self._memory_ratio(extra)
         report = self.reporter.make(self.now, state, extra)
         self.reporter.cpu_ratio = min(report["input_utilization"], 1.0)
         if agent is not None:
             agent.load_monitor.on_own_report(report)
         self.to_head(msg.LoadUpdate(report))
         self.tick()
+
+    def _memory_ratio(self, measured: Mapping[str, Any]) -> float:
+        come = (each.content for each in self._items if each.arrives_at <= self.now)
+        queued = sum(each.content.size_bytes for each in come if isinstance(each, Publication))
+        waiting = queued + measured["output_queue_bytes"]
+        limit = self.config.hardware.memory_bytes
+        return memory_ratio(limit, measured["subscribers"], measured["subscriptions"], waiting)
 
     def _topics(self, loads: TopicLoads) -> dict[str, Any]:
         waiting = Counter({bit: len(held) for bit, held in self.holding.items()})

@@ -1,4 +1,4 @@
-"""All scenarios by name. Those with hand-overs are defined in `handover_scenarios`."""
+"""All scenarios by name. Those with hand-overs are in `handover_scenarios`, those with groups in `group_scenarios`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
-from plimsoll.simulator.scenarios import handover_scenarios
+from plimsoll.simulator.scenarios import group_scenarios, handover_scenarios
 from plimsoll.simulator.scenarios.scenario import SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
@@ -168,4 +168,7 @@ _ALL = [
     ),
 ]
 
-SCENARIOS = {scenario.name: scenario for scenario in (*_ALL, *handover_scenarios.HANDOVER_SCENARIOS)}
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (*_ALL, *handover_scenarios.HANDOVER_SCENARIOS, *group_scenarios.GROUP_SCENARIOS)
+}

@@ -12,6 +12,7 @@ from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.mediators.handover_plan import HandoverMix
 from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, SimulatedPolicy
 from plimsoll.simulator.world.brokers import FleetShape
+from plimsoll.simulator.world.consumers import GroupLoad
 from plimsoll.simulator.world.durable_heads import DurableHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
@@ -45,6 +46,7 @@ class SimulationScenario:
 
     `victim`: one party that misbehaves: a slow `edge`, a frozen `subscriber` or a flooding `publisher`. All others
     receive each delivery within `undisturbed_seconds`; 0 makes no such claim.
+    `group`: a consumer group at the first head, with consumers that come and go.
     `durable`: heads keep their logs on disks.
     `is_always_answered`: no publication is `unknown`: heads end only once their publishers have left.
     `is_gap_free`: no bound is reached in this scenario, so a single gap breaks law I1.
@@ -71,6 +73,7 @@ class SimulationScenario:
     is_gap_free: bool = False
     durable: DurableHeads | None = None
     is_always_answered: bool = False
+    group: GroupLoad | None = None
     base: BrokerLimits = SMALL_LIMITS
 
     @property

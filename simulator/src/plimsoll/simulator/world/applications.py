@@ -1,7 +1,8 @@
 """The applications of a run: processes that run the client machine, publish and subscribe, and keep the journal.
 
 An application records each request when it makes it, and each event when its client reports it. A process that is
-killed comes back as a new incarnation, with the same publishers and the subscriptions that it started with.
+killed comes back as a new incarnation, with the same publishers and the subscriptions that it started with. A consumer
+of a group is a process of its own; one that has left does not come back.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 from dataclasses import dataclass, field
 
 from plimsoll.core import client as c
+from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.client.subscriber import SubscriberPhase
 from plimsoll.core.client.subscriber_unit import SubscriberUnit
 from plimsoll.core.protocol import messages as msg
@@ -21,10 +23,14 @@ from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork
 from plimsoll.simulator.world.brokers import ObservationJournal, data_endpoint, id_maker
+from plimsoll.simulator.world.consumers import GroupConsumer, GroupLoad
 from plimsoll.simulator.world.workload import PlannedPublication, subscription_text
 
 INCARNATIONS_PER_LIFE = 1000
 """The distance between the incarnations of two lives: a publisher that its head has forgotten uses the next number."""
+
+LAST_FRAMES_SECONDS = 0.2
+"""How long a process that has left still sends what it has said."""
 
 
 @dataclass(slots=True)
@@ -39,6 +45,7 @@ class SimulatedProcess:
     policies: dict[str, msg.Policy] = field(default_factory=dict)
     lives: int = 0
     pending: dict[tuple[str, int], tuple[dict[str, Value], float]] = field(default_factory=dict)
+    consumer: GroupConsumer | None = None
 
     @property
     def incarnation(self) -> int:
@@ -90,10 +97,19 @@ class SimulatedApplications:
         self.processes: dict[str, SimulatedProcess] = {}
         self.process_of: dict[str, SimulatedProcess] = {}
         """The process of each publisher and subscriber."""
+        self.consumers: dict[str, GroupConsumer] = {}
+        """All consumers of the run, also those that have left."""
 
     def add(self, name: str, head: str) -> SimulatedProcess:
         process = self.processes[name] = SimulatedProcess(name, head, SimulatedHost(name, self.schedule, self.network))
         return process
+
+    def add_consumer(self, name: str, head: str, load: GroupLoad, rng: random.Random) -> None:
+        process = self.add(name, head)
+        self.consumers[name] = process.consumer = GroupConsumer(
+            name, load, rng.uniform(*load.work_seconds), rng.randint(1, load.in_hand), rng.random() < 0.5,
+            process.host, self.journal.add,
+        )  # fmt: skip
 
     # -- life
 
@@ -111,6 +127,21 @@ class SimulatedApplications:
             client.subscriber(subscriber, policy=process.policies[subscriber])
             for rule in rules:
                 self._subscribe(process, client, subscriber, rule)
+        if process.consumer is not None:
+            process.consumer.start(client)
+
+    def leave(self, consumer: str) -> None:
+        """Ask a consumer to leave its group; its process ends then, or does not come back if it is down."""
+        self.consumers[consumer].leave()
+        process = self.processes[consumer]
+        if process.client is None:
+            del self.processes[consumer]
+        process.host.wake()
+
+    def _end(self, process: SimulatedProcess) -> None:
+        """End a process that has left its group."""
+        process.host.crash()
+        self.processes.pop(process.name, None)
 
     def crash(self, name: str) -> None:
         """SIGKILL: an answer that the application has not received by now never reaches it."""
@@ -119,6 +150,10 @@ class SimulatedApplications:
             return
         self._end_pending(process, client)
         process.host.crash()
+        if process.consumer is not None:
+            process.consumer.crash()
+            if process.consumer.is_leaving:
+                del self.processes[name]
         for subscriber in process.subscribers:
             self.journal.add(seen.IncarnationEndObserved(subscriber, process.incarnation, self.journal.now))
 
@@ -133,7 +168,7 @@ class SimulatedApplications:
         process.pending.clear()
 
     def restart(self, name: str) -> None:
-        if self.processes[name].client is None:
+        if name in self.processes and self.processes[name].client is None:
             self.start(name)
 
     def names(self) -> list[str]:
@@ -212,8 +247,21 @@ class SimulatedApplications:
             for event in events:
                 if isinstance(owner, c.ClientPublisher):
                     self._record_publisher_event(process, owner.name, event)
-                else:
+                elif isinstance(owner, c.ClientSubscriber):
                     self._record_subscriber_event(process, owner.name, event)
+                elif process.consumer is not None:
+                    process.consumer.take_event(event)
+        if process.consumer is not None:
+            self._work(process, process.consumer, client)
+
+    def _work(self, process: SimulatedProcess, consumer: GroupConsumer, client: c.Client) -> None:
+        client.now = self.schedule.now
+        consumer.note_edges(self.schedule.now)
+        consumer.work(self.schedule.now)
+        if consumer.has_left and consumer.member is not None:
+            consumer.member = None
+            client.leave(self.schedule.now)
+            self.schedule.after(LAST_FRAMES_SECONDS, self._end, process)
 
     def _record_publisher_event(self, process: SimulatedProcess, name: str, event: object) -> None:
         if isinstance(event, c.Answered):
@@ -271,8 +319,8 @@ class SimulatedApplications:
                 _, incarnation, seq = client.publishers[name].identity(number)
                 self.journal.add(seen.PublicationObserved(name, incarnation, seq, attributes, at))
             for name, subscriber in client.subscribers.items():
-                if isinstance(subscriber, SubscriberUnit):
-                    continue  # the counters of its subscriber have its own
+                if isinstance(subscriber, SubscriberUnit | SliceSubscriber):
+                    continue  # the counters of its subscriber have its own; items of a slice are journalled as such
                 counters = subscriber.statistics()
                 for counter in ("delivered", "gaps"):
                     self.journal.add(

@@ -5,7 +5,8 @@ Rules, each of which tests/exploration/slice_move.py shows to be needed:
 - It goes on behind the last acknowledgement of its holder. If that has gone, what lies behind may have been given; it
   is marked when it comes again.
 - A member that has not been heard for longer than its lease has stopped by itself. Only then is it taken to be gone.
-- A head that restarts lets members say what they have before it assigns anything.
+- A head that restarts lets members say what they have before it assigns anything. Of a slice of which none says
+  anything it does not know what has been processed: whatever its earlier lives have accepted is told as a gap.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceMove
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.protocol.wire import Token
-from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.link import NEVER, Link
 
 EPOCH_BITS: Final = 10
 """The random bits of a head's epoch, which is microseconds above them. An epoch of a slice is below 2^53."""
@@ -64,8 +65,13 @@ class ConsumerGroup:
         self._next_look = 0.0
         self._session_until = 0.0
         self._is_settled = False
+        self._has_forgotten = host.now < hold_until < NEVER
         self._without_members_since = host.now
         self._next_balance = host.now + times.balance
+
+    def hold(self, until: float) -> None:
+        """Let members say until then what they have, for this head has forgotten it."""
+        self.hold_until, self._has_forgotten = until, until > self.host.now
 
     def has_other_slices(self, definition: msg.GroupDefinition) -> bool:
         """Whether this definition differs in more than the balancing."""
@@ -118,7 +124,7 @@ class ConsumerGroup:
                 continue
             each.progress(place)
             if place.is_released:
-                self._give_up(each, is_certain=True)
+                self._give_up(each, is_certain=not place.was_cut_off)
             elif each.is_revoked:
                 self._say(member, msg.SliceRevoked(self.name, each.number, each.epoch))
 
@@ -139,7 +145,7 @@ class ConsumerGroup:
         each = self.slices[place.number]
         if each.is_held(member.name, place.epoch):
             each.progress(place)
-            self._give_up(each, is_certain=True)
+            self._give_up(each, is_certain=not place.was_cut_off)
 
     def leave(self, member: MemberEntry) -> None:
         """It wants to go: it is asked for all its slices, and told once it has none."""
@@ -228,7 +234,16 @@ class ConsumerGroup:
             self._next_look = now + self.times.beat / 10
             self._look_at_members(now)
         if now >= self.hold_until:
+            if self._has_forgotten:
+                self._doubt_places()
             self._go_on()
+
+    def _doubt_places(self) -> None:
+        """All that members can say of what this head has forgotten has been said."""
+        self._has_forgotten = False
+        for each in self.slices:
+            if each.token is None:
+                each.token = self.host.name, 0, 0
 
     def _look_at_members(self, now: float) -> None:
         """Members that are gone, and those that leave and have nothing left."""

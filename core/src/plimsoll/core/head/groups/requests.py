@@ -11,6 +11,7 @@ from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
+from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.protocol import messages as msg
@@ -23,12 +24,17 @@ GROUPS_AT_MOST = 1000
 MEMBERS_AT_MOST = 10_000
 """Of all groups of a head together."""
 
+AWAITED = "consumer group "
+"""How the status of a head that starts names a group whose definition it waits for."""
+
 REFUSED = "epoch"
 """The code for a slice that is not the client's: it may be soon."""
 
 
 class GroupsHost(GroupHost, Protocol):
     """What the groups need of their head, beside what each needs."""
+
+    startup: StartupBarrier
 
     @property
     def is_starting(self) -> bool: ...
@@ -37,7 +43,9 @@ class GroupsHost(GroupHost, Protocol):
 
 
 class GroupRequests:
-    """`by_name`: the groups of this head. `started_at`: of this head, None before its first round."""
+    """`by_name`: the groups of this head. `started_at`, `ready_at`: when this head had its first round, and when it had
+    all reports; None before that.
+    """
 
     def __init__(self, host: GroupsHost, cluster: str, times: GroupTimes) -> None:
         self.host, self.cluster, self.times = host, cluster, times
@@ -45,19 +53,24 @@ class GroupRequests:
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
         self.started_at: float | None = None
+        self.ready_at: float | None = None
+        self._has_restarted = False
+        self._forgotten: set[str] = set()
 
     # -- members
 
     def on_join(self, link: Link, join: msg.GroupJoin) -> None:
         """Answer GROUP_JOIN: with GROUP_JOINED and slices, or with a refusal that says what to do."""
         host = self.host
-        if host.is_starting:
-            self._refuse(link, join.group, "starting", f"{host.name} is starting", self.times.beat)
-            return
         if not link.grant.subscribes:
             self._refuse(link, join.group, NOT_PERMITTED, link.grant.subscribe_refusal)
             return
         known = self.by_name.get(join.group)
+        if host.is_starting:
+            if known is None and join.definition is not None and self._may_make(link, join.group, join.definition):
+                self.define(join.group, join.definition)
+            self._refuse(link, join.group, "starting", f"{host.name} is starting", self.times.beat)
+            return
         members = sum(len(group.members) for group in self.by_name.values())
         if members >= MEMBERS_AT_MOST and (known is None or join.member not in known.members):
             self._refuse(link, join.group, "full", f"this head has its {MEMBERS_AT_MOST} members", self.times.gone)
@@ -69,14 +82,22 @@ class GroupRequests:
         elif group is not None:
             group.join(link, join)
 
+    def _may_make(self, link: Link, name: str, definition: GroupDefinition) -> bool:
+        """Whether this member may make the group as it says; while the head starts, nothing is refused for good."""
+        is_valid = not definition_fault(name, definition)
+        return is_valid and not link.grant.group_refusal and len(self.by_name) < GROUPS_AT_MOST
+
     def _make(self, link: Link, join: msg.GroupJoin) -> ConsumerGroup | None:
         """The group of a first member, which says what it is."""
+        host = self.host
         if join.definition is None:
             text = f"there is no group {join.group!r} at {self.host.name}; its first member defines it: `slices=...`"
             self._refuse(link, join.group, "unknown", text, self.times.beat)
             return None
         if why := link.grant.group_refusal:
-            self._refuse(link, join.group, NOT_PERMITTED, why)
+            # It may be a member from before this head has restarted: another one, or the mediator, will say what it is.
+            is_known = bool(join.places) or self._is_served(join.group)
+            self._refuse(link, join.group, NOT_PERMITTED, why, self.times.beat if is_known else 0.0)
             return None
         if fault := definition_fault(join.group, join.definition):
             self._refuse(link, join.group, "definition", fault)
@@ -84,21 +105,51 @@ class GroupRequests:
         if len(self.by_name) >= GROUPS_AT_MOST:
             self._refuse(link, join.group, "full", f"this head has its {GROUPS_AT_MOST} groups")
             return None
-        return self.define(join.group, join.definition)
+        group = self.define(join.group, join.definition)
+        if join.places and group.hold_until < host.now:
+            group.hold(host.now + self.times.gone)  # it has been a member before, and there may be others
+        return group
 
     def define(self, name: str, definition: msg.GroupDefinition) -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
         self.by_name[name] = group
         self.stamps.by_group[name] = stamper(name, definition)
+        if self.host.is_starting:
+            self.host.startup.reported(AWAITED + name)
         return group
+
+    def edge_reported(self, report: msg.EdgeReport) -> set[str]:
+        """An edge says what it serves. Returns for which groups the head has to wait."""
+        self._has_restarted |= report.head_epoch not in (0, self.host.epoch)
+        return self.awaited()
+
+    def awaited(self) -> set[str]:
+        """Groups of which edges serve slices, and whose definition this head does not know: what it accepted now would
+        have no stamp, and reach no consumer.
+        """
+        served = {found[0] for x in self.host.owners.entries if (found := slice_of_name(x)) is not None}
+        return {AWAITED + name for name in served - self.by_name.keys()}
+
+    def _is_served(self, group: str) -> bool:
+        return any((found := slice_of_name(x)) is not None and found[0] == group for x in self.host.owners.entries)
+
+    def _stop_waiting(self) -> None:
+        """Nothing has said what these groups are. Their slices attach again when that is known, behind a gap."""
+        for awaited in sorted(self.awaited() & self.host.startup.missing):
+            name = awaited.removeprefix(AWAITED)
+            for x in [x for x in self.host.owners.entries if (found := slice_of_name(x)) and found[0] == name]:
+                self.host.end_place(x)
+            self._forgotten.add(name)
+            self.host.startup.reported(awaited)
 
     def _hold_until(self, group: str) -> float:
         """Until when members may say which slices they have; a head that has just started may not know its edges."""
-        if self.started_at is None:
+        if self.ready_at is None:
             return NEVER
-        is_known = any((found := slice_of_name(x)) and found[0] == group for x in self.host.owners.entries)
-        return self.started_at + self.times.gone if is_known else 0.0
+        if group in self._forgotten:
+            return self.host.now + self.times.gone
+        return self.ready_at + self.times.gone if self._has_restarted or self._is_served(group) else 0.0
 
     def declare(self, declared: Iterable[Declared]) -> None:
         """The groups of the custom resources, all of them: stamp for each, and serve those of this cluster.
@@ -197,10 +248,14 @@ class GroupRequests:
         if self.started_at is None:
             self.started_at = self.host.now
         if self.host.is_starting:
+            if self.host.now > self.started_at + self.times.gone:
+                self._stop_waiting()
             return
+        if self.ready_at is None:
+            self.ready_at = self.host.now
         for group in self.by_name.values():
             if group.hold_until == NEVER:
-                group.hold_until = self._hold_until(group.name)
+                group.hold(self._hold_until(group.name))
         for group in self.by_name.values():
             group.tick()
         for group in [each for each in self.by_name.values() if each.is_over]:

@@ -32,6 +32,8 @@ class GroupTimes:
         """`place_lease_seconds`: how long an edge keeps a place; `factor`: of all times of a broker."""
         gone = min(GONE_SECONDS, 0.6 * place_lease_seconds) * factor
         return cls(
-            beat=gone / 6, lease=gone * 2 / 3, gone=gone, session=SESSION_SECONDS * factor,
-            balance=BALANCE_SECONDS * factor, kept=max(3600.0, 100 * place_lease_seconds) * factor,
+            beat=gone / 6, lease=gone * 2 / 3, gone=gone,
+            session=min(SESSION_SECONDS, 0.5 * place_lease_seconds) * factor,
+            balance=min(BALANCE_SECONDS, place_lease_seconds) * factor,
+            kept=max(3600.0, 100 * place_lease_seconds) * factor,
         )  # fmt: skip

@@ -49,26 +49,31 @@ def fewest_moves(first: BadFleet, reached: BadFleet, rules: OverloadRules) -> St
     return None
 
 
-def _groups(fleet: BadFleet) -> dict[tuple[str, tuple[str, ...]], list[BadSubscriber]]:
+_Alike = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""Where subscribers are, what they ask for, and where they should not return."""
+
+
+def _groups(fleet: BadFleet) -> dict[_Alike, list[BadSubscriber]]:
     """Subscribers that may move and are alike: at one broker, with the same subscriptions."""
-    found: dict[tuple[str, tuple[str, ...]], list[BadSubscriber]] = {}
+    found: dict[_Alike, list[BadSubscriber]] = {}
     for name, broker in sorted(fleet.brokers.items()):
         for _, subscriber in sorted(broker.subscribers.items()):
             if not subscriber.fixed:
-                found.setdefault((name, subscriber.subscriptions), []).append(subscriber)
+                key = name, subscriber.subscriptions, tuple(sorted(subscriber.left))
+                found.setdefault(key, []).append(subscriber)
     return found
 
 
 def _placements(
-    groups: Sequence[tuple[tuple[str, tuple[str, ...]], list[BadSubscriber]]], able: Sequence[str], total: int
+    groups: Sequence[tuple[_Alike, list[BadSubscriber]]], able: Sequence[str], total: int
 ) -> Iterator[list[tuple[BadSubscriber, str, str]]]:
     """Every way in which this number of subscribers can move."""
     if not groups:
         if not total:
             yield []
         return
-    ((home, _), some), rest = groups[0], groups[1:]
-    targets = [name for name in able if name != home]
+    ((home, _, left), some), rest = groups[0], groups[1:]
+    targets = [name for name in able if name != home and name not in left]
     for count in range(min(len(some), total) + 1):
         for chosen in _spread(some[:count], home, targets):
             for others in _placements(rest, able, total - count):

@@ -26,7 +26,7 @@ COMPARED_AT_MOST = 200
 class BadSubscriber:
     """One subscriber: its distinct back-end subscriptions, and u, the sum of their rates.
 
-    `key`: its list as text; `fixed`: why it may not move, empty if it may.
+    `key`: its list as text; `fixed`: why it may not move, empty if it may; `left`: where it should not return.
     """
 
     name: str
@@ -34,6 +34,7 @@ class BadSubscriber:
     load: float
     key: str = ""
     fixed: str = ""
+    left: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,10 @@ def bad_fleet(sample: FleetSample, *, by_capacity: bool = False) -> BadFleet:
     for load in sample.loads:
         capacity, takes = load.capacity if by_capacity else 1.0, sample.takes is None or load.name in sample.takes
         members = (
-            BadSubscriber(name, texts, sum(data[text] for text in texts), row.key, sample.staying.get(name, ""))
+            BadSubscriber(
+                name, texts, sum(data[text] for text in texts), row.key, sample.staying.get(name, ""),
+                sample.left.get(name, frozenset()),
+            )
             for row, texts in sample.profiles[load.name].back_end_rows() for name in row.names
         )  # fmt: skip
         brokers[load.name] = BadBroker(load.name, data, {}, {}, capacity=capacity, takes=takes).plus(members)

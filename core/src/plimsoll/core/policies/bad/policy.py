@@ -172,11 +172,12 @@ class Bad:
         if self.shuffle != "None" and first.cov > self.gamma and first.mean > self.beta:
             step = greedy_shuffle(fleet)
             after = fleet.after(step)
-            why = _shuffle_refusal(fleet, after, len(step.moves)) or ("" if is_letter else self._overloads(step, after))
+            why = _shuffle_refusal(fleet, after, len(step.moves))
+            why = why or ("" if is_letter else _returns(step, fleet) or self._overloads(step, after))
             if not why:
                 yield step
                 fleet = after
-        fleet = yield from migrations(fleet, self.migration, self.limits, None if is_letter else self.overload.spares)
+        fleet = yield from migrations(fleet, self.migration, self.limits, None if is_letter else self.overload.admits)
         return fleet, why
 
     def _overloads(self, step: Step, after: BadFleet) -> str:
@@ -205,7 +206,7 @@ _TRIED: Final[Mapping[Migration, str]] = {
 }
 """What was tried in vain; another edge might have helped, which the scheme does not try."""
 
-_OF_THOSE: Final = ", of those that it leaves below their lower thresholds"
+_OF_THOSE: Final = ", of those that it leaves below their lower thresholds and has not left before at this load"
 
 
 def _shuffle_refusal(fleet: BadFleet, after: BadFleet, moves: int) -> str:
@@ -216,6 +217,15 @@ def _shuffle_refusal(fleet: BadFleet, after: BadFleet, moves: int) -> str:
         return f"; a shuffle would move {moves}, and {fleet.most} may"
     loads = [[broker.load for broker in each.brokers.values()] for each in (after, fleet)]
     return "" if is_lower(*loads) else "; a shuffle would not lower the highest F"
+
+
+def _returns(step: Step, fleet: BadFleet) -> str:
+    """Why a shuffle is not carried out that takes subscribers back; empty if it takes none."""
+    back = [
+        name for move in step.moves for name in move.subscribers
+        if move.target in fleet.brokers[move.source].subscribers[name].left
+    ]  # fmt: skip
+    return f"; a shuffle would take {len(back)} back to edges that they were moved from" if back else ""
 
 
 def _highest(fleet: BadFleet) -> float:

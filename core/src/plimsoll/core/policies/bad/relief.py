@@ -42,6 +42,10 @@ class OverloadRules:
     def _above(self, measures: LoadMeasures, resources: Iterable[Resource]) -> float:
         return sum(max(0.0, measures.of_resource(each) - self.thresholds.of(each).lower) for each in resources)
 
+    def admits(self, fleet: BadFleet, target: BadBroker, subscriber: BadSubscriber) -> bool:
+        """Whether a broker may take a subscriber to even loads out: it has room, and is no return."""
+        return target.name not in subscriber.left and self.spares(fleet, target, subscriber)
+
     def spares(self, fleet: BadFleet, target: BadBroker, subscriber: BadSubscriber) -> bool:
         """Whether a broker with one subscriber more is not above a lower threshold."""
         return not self.thresholds.above_lower(fleet.load_of(target.plus((subscriber,))).measures)

@@ -1,7 +1,8 @@
 """Which bundles go where: the steps of a plan, each of which moves one bundle whole.
 
 Pulsar 2023, "Shedding (unloading) bundles from overloaded brokers". By the letter a shed bundle goes to the edge that
-scores least, whatever comes of it. Ours: only if the higher usage of the two edges falls (`is_letter` is false).
+scores least, whatever comes of it. Ours (`is_letter` is false): first those go by which no target has to shed in turn,
+so a hot bundle stays and lighter ones leave it; then those by which the higher usage of the two edges falls for sure.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ GATHERED = "Gathered"
 
 TOLERANCE = 1e-9
 """Usages are sums of measured rates: those that differ by a smaller part are equal, or equal edges swap for ever."""
+
+LEAST_GAIN = 0.05
+"""By what part of itself the higher usage must fall where the target has to shed in turn. Less is noise of measured
+rates, by which a hot bundle would go from edge to edge."""
 
 Moving = Generator[Step, None, PulsarFleet]
 
@@ -147,22 +152,31 @@ class BundleMoves:
             for units in held:
                 self._reject("OnlyBundle", units, source, f"{source} has no other; only a split relieves it")
             return fleet
-        total = sum(units.throughput for units in held)
-        left = relief.share * total
-        for units in held:
-            if left <= 0.0:
+        left = relief.share * sum(units.throughput for units in held)
+        line = self._highest(fleet.loads, source) * (1.0 - relief.share)
+        for highest in (None,) if self.is_letter or relief.target else (line, None):
+            fleet, left = yield from self._shed_down(fleet, relief, left, highest)
+        return fleet
+
+    def _shed_down(
+        self, fleet: PulsarFleet, relief: Relief, left: float, highest: float | None
+    ) -> Generator[Step, None, tuple[PulsarFleet, float]]:
+        """Bundles until `left` bytes per second have gone, each to an edge that stays at `highest` with it."""
+        source = relief.source
+        for units in fleet.owned(source):
+            if left <= 0.0 or (not self.is_letter and len(fleet.owned(source)) < 2):
                 break
             if not relief.hits_all and units.throughput > left:
                 self._reject("TooLarge", units, source, f"{units.throughput:.4g} B/s; {left:.4g} should leave {source}")
                 continue
             target = relief.target or self._target(fleet, units, source)
-            if (why := self._refusal(fleet, units, source, target)) is not None:
+            if (why := self._refusal(fleet, units, relief, target, highest)) is not None:
                 self._reject(why[0], units, source, why[1])
                 continue
             step = self._take(units, source, target, f"{source}: {relief.reason}; {units.throughput:.4g} B/s leave it")
             yield step
             fleet, left = fleet.after(step), left - units.throughput
-        return fleet
+        return fleet, left
 
     def _rescued(self, fleet: PulsarFleet, relief: Relief, held: Sequence[BundleUnits]) -> Moving:
         """The bundles of an overloaded edge, those of the highest throughput first, until it is not.
@@ -199,8 +213,11 @@ class BundleMoves:
                 found.append((self.weights.usage(loads[target]), target))
         return min(found, default=(0.0, ""))[1]
 
-    def _refusal(self, fleet: PulsarFleet, units: BundleUnits, source: str, target: str) -> tuple[str, str] | None:
+    def _refusal(
+        self, fleet: PulsarFleet, units: BundleUnits, relief: Relief, target: str, highest: float | None
+    ) -> tuple[str, str] | None:
         """Why a bundle does not go to an edge, in a word and as a sentence; None if it does."""
+        source, least = relief.source, 0.0 if relief.target else LEAST_GAIN
         if units.fixed:
             return "Staying", f"{source}: {units.fixed}"
         if not target or target not in fleet.takes:
@@ -209,9 +226,14 @@ class BundleMoves:
             return None
         before, after = fleet.loads, fleet.after(_step(units, source, target, "")).loads
         high, low = self._highest(before, source, target), self._highest(after, source, target)
-        if low < high * (1.0 - TOLERANCE):
-            return self._overloading(after, target)
-        return "NoBetter", f"with it {target} would be at {low:.3f}, and {source} is at {high:.3f}"
+        if low >= high * (1.0 - TOLERANCE):
+            return "NoBetter", f"with it {target} would be at {low:.3f}, and {source} is at {high:.3f}"
+        there = self._highest(after, target)
+        if highest is not None and there > highest * (1.0 + TOLERANCE):
+            return "WouldShed", f"with it {target} would be at {there:.3f}, and have to shed above {highest:.3f}"
+        if highest is None and low > high * (1.0 - least):
+            return "TooLittle", f"it would bring {high:.3f} down to {low:.3f} only, less than a twentieth"
+        return self._overloading(after, target)
 
     def _overloading(self, after: Iterable[BrokerLoad], target: str) -> tuple[str, str] | None:
         """Why a bundle does not go to an edge that it would overload; None if it would not."""

@@ -4,8 +4,8 @@ Its memory holds the partition of the topics, which is stored before any broker 
 since nothing moves by them; bundles move by the steps of a plan.
 
 Where the letter of the text goes on for ever or makes things worse (docs/pulsar.md), `rules` decide: Plimsoll's take a
-move only if it brings the higher of both usages down, shed only while the present usage asks for it, too, and relieve
-overloaded edges first.
+move only if it brings the higher of both usages down, shed only while the present usage asks for it, too, ask for no
+plan for an edge with one bundle, which it keeps, and relieve overloaded edges first.
 """
 
 # ruff: noqa: RUF009  # frozen values, safe as defaults
@@ -109,6 +109,7 @@ class Pulsar:
             "hits": pair_hits(_wholes(memory, "hits"), now, self.pairs) if self.shedder == "AvgShedder" else {},
             "late": late,
             "overloaded": self._overloaded(look),
+            "single": sorted(load.name for load in look.loads if len({each.bundle for each in load.bundles}) == 1),
         }
         return self._with_splits(found, look) if self.splits else found
 
@@ -165,7 +166,7 @@ class Pulsar:
         found = threshold_reliefs(usage, self.threshold)
         if self.rules == "Text":
             return found
-        still = {each.source for each in threshold_reliefs(now, self.threshold)}
+        still = {each.source for each in threshold_reliefs(now, self.threshold)} - set(_names(memory, "single"))
         return tuple(each for each in found if each.source in still)
 
     # -- plans

@@ -36,7 +36,8 @@ class SlicePlace(Struct, array_like=True, frozen=True):
     """How far a member has got with a slice that it has, or had, under this epoch of the assignment.
 
     `token`: behind its last acknowledgement; `marks`: the last offsets of origins up to there. `is_released`: it has
-    given the slice up, and may not have been heard.
+    given the slice up, and may not have been heard. `was_cut_off`: it has stopped by itself, so what lies behind
+    `token` may have been given.
     """
 
     number: U32
@@ -44,6 +45,7 @@ class SlicePlace(Struct, array_like=True, frozen=True):
     token: Token | None
     marks: Named[Token] = []
     is_released: bool = False
+    was_cut_off: bool = False
 
 
 class SliceReport(Struct, array_like=True, frozen=True):

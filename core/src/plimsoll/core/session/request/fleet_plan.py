@@ -23,7 +23,7 @@ from plimsoll.core.policies.registry import pulsar_of_spec, rebalancer_of_spec
 from plimsoll.core.policies.shuffle import Shuffle
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
-from plimsoll.core.session.request import forecasts, plan_record, planner, policy_plan, shuffle_plan
+from plimsoll.core.session.request import forecasts, plan_record, planner, policy_plan, returns, shuffle_plan
 from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.verify import bad_plan_checker, deadline_plan_checker, pulsar_plan_checker, shuffle_plan_checker
@@ -60,14 +60,17 @@ def make_fleet_plan(
     takers, most = shuffle_plan.ready_targets(context, session), request.spec.limits.max_moves
     cluster = _cluster(context, session)
     target = request.spec.target.name if request.spec.action == "Unload" and request.spec.target is not None else ""
+    delivered = sum(load.output_rate for load in known)
+    left = returns.left_edges(context.table.sessions, session.sources, delivered)
     sample = FleetSample(
         tuple(known), profiles, words, takers, most, context.fleet.bundle_owners(cluster), _wanted_bundles(request),
-        target,
+        target, left,
     )  # fmt: skip
     rebalancer: Rebalancer[Any] = policy
     made = fleet_plan(rebalancer, sample, context.cluster_memories.of(cluster, policy.name))
     faults = _faults(policy, made, sample)[: plan_record.FAULTS_AT_MOST]
-    return _session_plan(policy, made, context.fleet.edges, kept, context.now, faults)
+    plan = _session_plan(policy, made, context.fleet.edges, kept, context.now, faults)
+    return msgspec.structs.replace(plan, deliveries_per_second=round(delivered, 3))
 
 
 def unload_refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict | None:

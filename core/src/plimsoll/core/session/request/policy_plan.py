@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
@@ -13,15 +13,12 @@ from plimsoll.core.policies.model.load import RESOURCES, named_metric, named_res
 from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import SessionRequest
-from plimsoll.core.session.request import plan_record, planner
+from plimsoll.core.session.request import plan_record, planner, returns
 from plimsoll.core.session.request.forecasts import forecasts_of
 from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.state import Session
 from plimsoll.core.spec.types.policy import PressParameters
 from plimsoll.core.verify import offload_plan_checker
-
-CONSTANT_WITHIN = 0.2
-"""Of the deliveries of a cluster: what changes by less may be chance, and is no reason to move a subscriber back."""
 
 LEAST_SAMPLE_SECONDS = 5.0
 """Machines do not sample faster where the clock of a fleet runs faster."""
@@ -66,7 +63,7 @@ def make_policy_plan(
     others = [load for name in near if (load := context.loads.current(name)) is not None]
     delivered = sum(load.output_rate for load in others)
     may_return = bool(offer.overloaded) or policy.parameters.rules == "Paper"
-    away = frozenset() if may_return else moved_away(context.table.sessions.values(), offer.edge, delivered)
+    away = frozenset() if may_return else returns.moved_away(context.table.sessions.values(), offer.edge, delivered)
     kept = stay_reasons(request, profile, set(served[source]), resting, busy, away)
     words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
     made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves, others)
@@ -79,21 +76,6 @@ def make_policy_plan(
     stop = f"{plan.stop}; {allowed}" if allowed else plan.stop
     faults = _faults(made, profile, policy)
     return replace(plan, forecasts=told, stop=stop, deliveries_per_second=round(delivered, 3), faults=faults)
-
-
-def moved_away(sessions: Iterable[Session], edge: str, delivered: float) -> frozenset[str]:
-    """Subscribers that a policy has moved away from an edge, at a load like that of now.
-
-    At constant load none of them returns, or balancing would go round in circles. Moves change no edge's deliveries in
-    sum, so a load is constant as long as that sum is.
-    """
-    found: set[str] = set()
-    for one in sessions:
-        if one.kind != "balance" or one.plan is None or not any(pair.source == edge for pair in one.plan.pairs):
-            continue
-        if abs(one.plan.deliveries_per_second - delivered) <= CONSTANT_WITHIN * delivered:
-            found |= {name for name, outcome in one.outcomes().items() if outcome == "moved"}
-    return frozenset(found)
 
 
 def _faults(made: steps.OffloadPlan, profile: SubscriptionProfile, policy: BalancingPolicy) -> list[str]:

@@ -1,0 +1,59 @@
+"""Scenarios with a consumer group: members join, leave, are killed and cut off, and load moves slices between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from plimsoll.simulator.fault_injection.random_faults import FaultRates
+from plimsoll.simulator.mediators.handover_plan import HandoverMix
+from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
+from plimsoll.simulator.world.brokers import FleetShape
+from plimsoll.simulator.world.consumers import GroupLoad
+from plimsoll.simulator.world.workload import WorkloadSize
+
+LIMITS = msgspec.structs.replace(SMALL_LIMITS, lease_seconds=3.0, queue_bytes=40_000)
+"""Members are taken to be gone after 1.8 s, and loads are evened out every 3 s."""
+
+LOAD = WorkloadSize(subscribers=2, publications=400, seconds=8.0, changes=0)
+LINKS = FaultRates(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slow=0.1, seconds=(0.02, 3.0))
+
+
+def _scenario(name: str, about: str, **more: Any) -> SimulationScenario:
+    values: dict[str, Any] = {
+        "shape": FleetShape(1, 3), "load": LOAD, "base": LIMITS, "group": GroupLoad(), "settle_seconds": 20.0,
+        "last_seconds": 6.0, **more,
+    }  # fmt: skip
+    return SimulationScenario(f"groups{name}", about, **values)
+
+
+GROUP_SCENARIOS = [
+    _scenario("", "consumers of a group join, leave and are unequally fast; no faults", is_gap_free=True),
+    _scenario(
+        "-faults",
+        "consumers and edges are killed, frozen and cut off, and no item may be missing",
+        fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1, pause_edge=0.15),
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-heads",
+        "the head of the group is killed and frozen, too: what its log has lost is told as gaps",
+        fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.1, crash_head=0.15, pause_head=0.1),
+    ),
+    _scenario(
+        "-pairing",
+        "the algorithm of the text, while links are disturbed",
+        group=GroupLoad(balancing="Pairing"),
+        fault_rates=LINKS,
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-handovers",
+        "slices move between edges while they move between consumers, and edges and consumers are killed",
+        handovers=HandoverMix(4, aim=0.4, replay=0.3, lives=0.3, batch=3),
+        fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.1),
+        is_gap_free=True,
+    ),
+]

@@ -1,0 +1,156 @@
+"""Slices of consumer groups that move between consumers: docs/groups.md."""
+
+from __future__ import annotations
+
+from tests.simulator.mutants.rewriting import Change, Mutant
+
+from plimsoll.core.client.group_member import GroupMember
+from plimsoll.core.client.slice_subscriber import SliceSubscriber
+from plimsoll.core.head.groups.consumer_group import ConsumerGroup
+from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.slices import GroupSlice
+from plimsoll.core.head.groups.stamps import GroupStamps
+from plimsoll.core.head.membership import Membership
+from plimsoll.core.policies.consumer_groups import membership
+
+CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
+
+MUTANTS = [
+    Mutant(
+        "slice-is-assigned-before-its-release",
+        "A slice is assigned only when its holder has released it, or has gone.",
+        (
+            Change(
+                ConsumerGroup._revoke,
+                "self._say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))",
+                "(self._say(holder, msg.SliceRevoked(self.name, each.number, each.epoch)), self._give_up(each, "
+                "is_certain=True))",
+            ),
+        ),
+        (CALM, FAULTS),
+    ),
+    Mutant(
+        "slice-is-released-with-an-item-in-hand",
+        "A slice is released once the application has finished what it has.",
+        (Change(GroupMember.on_revoked, "if not owned.handed:", "if True:"),),
+        (CALM, FAULTS),
+    ),
+    Mutant(
+        "taker-begins-behind-what-has-come",
+        "A taker goes on behind the last acknowledgement, not behind what had come.",
+        (Change(SliceSubscriber.place, "if self.handed or self.events or token is None:", "if False:"),),
+        (CALM, FAULTS),
+    ),
+    Mutant(
+        "revoked-slice-gives-more",
+        "A slice that is revoked gives the application nothing more.",
+        (Change(GroupMember.take, "if owned.events and not owned.is_stopping:", "if owned.events:"),),
+        (CALM, FAULTS, MOVES),
+        harmless="it is released later, behind what is finished by then: the move takes longer",
+    ),
+    Mutant(
+        "nothing-is-marked",
+        "What a consumer that has gone may have been given is marked when it comes again.",
+        (Change(ConsumerGroup._drop, "is_certain=False", "is_certain=True"),),
+        (FAULTS, HEADS),
+    ),
+    Mutant(
+        "second-death-forgets-the-first",
+        "What may have been given stays marked, however many consumers die on it.",
+        (Change(GroupSlice.end, "if given_to is not None:", "if True:"),),
+        (FAULTS, HEADS),
+    ),
+    Mutant(
+        "member-without-answers-goes-on",
+        "A member that has had no answer for its lease stops by itself.",
+        (
+            Change(GroupMember.on_tick, "self._heard_at + self._lease_seconds", "self._heard_at + 1e9"),
+            Change(GroupMember.take, "self._heard_at + self._lease_seconds", "self._heard_at + 1e9"),
+        ),
+        (FAULTS, HEADS),
+    ),
+    Mutant(
+        "answer-counts-from-its-arrival",
+        "The answer to a beat counts from when the beat was sent.",
+        (Change(GroupMember.on_answer, "max(self._heard_at, sent)", "self._client.now + self._lease_seconds"),),
+        (FAULTS, HEADS),
+    ),
+    Mutant(
+        "older-assignment-is-believed",
+        "What a member says of a slice counts only under the epoch in which it has it.",
+        (Change(GroupSlice.is_held, "self.holder == member and self.epoch == epoch", "self.holder == member"),),
+        (FAULTS, HEADS),
+    ),
+    Mutant(
+        "assignment-keeps-its-epoch",
+        "Each assignment has a new, higher epoch.",
+        (
+            Change(
+                ConsumerGroup._assign,
+                "max(each.epoch, newest, self.host.epoch >> EPOCH_BITS) + 1",
+                "max(each.epoch, newest, 1)",
+            ),
+        ),
+        (CALM, FAULTS),
+    ),
+    Mutant(
+        "restarted-head-does-not-wait-for-members",
+        "A head that restarts lets members say what they have before it assigns anything.",
+        (Change(GroupRequests._hold_until, "self._has_restarted or self._is_served(group)", "False"),),
+        (HEADS,),
+    ),
+    Mutant(
+        "restarted-head-accepts-without-stamps",
+        "A head that restarts accepts nothing before it knows the groups whose slices its edges serve.",
+        (
+            Change(
+                Membership.on_report,
+                "host.startup.expect(host.groups.edge_reported(report))",
+                "host.groups.edge_reported(report)",
+            ),
+        ),
+        (HEADS,),
+    ),
+    Mutant(
+        "forgotten-places-are-no-gap",
+        "What a head has forgotten of a slice, and no member says, is told as a gap.",
+        (Change(ConsumerGroup._doubt_places, "if each.token is None:", "if False:"),),
+        (HEADS,),
+    ),
+    Mutant(
+        "cut-off-member-forgets-its-places",
+        "A member that has stopped by itself says how far it had got.",
+        (
+            Change(
+                GroupMember._stop,
+                "self._released[owned.slice] = owned.place(is_released=True, was_cut_off=True), self._beat",
+                "pass",
+            ),
+        ),
+        (HEADS, FAULTS),
+    ),
+    Mutant(
+        "release-is-said-once",
+        "What was released is said again over a new link.",
+        (Change(GroupMember.join, "*(place for place, _ in self._released.values())", ""),),
+        (FAULTS, HEADS),
+    ),
+    Mutant(
+        "wrong-stamps-are-kept",
+        "The head gives each publication its stamp.",
+        (Change(GroupStamps.stamped, "stamper.stamp(body.attributes, publisher, request.seq)", "0"),),
+        (CALM,),
+    ),
+    Mutant(
+        "slices-of-the-gone-stay-theirs",
+        "The slices of a consumer that has gone go on with others.",
+        (Change(ConsumerGroup._drop, "if each.holder == member.name:", "if False:"),),
+        (FAULTS, HEADS),
+    ),
+    Mutant(
+        "leaving-consumer-keeps-its-slices",
+        "A consumer that leaves is asked for all of its slices.",
+        (Change(membership.settle, "if c.is_leaving):", "if False):"),),
+        (CALM,),
+    ),
+]
