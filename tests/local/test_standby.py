@@ -144,6 +144,7 @@ def rounds() -> int:
 def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder):
     await_standby(folder)
     traffic = Traffic(folder)
+    wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
     pauses = []
     for number in range(rounds()):
         before, pid = await_standby(folder), wait_for(lambda: head_pid(folder))

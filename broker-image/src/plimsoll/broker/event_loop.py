@@ -207,7 +207,8 @@ class BrokerLoop:
             self.disk.end_round(output, time.monotonic())
             if self._feed is not None:
                 # Sent at once: what it makes others wait for is what this asks for.
-                self._report_disconnected(sockets.data.send(self._feed.data_to_send()), time.monotonic())
+                parts: list[tuple[Any, bytes]] = list(self._feed.data_to_send())
+                self._report_disconnected(sockets.data.send(parts), time.monotonic())
             self._release(self.disk)
         if self.peer_check is not None and self.peer_check.answers:
             answers: list[tuple[Peer, bytes]] = list(self.peer_check.answers)
@@ -301,9 +302,13 @@ class BrokerLoop:
     def _has_finished(self, now: float) -> bool:
         if self._stop_at is not None and (now >= self._stop_at or self.process_watch.signals > 1):
             return True
-        # What is held of a head that leaves in order is sent once its standby has it.
-        waits = self._feed is not None and self._feed.in_sync and isinstance(self.disk, ReplicatedLog)
-        return self.machine.done() and not (waits and self.disk.is_waiting)
+        return self.machine.done() and not self._awaits_standby
+
+    @property
+    def _awaits_standby(self) -> bool:
+        """Whether what a head has still to say as it leaves waits for a standby that may have it in a moment."""
+        kept = self.disk
+        return isinstance(kept, ReplicatedLog) and kept.is_waiting and kept.feed is not None and kept.feed.in_sync > 0
 
     def _check_signals(self, now: float) -> None:
         """Leave if there is a reason to; a second signal ends the wait at once."""

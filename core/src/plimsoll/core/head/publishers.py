@@ -163,7 +163,8 @@ class PublisherTable:
 
     def restore(self, known: PublisherKnown, exceptions: deque[Refused | Unconfirmed]) -> None:
         """Remember a publisher of an earlier epoch of this head: it opens again, and goes on behind its last number."""
-        publisher = self._new(known.name, known.incarnation, NOT_SEEN)
+        publisher = self._new(known.name, known.incarnation, 0.0)
+        publisher.seen_at = NOT_SEEN
         publisher.identity, publisher.left, publisher.arrived = known.identity, known.left, known.arrived
         publisher.last_seq = publisher.through = known.last_seq
         publisher.singled_out = exceptions

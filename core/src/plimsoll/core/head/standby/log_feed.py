@@ -234,9 +234,9 @@ class LogFeed(OverlayNode):
     def go_on_alone(self, sync: int) -> None:
         """The mediator's store says that the standby of this sync is not to be promoted: nothing waits for it."""
         if self.in_sync and sync == self.syncs:
-            self.in_sync = 0
-            if self.standby is not None:  # the same one may come again, and catch up
-                self.close(self.standby, "this standby has been given up")
+            ended, self.in_sync = self.in_sync, 0
+            if self.standby is not None and self.standby.incarnation == ended:
+                self.close(self.standby, "this standby has been given up")  # it may come again, and catch up
 
 
 def _end_of(segment: Segment) -> LogPlace:
