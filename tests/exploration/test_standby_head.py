@@ -1,7 +1,7 @@
 """The rules of a head and its standby, explored in every reachable state, with all rules and without each.
 
-Processes die at any moment, the mediator is wrong about who has died, and two that lead live side by side. As long as one
-of the two processes that the store counts on lives, what was told to others is kept, is given once and in order, and
+Processes die at any moment, the mediator is wrong about who has died, and two that lead live side by side. As long as
+one of the two processes that the store counts on lives, what was told to others is kept, is given once and in order, and
 there is no gap. No clock takes part.
 """
 

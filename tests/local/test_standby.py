@@ -135,6 +135,19 @@ class Traffic:
         return oracle.faults() + gaps
 
 
+def replace_head(folder: FleetFolder, traffic: Traffic, sign: signal.Signals) -> float:
+    """End the process that leads; returns the longest time without an answer until its standby leads."""
+    before, pid = await_standby(folder), wait_for(lambda: head_pid(folder))
+    then = time.monotonic()
+    os.kill(pid, sign)
+    wait_for(lambda: leadership(folder).term > before.term, what="the standby is promoted")
+    answered = len(traffic.times)
+    wait_for(lambda: len(traffic.times) > answered + 20, what="publications are answered again")
+    assert leadership(folder).leader == 1 - before.leader
+    wait_for(lambda: head_pid(folder) not in (0, pid), what="the status has the process that leads")
+    return traffic.pause_after(then)
+
+
 def rounds() -> int:
     return int(os.environ.get("PLIMSOLL_PROMOTIONS", "2"))
 
@@ -145,17 +158,7 @@ def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder):
     await_standby(folder)
     traffic = Traffic(folder)
     wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
-    pauses = []
-    for number in range(rounds()):
-        before, pid = await_standby(folder), wait_for(lambda: head_pid(folder))
-        time_of_kill = time.monotonic()
-        os.kill(pid, signal.SIGKILL if number % 4 < 3 else signal.SIGTERM)
-        wait_for(lambda: leadership(folder).term > before.term, what="the standby is promoted")  # noqa: B023  # called here
-        answered = len(traffic.times)
-        wait_for(lambda: len(traffic.times) > answered + 20, what="publications are answered again")  # noqa: B023
-        assert leadership(folder).leader == 1 - before.leader
-        wait_for(lambda: head_pid(folder) not in (0, pid))  # noqa: B023
-        pauses.append(traffic.pause_after(time_of_kill))
+    pauses = [replace_head(folder, traffic, signal.SIGKILL if n % 4 < 3 else signal.SIGTERM) for n in range(rounds())]
     faults = traffic.end()
     longest = sorted(pauses)
     print(f"{len(pauses)} promotions: median {statistics.median(pauses):.2f} s, longest {longest[-3:]}")

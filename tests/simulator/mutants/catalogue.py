@@ -14,6 +14,7 @@ from tests.simulator.mutants import (
     lists,
     members,
     publishers,
+    standby,
     streams,
     topics,
 )
@@ -28,6 +29,7 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Time, restarts and gaps": endings.MUTANTS,
     "Bundles of topics": bundles.MUTANTS,
     "Logs on disks": durability.MUTANTS,
+    "Standbys of heads": standby.MUTANTS,
     "Topics with deadlines": topics.MUTANTS,
     "Publishers between heads": publishers.MUTANTS,
     "Slices of consumer groups": groups.MUTANTS,

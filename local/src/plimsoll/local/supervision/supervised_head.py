@@ -41,7 +41,7 @@ class HeadControl(Protocol):
 
 
 @dataclass
-class _Standby:
+class StandbyProcess:
     """The process that follows. `number`: which of the two it is, 0 or 1."""
 
     number: int
@@ -74,7 +74,7 @@ class SupervisedHead(SupervisedBroker):
         self._leadership, self._control, self._controls = leadership, control, controls
         self._known = leadership.load()
         self._head_status: Mapping[str, Any] = {}
-        self._standby = _Standby(1 - self._known.leader)
+        self._standby = StandbyProcess(1 - self._known.leader)
         self._promoting = 0
         self._silent_since: float | None = None
 
@@ -145,7 +145,7 @@ class SupervisedHead(SupervisedBroker):
         self._process = standby.process
         self._expect_answers()
         self._restarts, start_at = self._restarts.on_exit(now)
-        self._standby = _Standby(1 - standby.number, start_at=start_at)
+        self._standby = StandbyProcess(1 - standby.number, start_at=start_at)
         self._control.send(self.standby_name, msg.Promote(self._promoting))
         text = f"{end}; process {self._process.pid}, its standby, leads now, in term {self._known.term}"
         record(self.name, "Warning", "Promoted", text)
