@@ -48,7 +48,7 @@ class PeerRig:
             self.round(key, [peer.hello()])
 
     def run(self, bursts: int) -> float:
-        """The longest round of so many bursts of each link, and of the rounds after them."""
+        """The longest round of this number of bursts of each link, and of the rounds after them."""
         waiting = {key: self.attack.bursts(peer) for key, peer in self.peers.items()}
         self.rounds.clear()
         for _ in range(bursts):

@@ -2,7 +2,7 @@
 
 package main
 
-// One answer in so many is reported, for a program that publishes no faster than it is answered.
+// Every hundredth answer is reported, for a program that publishes no faster than it is answered.
 const reportedEvery = 100
 
 type series struct {

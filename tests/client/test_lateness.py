@@ -55,7 +55,7 @@ def test_deliveries_later_than_required_are_counted():
 def test_each_topic_has_what_its_unit_requires():
     asking = Asking(None, topics={"fast": Asking(0.1), "slow": Asking(9.0)})
     found = counts(asking, delivery(99.0, "fast"), delivery(99.0, "slow"), delivery(99.0, "other"))
-    assert (found["timed_deliveries"], found["late_deliveries"]) == (2, 1), "what nobody wants in time is not timed"
+    assert (found["timed_deliveries"], found["late_deliveries"]) == (2, 1), "a delivery without a deadline is not timed"
 
 
 def test_clocks_that_are_apart_are_seen_if_the_publishers_is_ahead():

@@ -130,7 +130,7 @@ def test_it_is_ready_when_something_can_be_read_and_not_before(
 
 def test_frames_for_unknown_peers_are_counted(transport: DealerTransport):
     transport.send([("unknown", b"abc")])
-    assert transport.counters["frames_for_nobody"] == 1
+    assert transport.counters["frames_for_unknown_peers"] == 1
 
 
 def test_what_was_said_before_hanging_up_still_goes(router: Any, transport: DealerTransport, eventually: Any):

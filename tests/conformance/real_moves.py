@@ -153,7 +153,7 @@ def running(command: Sequence[str], folder: Path) -> Iterator[tuple[ProgramUnder
 
 
 def run_moves(command: Sequence[str], moves: int, folder: Path) -> dict[str, Any]:
-    """Move subscribers until so many have moved; returns the client's counts, and those of the moves."""
+    """Move subscribers until this number has moved; returns the client's counts, and those of the moves."""
     outcomes: Counter[str] = Counter()
     began = time.monotonic()
     with running(command, folder) as (program, mover):

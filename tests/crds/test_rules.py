@@ -310,7 +310,7 @@ def test_every_rule_has_its_test():
     assert untried == []
     assert of_changes == {
         "an edge does not change its cluster: delete it, and create one there",
-        "the disk of a head's log stays as it was made: delete the cluster, and create it anew",
+        "the disk of a head's log stays as it was made: delete the cluster, and create it again",
         "there is a plan (status.planHash), so the fields it is made from cannot change: stop this session, or create"
         " another one",
         "this is not the present plan (status.planHash): look at that one, and approve it",

@@ -8,11 +8,13 @@ off in the product's code.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+
+from tests.exploration.search import Result, ViolationError, search
 
 from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.head.bundles import Bundles
@@ -36,10 +38,6 @@ RELEASE = 1
 
 Version = tuple[int, int]
 """The epoch of the mediator, and the version of the ranges."""
-
-
-class ViolationError(AssertionError):
-    """A law is broken in this state."""
 
 
 class Config(NamedTuple):
@@ -451,54 +449,22 @@ def check_end(at: State) -> None:
             raise ViolationError(f"{edge} serves a unit of a bundle that {owner} owns")
 
 
-@dataclass
-class Result:
-    """`violation`: the first one, and `path`: a shortest course to it."""
+def explore(config: Config) -> Result:
+    """Visit every reachable state once; in each one look at what it comes to. `outcomes`: `moved` and `released`."""
+    rested = set[State]()
 
-    states: int = 0
-    moved: int = 0
-    released: int = 0
-    violation: str = ""
-    path: tuple[str, ...] = field(default=())
-
-
-def explore(config: Config, most: int = 400_000) -> Result:
-    """Visit every reachable state once; in each one look at what it comes to.
-
-    Raises:
-        RuntimeError: there are more states than `most`.
-
-    """
-    first, result = State(faults=config.faults), Result()
-    parents: dict[State, tuple[State, str] | None] = {first: None}
-    queue, rested = deque([first]), set[State]()
-    while queue:
-        at = queue.popleft()
-        result.states += 1
-        what = "it comes to rest"
-        try:
-            quiet = replace(at, tables=(), told=((), ()))
-            if quiet not in rested:
-                rested.add(quiet)
-                check_end(settled(quiet, config))
-            for what, after in steps(at, config):
+    def visit(at: State, outcomes: Counter[str]) -> Iterator[tuple[str, State]]:
+        quiet = replace(at, tables=(), told=((), ()))
+        if quiet not in rested:
+            rested.add(quiet)
+            check_end(settled(quiet, config))
+        for what, after in steps(at, config):
+            try:
                 check(at, after)
-                result.moved += "handed over" in what
-                result.released += after.serves.count("") > at.serves.count("") and "is told" in what
-                if after not in parents:
-                    if len(parents) >= most:
-                        raise RuntimeError(f"more than {most:,} states")
-                    parents[after] = (at, what)
-                    queue.append(after)
-        except ViolationError as error:
-            result.violation, result.path = str(error), (*_course(parents, at), f"then, at or behind: {what}")
-            return result
-    return result
+            except ViolationError as error:
+                raise ViolationError(f"{error}; at or behind: {what}") from None
+            outcomes["moved"] += "handed over" in what
+            outcomes["released"] += after.serves.count("") > at.serves.count("") and "is told" in what
+            yield what, after
 
-
-def _course(parents: dict[State, tuple[State, str] | None], at: State) -> tuple[str, ...]:
-    found: list[str] = []
-    while (before := parents[at]) is not None:
-        at, what = before
-        found.append(what)
-    return tuple(reversed(found))
+    return search(State(faults=config.faults), visit, most=400_000)

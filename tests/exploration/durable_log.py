@@ -8,16 +8,13 @@ changes. Rules are switched off by name (`without`), to show that the search fin
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.search import Result, ViolationError, search, visit
+
 Message = tuple[Any, ...]
 PEERS = ("p", "E", "N")
-
-
-class ViolationError(AssertionError):
-    """A law is broken in this state."""
 
 
 class Config(NamedTuple):
@@ -165,7 +162,7 @@ class World:
         if not h.is_up:
             found.append(("recover",))
         if h.is_up and self.crashes < self.config.crashes:
-            found += [("crash", kept) for kept in range(h.synced, len(h.disk) + 1)]
+            found += [("fault", "crash", kept) for kept in range(h.synced, len(h.disk) + 1)]
         return found
 
     def step(self, step: Message) -> World:
@@ -196,7 +193,7 @@ class World:
     def do_sync(self) -> World:
         return self.with_h(synced=len(self.h.disk)).release()
 
-    def do_crash(self, kept: int) -> World:
+    def do_fault(self, _: str, kept: int) -> World:
         disk = self.h.disk[:kept]
         return replace(
             self, h=Head(is_up=False, disk=disk, synced=kept), p=replace(self.p, is_open=False), channels=(),
@@ -373,6 +370,9 @@ class World:
             if lost and GAP not in reader.received:
                 raise ViolationError(f"complete: {name} lost {sorted(lost)}, received {reader.received}")
 
+    def outcomes(self) -> list[str]:
+        return ["recovered"] * (self.crashes > 0) + ["with a gap"] * (GAP in self.e.received)
+
 
 def _welcomed(reader: Reader, epoch: int, start: int | None, position: int) -> Reader:
     if start is None:
@@ -389,47 +389,6 @@ def _given(reader: Reader, position: int, entry: Entry) -> Reader:
     return replace(reader, position=position, received=received)
 
 
-@dataclass
-class Result:
-    """`path`: a shortest way to the first violation. `recovered`: ends behind a crash."""
-
-    states: int = 0
-    recovered: int = 0
-    with_gap: int = 0
-    violation: str = ""
-    path: tuple[Any, ...] = ()
-
-
 def explore(config: Config) -> Result:
-    """Visit every reachable state once, breadth first."""
-    result = Result()
-    first = World(config)
-    parents: dict[World, tuple[World, Any] | None] = {first: None}
-    queue = deque([first])
-    while queue:
-        w = queue.popleft()
-        result.states += 1
-        steps = w.steps()
-        try:
-            w.check()
-            if all(step[0] == "crash" for step in steps):
-                w.check_end()
-                result.recovered += w.crashes > 0
-                result.with_gap += GAP in w.e.received
-            for step in steps:
-                after = w.step(step)
-                if after not in parents:
-                    parents[after] = (w, step)
-                    queue.append(after)
-        except ViolationError as error:
-            result.violation, result.path = str(error), _path(parents, w)
-            return result
-    return result
-
-
-def _path(parents: dict[World, tuple[World, Any] | None], at: World) -> tuple[Any, ...]:
-    path = []
-    while (found := parents[at]) is not None:
-        at, step = found
-        path.append(step)
-    return tuple(reversed(path))
+    """Visit every reachable state once. `outcomes`: behind a crash, and with a gap, over all ends."""
+    return search(World(config), visit)

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from tests.exploration.edge import Edge
 from tests.exploration.head import Head
+from tests.exploration.search import Result, ViolationError, search
 from tests.exploration.subscriber import Subscriber
-from tests.exploration.world import Config, ViolationError, World, get
+from tests.exploration.world import Config, World, get
 
 Step = tuple[Any, ...]
-
-
-@dataclass
-class Result:
-    """The result of an exploration. `outcomes`: the outcomes of members, counted over all ends.
-
-    `violation`: the first one that was found, and `path`: a shortest sequence of steps to it.
-    """
-
-    states: int = 0
-    steps: int = 0
-    ends: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    violation: str = ""
-    path: tuple[Step, ...] = ()
 
 
 def start(config: Config) -> World:
@@ -114,47 +100,16 @@ def _check_covers(w: World, x: str, subscriber: Any, head: Any) -> None:
             )
 
 
-def explore(config: Config, most: int = 2_000_000) -> Result:
-    """Explore breadth first, so that the path to a violation is a shortest one.
-
-    Raises:
-        RuntimeError: the world has more states than `most`.
-
-    """
-    result = Result()
-    first = start(config)
-    seen = {hash(first.key())}
-    parents: list[tuple[int, Step]] = [(-1, ())]
-    queue: deque[tuple[int, World]] = deque([(0, first)])
-    while queue:
-        number, w = queue.popleft()
-        result.states += 1
-        steps = w.steps()
-        try:
-            check(w)
-            if not [step for step in steps if step[0] != "fault"]:
-                result.ends += 1
-                check_end(w)
-                result.outcomes.update(state for _, (state, _) in w.nodes[config.h1].members)
-            for step in steps:
-                result.steps += 1
-                after = w.step(step)
-                key = hash(after.key())
-                if key not in seen:
-                    if len(seen) >= most:
-                        raise RuntimeError(f"more than {most:,} states")
-                    seen.add(key)
-                    parents.append((number, step))
-                    queue.append((len(parents) - 1, after))
-        except ViolationError as error:
-            result.violation, result.path = str(error), _path(parents, number)
-            return result
-    return result
+def explore(config: Config) -> Result:
+    """Explore breadth first. `outcomes`: the outcomes of members, counted over all ends."""
+    return search(start(config), _visit, key=lambda w: hash(w.key()))
 
 
-def _path(parents: list[tuple[int, Step]], number: int) -> tuple[Step, ...]:
-    path: list[Step] = []
-    while number > 0:
-        number, step = parents[number]
-        path.append(step)
-    return tuple(reversed(path))
+def _visit(w: World, outcomes: Counter[str]) -> Iterator[tuple[Step, World]]:
+    steps = w.steps()
+    check(w)
+    if all(step[0] == "fault" for step in steps):
+        check_end(w)
+        outcomes.update(state for _, (state, _) in w.nodes[w.config.h1].members)
+    for step in steps:
+        yield step, w.step(step)

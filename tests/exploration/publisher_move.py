@@ -12,18 +12,15 @@ publications from the MARKER on (OPENED_NEXT), and not before.
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
+
+from tests.exploration.search import Result, ViolationError, search, visit
 
 Message = tuple[Any, ...]
 CHAIN = ("H1", "M", "H2")
 MOVE = "s"
 """The only hand-over of a world."""
-
-
-class ViolationError(AssertionError):
-    """A law is broken in this state."""
 
 
 class Config(NamedTuple):
@@ -409,46 +406,10 @@ class World:
             if [number for _, _, number in head.log] != every:
                 raise ViolationError(f"complete: {name} has {head.log}")
 
-
-@dataclass
-class Result:
-    """`outcomes`: how the hand-over ended, over all ends. `path`: a shortest way to the first violation."""
-
-    states: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    violation: str = ""
-    path: tuple[Any, ...] = ()
+    def outcomes(self) -> list[str]:
+        return [self.head("H1").session]
 
 
 def explore(config: Config) -> Result:
-    """Visit every reachable state once, breadth first."""
-    result = Result()
-    first = World(config)
-    parents: dict[World, tuple[World, Any] | None] = {first: None}
-    queue = deque([first])
-    while queue:
-        w = queue.popleft()
-        result.states += 1
-        steps = w.steps()
-        try:
-            w.check()
-            if all(step[0] == "fault" for step in steps):
-                w.check_end()
-                result.outcomes[w.head("H1").session] += 1
-            for step in steps:
-                after = w.step(step)
-                if after not in parents:
-                    parents[after] = (w, step)
-                    queue.append(after)
-        except ViolationError as error:
-            result.violation, result.path = str(error), _path(parents, w)
-            return result
-    return result
-
-
-def _path(parents: dict[World, tuple[World, Any] | None], at: World) -> tuple[Any, ...]:
-    path = []
-    while (found := parents[at]) is not None:
-        at, step = found
-        path.append(step)
-    return tuple(reversed(path))
+    """Visit every reachable state once. `outcomes`: how the hand-over ended, over all ends."""
+    return search(World(config), visit)

@@ -13,16 +13,13 @@ again from H's log. Cache, as the thesis has it: A stops and caches (CACHE, CACH
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.search import Result, ViolationError, search, visit
+
 Message = tuple[Any, ...]
 CONSUMERS = ("A", "B")
-
-
-class ViolationError(AssertionError):
-    """A law is broken in this state."""
 
 
 class Config(NamedTuple):
@@ -551,46 +548,10 @@ class World:
         if dict(self.edges).get((self.edge_of(h.holder), h.holder)) != self.consumer(h.holder).attached:
             raise ViolationError(f"ends: {h.holder} is not served, {self.edges}")
 
-
-@dataclass
-class Result:
-    """`outcomes`: how the move ended, over all ends. `path`: a shortest way to the first violation."""
-
-    states: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    violation: str = ""
-    path: tuple[Any, ...] = ()
+    def outcomes(self) -> list[str]:
+        return [self.outcome]
 
 
 def explore(config: Config) -> Result:
-    """Visit every reachable state once, breadth first."""
-    result = Result()
-    first = World(config)
-    parents: dict[World, tuple[World, Any] | None] = {first: None}
-    queue = deque([first])
-    while queue:
-        w = queue.popleft()
-        result.states += 1
-        steps = w.steps()
-        try:
-            w.check()
-            if all(step[0] == "fault" for step in steps):
-                w.check_end()
-                result.outcomes[w.outcome] += 1
-            for step in steps:
-                after = w.step(step)
-                if after not in parents:
-                    parents[after] = (w, step)
-                    queue.append(after)
-        except ViolationError as error:
-            result.violation, result.path = str(error), _path(parents, w)
-            return result
-    return result
-
-
-def _path(parents: dict[World, tuple[World, Any] | None], at: World) -> tuple[Any, ...]:
-    path = []
-    while (found := parents[at]) is not None:
-        at, step = found
-        path.append(step)
-    return tuple(reversed(path))
+    """Visit every reachable state once. `outcomes`: how the move ended, over all ends."""
+    return search(World(config), visit)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.exploration.world import Epoch, Node, ViolationError, World, get, put
+from tests.exploration.search import ViolationError
+from tests.exploration.world import Epoch, Node, World, get, put
 
 
 class Subscriber(Node):

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tests.exploration.search import ViolationError
+
 Message = tuple[Any, ...]
 Epoch = int
-
-
-class ViolationError(AssertionError):
-    """A law is broken in this state."""
 
 
 class Config(NamedTuple):

@@ -1,4 +1,4 @@
-"""Statuses that nobody keeps up to date are shown as old: no supervisor, a frozen one, or one whose disk is full."""
+"""Statuses that are not kept up to date are shown as old: no supervisor, a frozen one, or one whose disk is full."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscriber import ClientSubscriber
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.log import Log
-from plimsoll.core.head.machine import Head
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.record_input import RecordInput
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -111,17 +111,18 @@ def backlog_is_dropped(patch: pytest.MonkeyPatch) -> None:
 
 def relays_while_starting(patch: pytest.MonkeyPatch) -> None:
     """A restarted head relays publications before its neighbours have reported their covers."""
-    original = Head._handle
+    original = RecordInput.deal
 
-    def mutant(self: Head, link: Link, record: Any, ends_frame: bool) -> None:
-        missing = self.startup.missing
+    def mutant(self: RecordInput, link: Link, record: Any, ends_frame: bool) -> None:
+        startup = self.host.startup
+        missing = startup.missing
         if isinstance(record, msg.Pub | msg.Gap):
-            self.startup.missing = set()
+            startup.missing = set()
         original(self, link, record, ends_frame)
         if isinstance(record, msg.Pub | msg.Gap):
-            self.startup.missing = missing
+            startup.missing = missing
 
-    patch.setattr(Head, "_handle", mutant)
+    patch.setattr(RecordInput, "deal", mutant)
 
 
 def offsets_hide_the_next_gap(patch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_a_line_that_outgrows_every_window_is_cut(sockets: BrokerSockets):
 def test_a_peer_that_is_not_there_is_named(sockets: BrokerSockets):
     sockets.data.bind("tcp://127.0.0.1:*")
     assert sockets.data.send([(b"\0abcd", b"x"), ("unknown", b"x")]) == [b"\0abcd"]
-    assert sockets.data.counters == {"peers_unreachable": 1, "frames_for_nobody": 1}
+    assert sockets.data.counters == {"peers_unreachable": 1, "frames_for_unknown_peers": 1}
 
 
 def test_a_dialled_peer_that_comes_later_gets_one_hello_not_all_of_them(sockets: BrokerSockets, context: zmq.Context):

@@ -152,7 +152,7 @@ def test_nothing_is_taken_from_the_target_before_the_end(move: Any, kit: Any):
     move.run()
     assert move.stage.app.of(Delivery) == []
     assert move.subscriber.token == ("h", 5, 10)
-    assert move.stage.client.counters["records_for_nobody"] == 2
+    assert move.stage.client.counters["records_for_unknown_attachments"] == 2
     assert move.stage.client.counters["records_refused_misplaced"] == 1
 
 
@@ -423,7 +423,7 @@ def test_those_of_one_link_are_spoken_of_together(stage: Any, kit: Any):
     items = [*map(msg.MoveToItem, ids[:2], epochs), wrong, msg.MoveToItem(77, (1, 2))]
     move.source.tell(msg.MoveTo(move.session, items, "o", kit.other, ""))
     move.run()
-    assert stage.client.counters["moves_passed_over"] == stage.client.counters["records_for_nobody"] == 1
+    assert stage.client.counters["moves_passed_over"] == stage.client.counters["records_for_unknown_attachments"] == 1
     (attach,) = move.target.all(msg.Attach)
     assert [item.subscriber for item in attach.members] == [one.name for one in subscribers[:2]]
     nexts = [item.attachment for item in attach.members]

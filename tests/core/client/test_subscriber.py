@@ -220,7 +220,7 @@ def test_what_comes_for_an_older_attachment_is_of_no_concern(stage: Any, kit: An
     stage.run()
     assert stage.app.of(Delivery) == []
     assert subscriber.current is not None
-    assert stage.client.counters["records_for_nobody"] == 3
+    assert stage.client.counters["records_for_unknown_attachments"] == 3
 
 
 # -- subscriptions

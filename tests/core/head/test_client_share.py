@@ -258,7 +258,7 @@ def test_a_silent_link_lets_go_after_a_second_and_holds_again_once_it_acknowledg
     assert desk.shares.wake_at() == SILENT_SECONDS
     assert list(desk.shares.expire(0.999)) == []
     desk.now = 0.9
-    assert desk.acknowledge("e", 1) == [], "it moves: the second begins anew"
+    assert desk.acknowledge("e", 1) == [], "it moves: the second starts again"
     assert desk.shares.wake_at() == 0.9 + SILENT_SECONDS
     assert list(desk.shares.expire(1.9)) == ["p"]
     desk.now = 1.9
@@ -325,7 +325,7 @@ EVENTS = st.lists(
 @settings(max_examples=300)
 @given(EVENTS)
 def test_no_order_of_links_that_come_stall_and_go_holds_a_client_for_more_than_a_second(events: list[tuple]):
-    """`wake_at` is the only clock: between events nothing is looked at that nobody has been woken for."""
+    """`wake_at` is the only clock: between events nothing is looked at without it."""
     links: dict[str, Link] = {key: Link(key) for key in KEYS}
     kept: dict[str, Link] = {}
     shares = ClientShares(links)

@@ -99,14 +99,14 @@ def test_a_link_that_is_lost_is_named_and_waits_for_nothing_more():
 def test_time_is_up():
     bench = Bench()
     pending, later = bench.ask(1, "e1", "k", now=0.0), bench.ask(2, "k", now=5.0)
-    bench.confirmations.expire(9.9)
+    bench.confirmations.end_late(9.9)
     assert state(pending) == (True, [])
-    bench.confirmations.expire(10.0)
+    bench.confirmations.end_late(10.0)
     assert state(pending) == (False, ["e1", "k"])
     assert state(later) == (True, [])
     assert list(bench.by_key["k"].awaiting) == [2], "what is over is not waited for"
     bench.confirmations.confirmed(bench.by_key["k"], msg.Confirmed([1, 2], []))
-    bench.confirmations.expire(1e9)
+    bench.confirmations.end_late(1e9)
     assert state(later) == (False, []), "nothing is left to expire"
 
 
@@ -126,7 +126,7 @@ def test_a_neighbour_that_asked_is_told_by_its_own_position():
     bench.confirmations.acknowledged(bench.by_key["e1"], 8)
     assert bench.said("k") == [msg.Confirmed([71], [])]
     bench.confirmations.await_for_neighbor(9, "k", 72, {bench.key("e1")}, 0.0)
-    bench.confirmations.expire(10.0)
+    bench.confirmations.end_late(10.0)
     assert bench.said("k")[-1] == msg.Confirmed([72], ["e1"])
 
 
@@ -135,5 +135,5 @@ def test_an_answer_to_a_neighbour_that_has_gone_is_dropped():
     bench.confirmations.await_for_neighbor(8, "k", 71, {bench.key("e1")}, 0.0)
     bench.lose("k")
     bench.confirmations.acknowledged(bench.by_key["e1"], 8)
-    bench.confirmations.expire(1e9)
+    bench.confirmations.end_late(1e9)
     assert bench.said("k") == []

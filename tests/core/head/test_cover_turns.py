@@ -12,7 +12,7 @@ from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume, tre
 from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.core.head import cover_turns
 from plimsoll.core.head.cover_turns import CoverTurns, WaitingMessage
-from plimsoll.core.head.machine import Head
+from plimsoll.core.head.record_input import RecordInput
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport import client_intake
 
@@ -116,14 +116,14 @@ def test_publications_of_clients_pass_by_and_those_of_the_link_keep_their_place(
     publisher = Publishing(client, "b")
     fleet.run(0.5)
     head, seen = fleet.head("a"), list[str]()
-    dispatch = Head._dispatch
+    dispatch = RecordInput._dispatch
 
-    def watched(self: Head, link: Any, message: Any) -> None:
-        if self is head and link.name == "b" and isinstance(message, msg.Cover | msg.Pub):
+    def watched(self: RecordInput, link: Any, message: Any) -> None:
+        if self is head.record_input and link.name == "b" and isinstance(message, msg.Cover | msg.Pub):
             seen.append(type(message).__name__)
         dispatch(self, link, message)
 
-    with mock.patch.object(Head, "_dispatch", watched):
+    with mock.patch.object(RecordInput, "_dispatch", watched):
         for at in range(10):
             client.tell("b1", msg.Subs(2, 2 + at, [item(1000 + at)], []))
             rounds(fleet, 3)

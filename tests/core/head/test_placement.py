@@ -112,7 +112,7 @@ def test_newcomers_go_in_turn_whatever_the_loads_are():
     assert placed(seats, 9) == {"a": 3, "b": 3, "c": 3}
 
 
-def test_one_that_goes_where_it_prefers_takes_nobodys_turn():
+def test_one_that_goes_where_it_prefers_takes_no_turn_of_others():
     seats = seats_of(a=0.0, b=0.0)
     seats.placer = RoundRobinPlacer()
     assert placed(seats, 1) == {"a": 1}

@@ -38,7 +38,7 @@ def test_local_remote_both_and_none():
         "n": (0.0, 0.0, 0.0, 0.0), "r": (0.0, 0.5, 0.0, 10.0), "rl": (0.5, 0.5, 5.0, 5.0), "l": (0.5, 0.0, 15.0, 0.0)
     }  # fmt: skip
     assert {(one.input_rate, one.input_bytes) for one in found.values()} == {(1.0, 10.0)}
-    assert counted(topics) == {}, "each interval begins anew"
+    assert counted(topics) == {}, "each interval starts at zero"
 
 
 def test_publications_without_the_attribute_have_no_topic():

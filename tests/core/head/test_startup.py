@@ -74,7 +74,7 @@ def test_what_was_held_outlives_its_link_and_opens_end_with_their_client():
     head.barrier.wait(client, msg.Open(1, "p", 1))
     head.barrier.wait(gone, msg.Open(1, "q", 1))
     renewed.id = 2
-    head.barrier.forget(gone)
+    head.barrier.client_lost(gone)
     assert [(held.link, held.link_id == held.link.id) for held in head.barrier.take_held()] == [
         (kept, True),
         (renewed, False),

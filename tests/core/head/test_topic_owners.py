@@ -1,4 +1,4 @@
-"""Topics that are owned singly: one edge for all units of a topic, whoever joins, restarts or assigns it."""
+"""Topics that are owned singly: one edge for all units of a topic, through joins, restarts and assignments."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 3. Target: no plan leaves an edge that takes above the highest level before it, by the policy's own measure.
 4. Stranded: no edge stays overloaded if one move could lessen its overload and overload no target.
 5. Moves: at most 1.5 times the moves of the shortest way to levels as low and as even as those reached.
-6. Reason: a plan that moves none says why, and that is so.
+6. Reason: a plan that moves none gives a true reason.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ _WOULD_BE = re.compile(r"^with it (\S+) would be at ")
 
 
 def _judge_reason(found: PlannedRun, plan: RebalancingPlan, chosen: FleetPolicy) -> None:
-    """Whether what a plan without moves says is so."""
+    """Whether the reason of a plan without moves is true."""
     policy = chosen.policy
     if not plan.ended or not plan.stopped:
         found.broken["reason"].append("it says nothing")

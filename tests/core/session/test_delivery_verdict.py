@@ -78,7 +78,7 @@ def test_counts_that_come_after_the_end_change_what_is_said_of_it():
     assert len(events(context)) == 2
 
 
-def test_counts_without_new_faults_are_told_to_nobody_else():
+def test_counts_without_new_faults_are_not_passed_on():
     context = context_at(104.0)
     good = over(AuditTotals(subscribers=2, suppressed=1))
     assert with_new_counts(context.outbox, over(), good) is good

@@ -89,7 +89,7 @@ def test_other_errors_are_not_taken_for_a_full_disk(place: Place):
 
 
 def limit_files(pid: int, size: int) -> None:
-    """Let no file of a process grow beyond a size: its writes fail as on a full disk, and nobody else's."""
+    """Let no file of a process grow beyond a size: its writes fail as on a full disk, others do not."""
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 

@@ -21,12 +21,12 @@ from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.log import Log
-from plimsoll.core.head.machine import Head
 from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.publish_requests import PublishRequests
+from plimsoll.core.head.record_input import RecordInput
 from plimsoll.core.head.startup import StartupBarrier
 
 RESTARTS = (
@@ -137,7 +137,7 @@ MUTANTS = [
     Mutant(
         "dead-edges-entries-stay",
         "The owner entries of a dead edge expire at the head.",
-        (Change(Membership.expire_ghosts, "if at <= self.host.now", "if False"),),
+        (Change(Membership.expire, "if at <= self.host.now", "if False"),),
         ("vanish", "head-and-edge", "sessions-everything", "sessions-edge-crash", "clients"),
         harmless="it costs memory, but a subscriber that resumes is served from its token all the same",
     ),
@@ -227,9 +227,9 @@ MUTANTS = [
         "The cover of a neighbour that is down stays until it sends a new one.",
         (
             Change(
-                Head.on_lost,
+                CoverUpdates.broker_lost,
                 "self.routes.down(outbox.name)",
-                "self.routes.down(outbox.name)\n        self.covers.drop(outbox.name)",
+                "self.routes.down(outbox.name)\n        self.drop(outbox.name)",
             ),
         ),
         ("head-restart-tree", "two-heads", "sessions-head-restart", "sessions-everything", "churn"),
@@ -261,7 +261,7 @@ MUTANTS = [
     Mutant(
         "acknowledges-while-starting",
         "A head acknowledges nothing until all edges and neighbours have reported.",
-        (Change(Head.on_tick, "if not self.startup.missing:", "if True:"),),
+        (Change(RecordInput.tick, "if not host.startup.missing:", "if True:"),),
         ("doubts", "two-heads", "head-restart-tree"),
     ),
     Mutant(

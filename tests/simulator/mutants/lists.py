@@ -246,7 +246,7 @@ MUTANTS = [
         "The cover of a dead edge stays while an owner entry names the edge.",
         (
             Change(Membership.drop_ghosts, "if key not in owned", "if True"),
-            Change(Membership.expire_ghosts, "self.drop_ghosts()", "self.drop_ghosts()"),
+            Change(Membership.expire, "self.drop_ghosts()", "self.drop_ghosts()"),
         ),
         ("sessions-edge-crash", "edge-crash-across", "edge-crash-replay", "churn"),
     ),

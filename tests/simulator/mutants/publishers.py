@@ -48,7 +48,7 @@ MUTANTS = [
     ),
     Mutant(
         "late-go-is-obeyed",
-        "The first decision holds: GO of a move that is off cuts nobody.",
+        "The first decision holds: GO of a move that is off cuts no publisher.",
         (Change(PublisherMoves.on_go, " or publisher.moving != go.session", ""),),
         (LINKS, ACROSS, KILLED),
     ),
@@ -95,7 +95,7 @@ MUTANTS = [
     Mutant(
         "standby-outlives-its-link",
         "A standby ends with its link.",
-        (Change(PublisherArrivals.lost, "if each.link is not link", ""),),
+        (Change(PublisherArrivals.client_lost, "if each.link is not link", ""),),
         (LINKS, KILLED),
     ),
     Mutant(

@@ -52,7 +52,7 @@ class SideChannel:
 def _hand(node: OverlayNode, link: Link, record: Any) -> None:
     if isinstance(node, Head):
         if link.owner is not None:
-            node.deal(
+            node.record_input.deal(
                 link, msg.decode(msg.between_heads if _is_head(link) else msg.from_edge, wire.encode(record)), False
             )
     elif isinstance(node, Edge):

@@ -1,4 +1,4 @@
-"""Hand-overs in the model lose and repeat nothing, whoever decides them, and take the time of their messages."""
+"""Hand-overs in the model lose and repeat nothing, within a cluster and across, and take the time of their messages."""
 
 import pytest
 from tests.simulator.queueing.conftest import traffic_of
@@ -89,7 +89,7 @@ def test_nothing_of_a_move_is_left_over(world):
         assert covered == {x for x, owner in fleet.owners().items() if owner == edge.name}
 
 
-def test_a_drained_edge_serves_nobody(world):
+def test_a_drained_edge_serves_no_subscriber(world):
     traffic = traffic_of(rates=(RateStep(0.0, 20.0), RateStep(60.0, 0.0)))
     fleet = world(traffic=Traffic(traffic.publishers, traffic.subscribers))
     drain = {"scope": "Local", "source": {"name": "e11"}, "action": "Drain", "mode": "Execute", "deadline": "5m"}

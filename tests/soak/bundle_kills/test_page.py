@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from plimsoll.soak.bundle_kills import runner
+from plimsoll.soak.bundle_kills.cell_run import BundleKillRun
 from plimsoll.soak.bundle_kills.cells import BundleKillCell, BundleKillResult, all_cells
 from plimsoll.soak.bundle_kills.page import bundle_kill_page, cell_text
+from plimsoll.soak.matrix import main
 
+KILLS = runner.BundleKills()
 CELL = BundleKillCell("lookup", "released", "head")
 FOUND = BundleKillResult(
     cell=CELL, phase="Succeeded", reason="Moved", moved=27, bundles=2, at="another edge", settled_seconds=5.04,
@@ -38,23 +40,14 @@ def test_the_page_has_each_cell_in_its_place_and_says_what_did_not_run():
 def test_results_survive_and_cells_with_a_result_are_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    ran: list[BundleKillCell] = []
-
-    def run(cell: BundleKillCell, folder: Path) -> Any:
-        ran.append(cell)
-        return replace(FOUND, cell=cell)
-
-    monkeypatch.setattr(runner, "_run", run)
-    runner.save_results(tmp_path / runner.STATE, {CELL: replace(FOUND, broken=["lost"])})
+    monkeypatch.setattr(BundleKillRun, "run", lambda self: replace(FOUND, cell=self._cell))
+    KILLS.save(tmp_path, {CELL: replace(FOUND, broken=["lost"])})
     page = tmp_path / "page.md"
-    assert runner.main(["--report", str(tmp_path), "--write", str(page)]) == 1
-    assert len(ran) == len(list(all_cells())) - 1
+    assert main(KILLS, ["--report", str(tmp_path), "--write", str(page)]) == 1
     assert "36 of 36 cells were run, 35 passed, 1 failed" in page.read_text()
-    assert runner.main(["--report", str(tmp_path), "--only", "lookup,released,head"]) == 0
-    assert ran[-1] == CELL
-    assert list(runner.load_results(tmp_path / runner.STATE)) == list(all_cells())
-    assert runner.main(["--only", "split,moved", "--report", str(tmp_path)]) == 2
-    assert "no cell matches" in capsys.readouterr().err
+    assert main(KILLS, ["--report", str(tmp_path), "--only", "lookup,released,head"]) == 0
+    assert list(KILLS.load(tmp_path)) == list(all_cells())
+    assert "lookup, released: SIGKILL head: passed, Succeeded (Moved), 27 moved" in capsys.readouterr().out
 
 
 @pytest.mark.sweep
@@ -62,5 +55,5 @@ def test_results_survive_and_cells_with_a_result_are_not_run_again(
 def test_a_head_killed_while_a_bundle_is_released_loses_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):  # fmt: skip
-    code = runner.main(["--only", "lookup,released,head", "--report", str(tmp_path)])
+    code = main(KILLS, ["--only", "lookup,released,head", "--report", str(tmp_path)])
     assert code == 0, capsys.readouterr()

@@ -17,7 +17,8 @@ from typing import Any, Final, Protocol, Self
 
 from plimsoll.client.connection_file import read_connection_file
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
-from plimsoll.client.group import Group, group_definition
+from plimsoll.client.group import Group
+from plimsoll.client.group_member import group_definition
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core

@@ -204,7 +204,7 @@ class DealerTransport:
         for peer, data in frames:
             socket = dealers.get(peer)  # type: ignore[call-overload]  # peers of this shell are names
             if socket is None:
-                self.counters["frames_for_nobody"] += 1
+                self.counters["frames_for_unknown_peers"] += 1
                 continue
             if peer in waiting:
                 self._wait(str(peer), data)

@@ -1,4 +1,4 @@
-"""What a recorder process is given, and the figures that it writes for whoever runs it: two JSON files."""
+"""What a recorder process is given, and the figures that it writes for the process that runs it: two JSON files."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class FeedDataset:
             raise FeedDatasetError(f"{self.root}: was recorded with another schema: use another path")
 
     def close(self) -> None:
-        """Let another process write; what is not committed is forgotten."""
+        """Let another process write; uncommitted records are forgotten."""
         self._log.close()
 
     @property

@@ -169,7 +169,7 @@ def asked_for_each(fleet: Fleet, mediator: Mediator, number: int) -> Subscriptio
 
 
 def test_each_subscription_is_profiled_if_that_is_asked(busy: tuple[Fleet, Mediator]):
-    """The rows are as before; beside them stand the three subscriptions, also those that nobody has alone."""
+    """The rows are as before; beside them stand the three subscriptions, also those that no subscriber has alone."""
     fleet, mediator = busy
     profile = asked_for_each(fleet, mediator, 9)
     rows = {row.names: row for row in profile.rows}

@@ -336,7 +336,7 @@ def test_messages_of_a_client_that_is_no_member_are_refused() -> None:
     assert play.has("a") == [0, 1, 2, 3]
 
 
-def test_what_may_have_been_given_stays_marked_whoever_has_the_slice_since() -> None:
+def test_what_may_have_been_given_stays_marked_through_changes_of_the_holder() -> None:
     play = GroupPlay(count=1, balancing="None")
     play.join("a")
     play.run(1.0)

@@ -53,7 +53,7 @@ def test_status_has_consumers_with_their_slices_and_backlog() -> None:
     for n in range(40):
         play.publish(n)
     play.run(1.2)
-    shown = play.fleet.head().groups.status()[GROUP]
+    shown = play.fleet.head().groups.by_group()[GROUP]
     assert (shown["slices"], shown["without_consumer"]) == (4, 0)
     assert shown["consumers"]["a"]["slices"] == 4
     assert 0 < shown["consumers"]["a"]["backlog"] <= 40

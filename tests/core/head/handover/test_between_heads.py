@@ -176,7 +176,7 @@ class Play:
 
 @pytest.fixture(autouse=True)
 def _short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plimsoll.core.head.machine.KEPT_SECONDS", 4.0)
+    monkeypatch.setattr("plimsoll.core.head.parts.KEPT_SECONDS", 4.0)
 
 
 # -- without faults

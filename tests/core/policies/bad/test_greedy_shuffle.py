@@ -31,7 +31,7 @@ def test_those_that_stay_are_there_from_the_beginning():
     assert ways([step]) == [("B1-1", "B2")], "B1 has 20 already; then both have 20, and the own one comes first"
 
 
-def test_a_broker_that_takes_nobody_keeps_some_of_its_own():
+def test_a_broker_that_takes_no_channel_keeps_some_of_its_own():
     given = replace(sample(B1="a a", B2="d"), takes=frozenset({"B2"}))
     before = bad_fleet(given)
     step = greedy_shuffle(before)

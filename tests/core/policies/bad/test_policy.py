@@ -76,7 +76,7 @@ def test_one_heavy_subscriber_stays_where_it_is():
     assert sum(each.subscribers for each in plan.rejected) == 1
 
 
-def test_nobody_is_left_without_a_reason():
+def test_every_decision_has_a_reason():
     plan = planned(EAGER, replace(sample(**MIXED), staying={"B1-1": "is excluded by the session"}))
     moved = sum(len(move.subscribers) for move in plan.moves)
     assert moved + sum(each.subscribers for each in plan.rejected) == 6

@@ -18,7 +18,7 @@ LETTER = replace(OURS, rules="Paper")
 
 
 def with_output(given: FleetSample, **bandwidths: float) -> FleetSample:
-    """The sample with the output that its subscribers take, of so many bytes per second at each broker."""
+    """The sample with the output that its subscribers take, in bytes per second at each broker."""
     loads = []
     for load in given.loads:
         profile = given.profiles[load.name]

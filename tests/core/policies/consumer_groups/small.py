@@ -10,7 +10,7 @@ from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceLoad
 
 
 def consumer(name: str, *costs: float, first: int = 0, **fields: object) -> ConsumerLoad:
-    """A consumer whose slices, numbered from `first`, cost so many seconds of work per second."""
+    """A consumer whose slices, numbered from `first`, cost this much work each, in seconds per second."""
     slices = tuple(SliceLoad(first + i, cost, 1.0) for i, cost in enumerate(costs))
     return ConsumerLoad(name, slices, cpu=min(1.0, sum(costs)), **fields)  # type: ignore[arg-type]  # by keyword
 

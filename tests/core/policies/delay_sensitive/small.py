@@ -1,4 +1,4 @@
-"""Small fleets with deadlines: topics with a rate, a size and some subscribers, on edges that send so many bytes."""
+"""Small fleets with deadlines: topics with a rate, a size and some subscribers, on edges with a limited output."""
 
 from __future__ import annotations
 

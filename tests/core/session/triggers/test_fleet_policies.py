@@ -93,7 +93,7 @@ def test_memory_outlasts_a_restart_of_the_mediator():
     assert other.remembered[1].memory["looks"] == 1
 
 
-def test_while_an_edge_has_not_reported_nobody_looks():
+def test_no_fleet_is_judged_before_all_edges_have_reported():
     world = world_of()
     views = world.view
     world.view = lambda: without_report(views(), "c")
@@ -113,7 +113,7 @@ def test_no_look_is_taken_while_a_session_has_the_edges():
     assert len(world.remembered) == before
 
 
-def test_plans_that_move_nobody_come_ever_more_rarely():
+def test_plans_without_moves_become_rarer():
     """One subscriber is all the load there is: cov is high, and nothing can be done about it."""
     world = Aggregating(seed=4)
     world.people("a", "a")

@@ -292,7 +292,7 @@ class SocketLane:
                     raise
                 unreachable.append(peer)
             except KeyError:
-                self.counters["frames_for_nobody"] += 1
+                self.counters["frames_for_unknown_peers"] += 1
         for peer in unreachable:
             self._drop_peer(peer)
         return unreachable

@@ -8,9 +8,9 @@ from typing import Any
 
 from plimsoll.cli import backend
 from plimsoll.cli.backend import FleetReader
-from plimsoll.cli.commands import session_requests
+from plimsoll.cli.commands import session_requests, status_items
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
-from plimsoll.cli.output import objects_text, print_error, print_line, print_lines, table
+from plimsoll.cli.output import objects_text, print_lines
 from plimsoll.core.spec.problems import nearest_word
 from plimsoll.mediator.bundle_objects import bundle_objects
 
@@ -24,28 +24,20 @@ def get_bundles(options: argparse.Namespace) -> int:
     """Show the bundles of all clusters, or one of them, by their ranges."""
     place: FleetReader = backend.choose_backend(options)
     found = [item for item in _all_bundles(place) if options.name in (None, item["name"], item["object"])]
-    if options.name is not None and not found:
-        raise CommandError(NOT_FOUND, f'no bundle "{options.name}" in {place.title}; `plimsoll get bundles` lists them')
+    status_items.check_named(options, place, "bundle", found)
     if options.output in ("json", "yaml"):
-        print_lines(
-            objects_text(
-                [item["whole"] for item in found], options.output, single=options.name is not None and len(found) == 1
-            )
-        )
-    elif options.output == "name":
-        print_lines("\n".join(item["name"] for item in found))
-    elif found:
-        for line in table(TITLES, (_row(item) for item in found)):
-            print_line(line)
+        is_single = options.name is not None and len(found) == 1
+        print_lines(objects_text([item["whole"] for item in found], options.output, single=is_single))
     else:
-        is_used = any("bundles" in item.get("status", {}) for item in place.objects("BrokerCluster"))
-        why = (
-            "they are not known yet, ask again in some seconds"
-            if is_used
-            else "they come with `policy: {type: Pulsar}`"
-        )
-        print_error(f"no bundles in {place.title}: {why}")
+        status_items.print_items(options.output, found, TITLES, _row, lambda: _empty(place))
     return OK
+
+
+def _empty(place: FleetReader) -> str:
+    """Why there are no bundles."""
+    is_used = any("bundles" in item.get("status", {}) for item in place.objects("BrokerCluster"))
+    unknown, unused = "they are not known yet, ask again in some seconds", "they come with `policy: {type: Pulsar}`"
+    return f"no bundles in {place.title}: {unknown if is_used else unused}"
 
 
 def _all_bundles(place: FleetReader) -> Iterator[dict[str, Any]]:

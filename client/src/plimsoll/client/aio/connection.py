@@ -20,7 +20,7 @@ from plimsoll.client.aio.group import AsyncGroup
 from plimsoll.client.connection import CLOSE_SECONDS
 from plimsoll.client.connection_file import read_connection_file
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
-from plimsoll.client.group import group_definition
+from plimsoll.client.group_member import group_definition
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
@@ -139,6 +139,10 @@ class AsyncConnection:
     @property
     def is_closed(self) -> bool:
         return self._closed
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
 
     def check(self) -> None:
         if self._failure is not None:

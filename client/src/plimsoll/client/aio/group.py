@@ -5,48 +5,36 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from plimsoll.client.errors import CallbackError, ClosedError, FailedError, WaitTimeoutError
-from plimsoll.client.group import LEAVE_SECONDS, GroupItem, OnChange
-from plimsoll.client.process_usage import OwnUsage
+from plimsoll.client.errors import ClosedError, WaitTimeoutError
+from plimsoll.client.group_member import (
+    LEAVE_SECONDS,
+    GroupItem,
+    GroupMembership,
+    MemberConnection,
+    NamedGroup,
+    OnChange,
+)
 from plimsoll.core import client as core
 from plimsoll.core.protocol.messages import GroupDefinition
-from plimsoll.core.protocol.slice_names import stamp_attribute
-
-log = logging.getLogger(__name__)
 
 
-class AsyncGroupConnection(Protocol):
+class AsyncGroupConnection(MemberConnection, Protocol):
     """What a group needs of a connection."""
 
-    @property
-    def machine(self) -> core.Client: ...
-    @property
-    def engine(self) -> Any: ...
-    @property
-    def is_closed(self) -> bool: ...
-    def own(self, inner: Any, owner: Any) -> None: ...
-    def disown(self, inner: object) -> None: ...
-    def wake(self) -> None: ...
-    def check(self) -> None: ...
     async def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None: ...
 
 
-class AsyncGroup:
+class AsyncGroup(NamedGroup):
     """A group by name, to be joined by `subscribe`. Made by `AsyncConnection.group`."""
 
     def __init__(self, connection: AsyncGroupConnection, name: str, definition: GroupDefinition | None) -> None:
-        self._connection, self.name, self.definition = connection, name, definition
-
-    @property
-    def stamp(self) -> str:
-        """The attribute with the slice of a publication, which a publisher sets for a function of its own."""
-        return stamp_attribute(self.name)
+        super().__init__(name, definition)
+        self._connection = connection
 
     async def subscribe(
         self,
@@ -68,31 +56,22 @@ class AsyncGroup:
         return found
 
 
-class AsyncGroupSubscriber:
+class AsyncGroupSubscriber(GroupMembership):
     """A member of a group. One task at a time may receive; `on_change` is called by the event loop."""
+
+    _connection: AsyncGroupConnection
 
     def __init__(
         self,
         connection: AsyncGroupConnection,
-        group: AsyncGroup,
+        group: NamedGroup,
         name: str,
         *,
         manual_ack: bool,
         on_change: OnChange | None,
     ) -> None:
-        self._connection, self._manual_ack, self._on_change = connection, manual_ack, on_change
-        self._current: GroupItem | None = None
         self._arrived = asyncio.Event()
-        self._callback_error: Exception | None = None
-        self._closed = False
-        own = name or connection.engine.own_name("m")
-        self._inner = connection.machine.group_member(group.name, own, group.definition, OwnUsage())
-        connection.own(self._inner, self)
-        connection.wake()
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
+        super().__init__(connection, group, name, manual_ack=manual_ack, on_change=on_change)
 
     @property
     def slices(self) -> tuple[int, ...]:
@@ -110,12 +89,8 @@ class AsyncGroupSubscriber:
             FailedError, WaitTimeoutError, ClosedError: it is no member, and why.
 
         """
-        await self._connection.wait_for(
-            lambda: self._inner.is_settled or self._inner.has_left or self._closed, timeout, "a member of its group"
-        )
+        await self._connection.wait_for(self._is_answered, timeout, "a member of its group")
         self._check()
-
-    # -- items
 
     async def receive(self, timeout: float | None = None) -> GroupItem:
         """The next item, in order per slice. Taking it acknowledges the one before, unless `manual_ack` is set.
@@ -137,31 +112,11 @@ class AsyncGroupSubscriber:
                 await asyncio.wait_for(self._arrived.wait(), left)
             except TimeoutError:
                 continue  # the next turn says so
-        item = GroupItem(self, taken[0])
-        self._current = None if self._manual_ack else item
-        return item
-
-    def _take(self) -> list[core.HandedItem]:
-        if self._closed or self._connection.is_closed:
-            return []
-        self._inner.set_now(time.monotonic())
-        return self._inner.take(1)
-
-    def _finish_current(self) -> None:
-        current, self._current = self._current, None
-        if current is not None:
-            current.ack()
+        return self._hand_over(self, taken[0])
 
     def finish(self, handed: list[core.HandedItem]) -> None:
         """These items are processed."""
-        if self._closed or self._connection.is_closed:
-            return
-        self._inner.set_now(time.monotonic())
-        for each in handed:
-            is_awaited = each.owned.is_stopping or each.owned.stream.queue.is_held
-            self._inner.finish(each)
-            if is_awaited:
-                self._connection.wake()
+        self._finish(handed)
 
     async def __aiter__(self) -> AsyncIterator[GroupItem]:
         """Items until it is closed. Raises FailedError if it has failed."""
@@ -171,27 +126,16 @@ class AsyncGroupSubscriber:
             except ClosedError:
                 return  # the end of the iteration
 
-    # -- the end
-
     async def close(self, *, leave: bool = True, timeout: float = LEAVE_SECONDS) -> None:
         """Give up all slices, then end; or at once, as `plimsoll.client.GroupSubscriber.close` says."""
         if self._closed:
             return
-        connection = self._connection
-        if not connection.is_closed:
-            self._finish_current()
-            if leave and self._inner.failed is None:
-                self._inner.leave()
-                connection.wake()
-                try:
-                    await connection.wait_for(lambda: self._inner.has_left, timeout, "without slices")
-                except (WaitTimeoutError, ClosedError):
-                    log.warning("member %s ends with slices that it could not give up", self.name)
-        if not self._inner.has_left and not connection.is_closed:
-            self._inner.close()
-            connection.wake()
-        self._closed = True
-        connection.disown(self._inner)
+        if self._leaves(leave):
+            try:
+                await self._connection.wait_for(lambda: self._inner.has_left, timeout, "without slices")
+            except (WaitTimeoutError, ClosedError):
+                self._note_failed_leave()
+        self._end()
         self._arrived.set()
 
     async def __aenter__(self) -> Self:
@@ -209,22 +153,10 @@ class AsyncGroupSubscriber:
             for event in events:
                 if self._on_change is not None and isinstance(event, core.SlicesChanged):
                     self._on_change(event)
-        except Exception as error:
-            log.exception("the callback of member %s has raised; it is closed", self.name)
-            self._callback_error = error
+        except Exception as error:  # noqa: BLE001  # raised again where the application waits for items
+            self._callback_raised(error)
             self._inner.close()
         self._arrived.set()
 
     def fail(self) -> None:
         self._arrived.set()
-
-    def _check(self) -> None:
-        if self._callback_error is not None:
-            raise CallbackError(f"the callback of {self.name!r} has raised") from self._callback_error
-        if (failed := self._inner.failed) is not None:
-            raise FailedError(failed.code, failed.text)
-        if self._closed:
-            raise ClosedError(f"member {self.name!r} is closed")
-        if self._inner.has_left:
-            raise ClosedError(f"member {self.name!r} has left its group")
-        self._connection.check()

@@ -82,7 +82,7 @@ class EdgePorts:
         """The attachments of these numbers; records for ended ones are counted."""
         for number in numbers:
             if (attachment := port.attachments.get(number)) is None:
-                self._host.counters["records_for_nobody"] += 1
+                self._host.counters["records_for_unknown_attachments"] += 1
             else:
                 yield attachment
 

@@ -59,7 +59,7 @@ class EdgeRecords:
                 attachment = attachments.get(record.attachment)
                 # Records under way still arrive for an ended attachment, and must be ignored.
                 if attachment is None or attachment.state is not ClientAttachmentState.LIVE:
-                    self._client.counters["records_for_nobody"] += 1
+                    self._client.counters["records_for_unknown_attachments"] += 1
                 else:
                     attachment.take(attachment, record.item, size, now)
             else:

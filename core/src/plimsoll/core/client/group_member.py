@@ -148,7 +148,7 @@ class GroupMember:
             self._end()
 
     def close(self) -> None:
-        """End at once: what is not acknowledged goes on elsewhere when the head has noticed."""
+        """End at once: another member gets the unacknowledged publications when the head has noticed."""
         if self.is_member:
             self._say_beat()  # what is acknowledged does not come again
         for owned in list(self.slices.values()):

@@ -164,7 +164,7 @@ class ClientHandovers:
         found = []
         for item in count.members:
             if (attachment := port.attachments.get(item.attachment)) is None:
-                self._client.counters["records_for_nobody"] += 1
+                self._client.counters["records_for_unknown_attachments"] += 1
             elif (reply := self._counted(attachment, count.session, item.due)) is not None:
                 found.append(reply)
         if found:

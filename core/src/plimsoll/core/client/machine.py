@@ -331,7 +331,7 @@ class Client(OverlayNode):
         self.head_ports.close(port, "the home link leads there")
 
     def _leave_lost_heads(self) -> None:
-        """Publishers at a head that has been away for too long begin anew at home."""
+        """Publishers at a head that has been away for too long start again at home."""
         for port in list(self.head_ports.away()):
             for publisher in [each for each in self.publishers.values() if each.port is port]:
                 self.publisher_moves.end(publisher)

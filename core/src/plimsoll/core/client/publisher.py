@@ -222,7 +222,7 @@ class ClientPublisher:
         self._pump()
 
     def go_home(self, why: str) -> None:
-        """The head that it has moved to is gone: it begins anew at home."""
+        """The head that it has moved to is gone: it starts again at home."""
         self.port, self._session, self._returning = None, None, ""
         self._begin_anew(why)
         self.open()

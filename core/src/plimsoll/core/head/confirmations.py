@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from plimsoll.core.head.open_publisher import PendingConfirmation
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 
 
@@ -31,12 +33,18 @@ class AwaitedConfirmation:
     neighbor_position: int
 
 
-class Confirmations:
+class Confirmations(HeadPart):
     """Publications of a head that wait for edges, by position."""
 
     def __init__(self, outboxes: Outboxes, publishers: PublisherTable, confirm_seconds: float) -> None:
         self.outboxes, self.publishers, self.confirm_seconds = outboxes, publishers, confirm_seconds
         self._awaited: dict[int, AwaitedConfirmation] = {}
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.Confirmed, self.confirmed)
+
+    def tick(self) -> None:
+        self.end_late(self.outboxes.node.now)
 
     def await_for_publisher(
         self, position: int, publisher: str, pending: PendingConfirmation, keys: set[str], now: float
@@ -81,7 +89,8 @@ class Confirmations:
         for position in [p for p, awaited in self._awaited.items() if key in awaited.missing]:
             self._has(position, key, [_name(key)])
 
-    def expire(self, now: float) -> None:
+    def end_late(self, now: float) -> None:
+        """Wait no longer for links that have not confirmed in time, and name them."""
         for position in [p for p, awaited in self._awaited.items() if awaited.deadline <= now]:
             awaited = self._awaited[position]
             awaited.late |= {_name(key) for key in awaited.missing}

@@ -13,9 +13,12 @@ from plimsoll.core.covering.cover_set import CoverDelta, reading_units
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.cover_parts import join_covers, split_cover
+from plimsoll.core.transport.link import NEVER
 
 REMOVAL_UNITS = 30
 """Of taking a subscription out of the index."""
@@ -29,7 +32,7 @@ class LogContinuation(Protocol):
     def heard(self, neighbor: str) -> tuple[int, int]: ...
 
 
-class CoverUpdates:
+class CoverUpdates(HeadPart):
     """The one way in and out for covers: tables are changed here only. `units_spent`: work on updates, in all."""
 
     def __init__(
@@ -37,6 +40,10 @@ class CoverUpdates:
     ) -> None:
         self.routes, self.outboxes, self.fence, self.resend = routes, outboxes, fence, resend
         self.units_spent = 0
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.Cover, self.on_cover)
+        handlers.of_brokers.add(msg.CoverAck, self.on_ack)
 
     # -- from links
 
@@ -95,6 +102,11 @@ class CoverUpdates:
         """Forget the cover of a link that is gone for good."""
         self.announce(self.routes.drop(key))
 
+    def broker_lost(self, outbox: Outbox) -> None:
+        if outbox.is_head:
+            # Its cover stays in the index until its new one comes: what it still needs is kept for it.
+            self.routes.down(outbox.name)
+
     # -- to neighbours
 
     def announce(self, deltas: dict[str, CoverDelta[int]]) -> None:
@@ -104,10 +116,13 @@ class CoverUpdates:
                 for part in split_cover(self.routes.update(name, delta)):
                     self.outboxes.send_to(name, part)
 
-    def tidy(self) -> None:
-        """Once a round: a bounded step of what larger changes of covers have left over."""
+    def tick(self) -> None:
+        """A bounded step of what larger changes of covers have left over."""
         if not self.routes.is_tidy:
             self.announce(self.routes.tidy())
+
+    def wake_at(self) -> float:
+        return NEVER if self.routes.is_tidy else self.outboxes.node.now
 
     def report_to_neighbors(self, missing: set[str]) -> None:
         """Send its whole cover to each neighbour that has not had it, as soon as all others have reported.

@@ -14,8 +14,10 @@ from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.log import Log, LogEntry
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publisher_topics import PublisherTopics
 from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.predicates import Attributes
@@ -42,7 +44,7 @@ class DistributorContext(Protocol):
     meter: LoadMeter
 
 
-class Distributor:
+class Distributor(HeadPart):
     """`offset`: of the last publication accepted here; `seen`: the last offset relayed of each other origin."""
 
     def __init__(self, host: DistributorContext) -> None:
@@ -51,6 +53,10 @@ class Distributor:
         self.seen: dict[Origin, int] = {}
         self.heard: dict[str, tuple[int, int]] = {}
         """The last position that has come from each neighbour, with its epoch; kept for a log on a disk only."""
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.Pub, lambda outbox, pub: self.relay(outbox.name, pub))
+        handlers.of_brokers.add(msg.Gap, lambda outbox, gap: self.relay_gap(outbox.name, gap))
 
     def publish(self, publisher: OpenPublisher, accepted: msg.Publish, attributes: Attributes) -> None:
         """Log and send a publication that has been accepted here."""

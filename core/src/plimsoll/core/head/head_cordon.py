@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from typing import Any
 
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.protocol import messages as msg
 
 
-class HeadCordon:
+class HeadCordon(HeadPart):
     """`epoch_through`: heads of this name with an epoch up to it take no new publishers. `heads`: where they may go."""
 
     def __init__(self, epoch: int, reaches: Callable[[str], bool]) -> None:
@@ -24,6 +26,9 @@ class HeadCordon:
     def is_cordoned(self) -> bool:
         """Whether new publishers are sent to other heads."""
         return self.epoch <= self.epoch_through
+
+    def status(self) -> dict[str, Any]:
+        return {"cordoned": self.is_cordoned}
 
     def take(self, said: msg.ClusterMembers) -> None:
         """Take over what a mediator says; it repeats that."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.placement import EdgeCandidate, Placement
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.unit_owners import UnitOwners
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import hash_of_unit
@@ -54,7 +56,7 @@ def edge_for(join: msg.Join, placement: Placement, *owners: AnyOwners) -> EdgeCa
     return used.place(unit, placement, join.exclude)
 
 
-class JoinRequests:
+class JoinRequests(HeadPart):
     """Answers to JOIN."""
 
     def __init__(
@@ -68,6 +70,11 @@ class JoinRequests:
         self.host, self.placement, self.owners = host, placement, owners
         self.router, self.time_factor = router, time_factor
         self._waiting: dict[str, dict[Link, float]] = {}
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_clients.add_costly(msg.Join, self.on_join, 14)
+        handlers.of_heads.add(msg.JoinFor, lambda head, _, asked: self.receive_routed(head, asked))
+        handlers.of_heads.add(msg.PlacedFor, lambda head, _, placed: self.receive_routed(head, placed))
 
     def __len__(self) -> int:
         return len(self._waiting)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
 
@@ -18,12 +20,18 @@ class FenceContext(Protocol):
     outboxes: Outboxes
 
 
-class MediatorFence:
+class MediatorFence(HeadPart):
     """Raised by commands, by mediators' messages to edges, and by reports of edges and neighbours."""
 
     def __init__(self, host: FenceContext) -> None:
         self.host = host
         self.epoch = 0
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.MediatorEpoch, lambda _, known: self.raise_to(known.epoch))
+
+    def status(self) -> dict[str, Any]:
+        return {"mediator": self.epoch}
 
     def raise_to(self, epoch: int) -> None:
         """Take over a higher epoch and pass it on; a lower or equal one changes nothing."""

@@ -16,17 +16,21 @@ from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.placement import Placement
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
+from plimsoll.core.transport.link import Peer
 
 
 class MembershipContext(Protocol):
@@ -41,6 +45,8 @@ class MembershipContext(Protocol):
     log: Log
     continuation: EpochContinuation
     edges: dict[str, Outbox]
+    members: frozenset[str]
+    head_cordon: HeadCordon
     outboxes: Outboxes
     covers: CoverUpdates
     owners: OwnershipTable
@@ -54,14 +60,33 @@ class MembershipContext(Protocol):
     remote_members: RemoteMembers
 
 
-class Membership:
+class Membership(HeadPart):
     """The edges of a head and the subscribers that they serve."""
 
     def __init__(self, host: MembershipContext, lease_seconds: float) -> None:
         self.host, self.lease_seconds = host, lease_seconds
         self.ghosts: dict[str, float] = {}
 
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.EdgeReport, self.on_report)
+        handlers.of_brokers.add(msg.ResumeUp, self.on_resume)
+        handlers.of_brokers.add(msg.Expire, self.on_expire)
+        handlers.of_brokers.add(msg.Forget, self.on_forget)
+        handlers.of_brokers.add(msg.Leaving, self.on_leaving)
+        handlers.of_mediators.add(msg.ClusterMembers, self.on_members)
+
     # -- edges come and go
+
+    def on_members(self, _: Peer, said: msg.ClusterMembers) -> None:
+        """A mediator names the edges of the cluster, and those that take no newcomers."""
+        host = self.host
+        host.members, host.placement.cordoned = frozenset(said.edges), frozenset(said.cordoned)
+        host.head_cordon.take(said)
+
+    def on_ready(self) -> None:
+        served = {name: owner.edge for name, owner in self.host.owners.entries.items()}
+        self.host.bundles.adopt(served)
+        self.host.topics.adopt(served)
 
     def on_report(self, outbox: Outbox, report: msg.EdgeReport) -> None:
         """Take over what an edge serves, once the last part of its report is there."""
@@ -94,9 +119,11 @@ class Membership:
         host.startup.expect(host.groups.edge_reported(report))
         host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))
 
-    def lost(self, outbox: Outbox) -> None:
-        """The link of an edge is over. Its cover stays while an owner entry names it: those subscribers may resume."""
+    def broker_lost(self, outbox: Outbox) -> None:
+        """The cover of an edge stays while an owner entry names its link: those subscribers may resume."""
         host = self.host
+        if outbox.is_head:
+            return
         if host.edges.get(outbox.name) is outbox:
             del host.edges[outbox.name]
         host.placement.remove(outbox.name)
@@ -106,7 +133,7 @@ class Membership:
         self.ghosts[outbox.key] = host.now + self.lease_seconds
         self.drop_ghosts()
 
-    def on_leaving(self, outbox: Outbox) -> None:
+    def on_leaving(self, outbox: Outbox, _: msg.Leaving) -> None:
         """An edge is about to stop: its subscribers leave, and no newcomer is sent there."""
         outbox.leaving = True
         self.host.placement.remove(outbox.name)
@@ -203,7 +230,7 @@ class Membership:
 
     # -- time
 
-    def expire_ghosts(self) -> None:
+    def expire(self) -> None:
         """docs/handover.md, Time: a dead edge's entries expire at the head."""
         for key in [key for key, at in self.ghosts.items() if at <= self.host.now]:
             for subscriber in self.host.owners.of(key):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
@@ -12,10 +12,12 @@ from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.open_publisher import OpenPublisher
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.publisher_paths import PathExchange
 from plimsoll.core.head.publishers import AnyOpen, PublisherTable
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.permissions import NameGrants
@@ -24,6 +26,10 @@ from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attri
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
 
+FORGOTTEN_LEASES: Final = 10
+"""How many leases a publisher is remembered for that is away."""
+OPEN_UNITS: Final = 50
+"""Of an OPEN; a unit is some quarter of a microsecond. Publications are bounded by credit."""
 CORDONED: Final = "cordoned"
 """Code of REFUSED: this head takes no new publishers."""
 
@@ -55,11 +61,44 @@ class PublishContext(Protocol):
     def say(self, link: Link, record: msg.ToClient) -> None: ...
 
 
-class PublishRequests:
+class PublishRequests(HeadPart):
     """Answers to OPEN, PUBLISH and CLOSE. ACCEPTED comes from the publisher table at the end of the round."""
 
     def __init__(self, host: PublishContext) -> None:
         self.host = host
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_clients.add(msg.Publish, self.publish)
+        handlers.of_clients.add(msg.Close, self.close)
+        handlers.of_clients.add_costly(msg.Open, self.open, OPEN_UNITS)
+        handlers.of_clients.add_costly(msg.OpenStandby, self.open, OPEN_UNITS)
+        handlers.of_clients.add_costly(msg.OpenReturning, self.open, OPEN_UNITS)
+
+    # -- hooks of a head
+
+    def client_lost(self, link: Link) -> None:
+        self.host.publisher_moves.link_lost(self.host.publishers.lost(link))
+
+    def on_ready(self) -> None:
+        for link, opening in self.host.startup.take_waiting():
+            self.open(link, opening)
+
+    def tick(self) -> None:
+        """Send the answers that are due."""
+        for link, answer in self.host.publishers.answers(self.host.now):
+            self.host.say(link, answer)
+
+    def expire(self) -> None:
+        limits, factor = self.host.config.limits, self.host.config.time_factor
+        self.host.publishers.forget_idle(self.host.now, FORGOTTEN_LEASES * limits.lease_seconds * factor)
+
+    def wake_at(self) -> float:
+        return self.host.publishers.wake_at(self.host.now)
+
+    def status(self) -> dict[str, Any]:
+        return {"publishers": len(self.host.publishers)}
+
+    # -- requests
 
     def open(self, link: Link, opening: AnyOpen) -> None:
         host = self.host

@@ -10,7 +10,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publishers import AnyOpen, PublisherTable
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.permissions import NameGrants
 from plimsoll.core.protocol import messages as msg
@@ -49,13 +51,16 @@ class PublisherOpener(Protocol):
         """Open it, and send it the answer."""
 
 
-class PublisherArrivals:
+class PublisherArrivals(HeadPart):
     """`standbys`: by the name of the publisher. `sources`: the heads that wait to hear of those that have arrived."""
 
     def __init__(self, host: ArrivalContext, opener: PublisherOpener, time_factor: float) -> None:
         self.host, self.opener, self.time_factor = host, opener, time_factor
         self.standbys: dict[str, Standby] = {}
         self._sources: dict[str, tuple[str, str]] = {}
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_heads.add(msg.PublisherMarker, lambda head, _, marker: self.on_marker(head, marker))
 
     def stand_by(self, link: Link, opening: msg.OpenStandby) -> None:
         """Keep a publisher for the decision on its move; open it if that has come already.
@@ -90,8 +95,8 @@ class PublisherArrivals:
                 return True
         return False
 
-    def lost(self, link: Link) -> None:
-        """A link is over: its publishers ask again on the next one."""
+    def client_lost(self, link: Link) -> None:
+        """Its publishers ask again on the next one."""
         self.standbys = {name: each for name, each in self.standbys.items() if each.link is not link}
 
     def on_marker(self, source: str, marker: msg.PublisherMarker) -> None:

@@ -8,8 +8,10 @@ import msgspec
 
 from plimsoll.core.head.handover.commands import FencedHead, MediatorCommands
 from plimsoll.core.head.handover.outcomes import parse_session_id
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
 
@@ -27,11 +29,15 @@ class PublisherCommandContext(FencedHead, Protocol):
     def say_control(self, peer: Peer, *said: msg.PublisherOutcome | msg.PublisherListPage) -> None: ...
 
 
-class PublisherCommands:
+class PublisherCommands(HeadPart):
     """Commands about publishers, and the outcomes that mediators are sent; `commands` judges who may command."""
 
     def __init__(self, host: PublisherCommandContext, commands: MediatorCommands) -> None:
         self.host, self.commands = host, commands
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_mediators.add(msg.PublisherCommand, self.on_command)
+        handlers.of_mediators.add(msg.ListPublishers, self.on_list)
 
     def on_command(self, peer: Peer, command: msg.PublisherCommand) -> None:
         """Obey or refuse a command; the answer is how the move stands.

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from plimsoll.core.head.handover.outcomes import parse_session_id
 from plimsoll.core.head.open_publisher import OpenPublisher
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Link
@@ -88,7 +90,7 @@ class MoveContext(Protocol):
     def say(self, link: Link, record: msg.ToClient) -> None: ...
 
 
-class PublisherMoves:
+class PublisherMoves(HeadPart):
     """The moves of publishers that this head decides. `broadcast`: send every mediator how one stands."""
 
     def __init__(
@@ -99,6 +101,10 @@ class PublisherMoves:
         self.outcomes: Counter[str] = Counter()
         self._ended: OrderedDict[str, msg.PublisherOutcome] = OrderedDict()
         self._forgotten = (0, 0)
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_clients.add(msg.PublisherGo, self.on_go)
+        handlers.of_heads.add(msg.PublisherArrived, lambda _head, _edge, arrived: self.on_arrived(arrived))
 
     # -- commands
 
@@ -276,6 +282,12 @@ class PublisherMoves:
         while len(self._ended) > REMEMBERED_MOVES:
             oldest, _ = self._ended.popitem(last=False)
             self._forgotten = max(self._forgotten, parse_session_id(oldest))
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "publisher_moves": len(self.sessions),
+            "publisher_outcomes": dict(sorted(self.outcomes.items())),
+        }
 
     def wake_at(self) -> float:
         at = float("inf")

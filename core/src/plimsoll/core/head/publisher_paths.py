@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.predicates import Attributes, Value
@@ -97,7 +99,7 @@ class PathsContext(Protocol):
     def say_control(self, peer: Peer, *said: msg.PublisherPaths) -> None: ...
 
 
-class PathExchange:
+class PathExchange(HeadPart):
     """`attribute`: whose values the topics are, of this cluster's policy or of a neighbour that wants to know."""
 
     def __init__(self, host: PathsContext, report_seconds: float) -> None:
@@ -105,6 +107,9 @@ class PathExchange:
         self.attribute = self.own
         self._farthest = FarthestPublishers()
         self._heard: dict[str, tuple[float, msg.PublisherPaths]] = {}
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.PublisherPaths, lambda outbox, said: self.receive(outbox.name, said))
 
     @property
     def own(self) -> str:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from msgspec import Raw
 
+from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
@@ -28,12 +30,15 @@ class NeighborSender(Protocol):
         """Send in the stream of a neighbour."""
 
 
-class TreeRouter:
+class TreeRouter(HeadPart):
     """`hops`: the neighbour that leads to each head that a message has come from."""
 
     def __init__(self, name: str, table: NeighborTable, sender: NeighborSender, deliver: Deliver) -> None:
         self.name, self.table, self.sender, self.deliver = name, table, sender, deliver
         self.hops: dict[str, str] = {}
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.Route, lambda outbox, route: self.on_route(outbox.name, route))
 
     def send(self, to: str, message: msg.Routed | msg.ToEdge, edge: str = "") -> bool:
         """Send a message to a head, or to one of its edges; False if no neighbour can take it."""

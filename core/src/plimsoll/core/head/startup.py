@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publishers import AnyOpen
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
-from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.link import NEVER, Link
 
 
 class HeldRelay(NamedTuple):
@@ -27,17 +30,24 @@ class HeldRelay(NamedTuple):
     ends_frame: bool
 
 
-class StartupBarrier:
-    """`missing`: edges and neighbours that have not reported; `on_ready` is called when none is left.
+class StartupBarrier(HeadPart):
+    """`missing`: edges and neighbours that have not reported; `when_ready` is called when none is left.
 
     A neighbour or edge that reports again later passes through `reported`, too: then nothing is waiting.
     """
 
     def __init__(
-        self, expected: Iterable[str], covers: CoverUpdates, distributor: Distributor, on_ready: Callable[[], None]
+        self,
+        expected: Iterable[str],
+        covers: CoverUpdates,
+        distributor: Distributor,
+        when_ready: Callable[[], None],
+        lease_seconds: float = NEVER,
     ) -> None:
         self.missing = set(expected)
-        self.covers, self.distributor, self.on_ready = covers, distributor, on_ready
+        self.covers, self.distributor, self.when_ready = covers, distributor, when_ready
+        self.lease_seconds = lease_seconds
+        self._started: float | None = None
         self.waiting: list[tuple[Link, AnyOpen]] = []
         self._held: list[HeldRelay] = []
         self._epochs: dict[str, int] = {}
@@ -73,8 +83,8 @@ class StartupBarrier:
         """
         self._held.append(HeldRelay(link, link.id, message, ends_frame))
 
-    def forget(self, link: Link) -> None:
-        """A client's link is over: its OPENs are void."""
+    def client_lost(self, link: Link) -> None:
+        """Its OPENs are void."""
         self.waiting = [(at, opening) for at, opening in self.waiting if at is not link]
 
     def take_held(self) -> list[HeldRelay]:
@@ -87,6 +97,13 @@ class StartupBarrier:
         return waiting
 
     # -- reports
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.NeighborReport, self.on_neighbor_report)
+
+    def on_neighbor_report(self, outbox: Outbox, report: msg.NeighborReport) -> None:
+        self.covers.on_neighbor_report(outbox, report)
+        self.neighbor_reported(outbox.name, holds_cover=bool(report.cover.adds))
 
     def neighbor_connected(self, neighbor: Info) -> None:
         """Note whether a neighbour has restarted, and has lost what it had for this head: a gap when it reports.
@@ -117,6 +134,13 @@ class StartupBarrier:
             self._is_restart = self._welcomed_early = True
         self.reported(name)
 
+    def tick(self) -> None:
+        now = self.covers.outboxes.node.now
+        if self._started is None:
+            self._started = now
+        if self.missing and now - self._started > self.lease_seconds:
+            self.lease_passed()
+
     def lease_passed(self) -> None:
         """Wait no longer for those that have not reported."""
         for name in sorted(self.missing):
@@ -131,4 +155,4 @@ class StartupBarrier:
             # WELCOME gave subscribers a gap up to its own position. What neighbours lost after that is not in it.
             self._welcomed_early = False
             self.distributor.log_uncertainty("")
-        self.on_ready()
+        self.when_ready()

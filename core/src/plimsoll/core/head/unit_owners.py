@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.placement import EdgeCandidate, Placement
 from plimsoll.core.protocol.topic_units import hash_of_unit
 
@@ -29,7 +30,7 @@ NEW_KEY_RATE = 1.0
 """Publications per second that a key is taken to bring at least: an idle cluster spreads its keys, too."""
 
 
-class UnitOwners(Generic[K]):
+class UnitOwners(HeadPart, Generic[K]):
     """`attribute`: whose values are topics, empty under a policy without such keys. `owners`: edges by key."""
 
     def __init__(self) -> None:

@@ -22,6 +22,7 @@ from plimsoll.core.protocol.messages import (
     Trigger,
 )
 from plimsoll.core.session import completion, maintenance_windows
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import (
     DeleteSession,
@@ -259,12 +260,10 @@ class MediatorEngine:
     def _receive_message(self, head: str, message: HeadReply) -> None:
         context = self._context
         match message:
-            case Outcome():
+            case Outcome() | PublisherOutcome():
                 self._receive_outcome(head, message)
             case SubscriberPage():
                 context.listings.receive(head, message)
-            case PublisherOutcome():
-                self._receive_publisher_outcome(head, message)
             case PublisherListPage():
                 context.publisher_listings.receive(head, message)
             case ReservationReply():
@@ -279,7 +278,8 @@ class MediatorEngine:
             case _:
                 assert_never(message)
 
-    def _receive_outcome(self, head: str, outcome: Outcome) -> None:
+    def _receive_outcome(self, head: str, outcome: Outcome | PublisherOutcome) -> None:
+        """Take over how a batch stands; one that a newer mediator has been told ends this one."""
         if outcome.mediator > self.epoch:
             self.deposed_by = outcome.mediator
             return
@@ -287,24 +287,12 @@ class MediatorEngine:
         for session in context.table.holding():
             batch = session.batch
             if batch is not None and (batch.id, batch.head) == (outcome.session, head):
-                after = batches.receive_outcome(context, batch, outcome)
+                after = _batch_after(context, batch, outcome)
                 if after is not batch:
                     context.table.put(session.with_batch(after, context.now))
                 break
-        delivery_audit.receive_audit(context, head, outcome)
-
-    def _receive_publisher_outcome(self, head: str, outcome: PublisherOutcome) -> None:
-        if outcome.mediator > self.epoch:
-            self.deposed_by = outcome.mediator
-            return
-        context = self._context
-        for session in context.table.holding():
-            batch = session.batch
-            if batch is not None and (batch.id, batch.head) == (outcome.session, head):
-                after = publisher_session.receive_outcome(context, batch, outcome)
-                if after is not batch:
-                    context.table.put(session.with_batch(after, context.now))
-                return
+        if isinstance(outcome, Outcome):
+            delivery_audit.receive_audit(context, head, outcome)
 
     # -- steps
 
@@ -478,3 +466,9 @@ def _reopen(context: EngineContext, request: SessionRequest, session: Session) -
     if session.phase != "Planned" and completion.has_retry_left(request, session):
         return completion.schedule_retry(context, request, session)
     return session
+
+
+def _batch_after(context: EngineContext, batch: Batch, outcome: Outcome | PublisherOutcome) -> Batch:
+    if isinstance(outcome, Outcome):
+        return batches.receive_outcome(context, batch, outcome)
+    return publisher_session.receive_outcome(context, batch, outcome)

@@ -2,7 +2,7 @@
 
 A back-end subscription is a channel with values of its parameters, here the text of one subscription. A channel runs
 at its period; a result is a publication of its own size that exactly one back-end subscription matches, and there is
-none for parameters that nobody asks for.
+none for parameters without a subscriber.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A survey of a fleet's load: what is published, how fast and by whom, and who asks for what at which edge.
 
-Heads are asked for pages of their logs, edges for pages of their subscribers' lists. Both may be lost, so what is not
-answered is asked for again. This decides what to ask and what the answers come to; it owns no socket and no clock.
+Heads are asked for pages of their logs, edges for pages of their subscribers' lists. Both may be lost, so what is left
+unanswered is asked for again. This decides what to ask and what the answers come to; it owns no socket and no clock.
 """
 
 from __future__ import annotations

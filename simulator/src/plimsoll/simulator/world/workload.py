@@ -23,7 +23,7 @@ class WorkloadSize:
     `changes`: how often subscribers change their lists. `holds`: how often one pauses its deliveries. `zero_traffic`
     and `confirm_edges` are shares of subscribers without traffic, and of publications confirmed by the edges.
 
-    `topics`: each publication has one of so many topics, and each subscriber asks for one; 0: there are no topics. The
+    `topics`: how many there are, 0 for none; each publication has one, and each subscriber asks for one. The
     laws know one stream by subscriber, and order is kept by topic, so no subscriber asks for two.
     """
 

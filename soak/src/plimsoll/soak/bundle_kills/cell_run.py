@@ -46,7 +46,7 @@ WATCH_SECONDS = 6.0
 """After this time the connections to brokers are made again: one that was killed may report to the supervisor alone."""
 LOOK_SECONDS = 0.01
 QUIET_LOOKS = 8
-"""Ranges and owners are right if they were at so many looks in a row, four a second."""
+"""Ranges and owners count as right once they were right at this number of looks in a row, four a second."""
 
 MANIFEST = """
 apiVersion: plimsoll.dev/v1alpha1

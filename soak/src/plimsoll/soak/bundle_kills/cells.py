@@ -43,6 +43,11 @@ class BundleKillCell(msgspec.Struct, frozen=True):
     step: Step
     victim: Victim | None
 
+    @property
+    def words(self) -> frozenset[str]:
+        """What it is selected by."""
+        return frozenset((self.change, self.step, self.victim or "nothing"))
+
     def __str__(self) -> str:
         return f"{self.change}, {self.step}: " + (f"SIGKILL {self.victim}" if self.victim else "nothing")
 

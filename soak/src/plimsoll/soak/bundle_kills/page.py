@@ -85,11 +85,14 @@ def _cells(found: Mapping[BundleKillCell, BundleKillResult], change: Change, ste
 
 
 def cell_text(one: BundleKillResult) -> str:
-    """The result of a cell in a few words."""
+    """The result of a cell as the page has it."""
     failed = f"**failed: {'; '.join(one.broken)}** " if one.broken else ""
+    return failed + end_text(one)
+
+
+def end_text(one: BundleKillResult) -> str:
+    """How a cell has ended."""
     end = one.phase if one.reason in ("", one.phase) else f"{one.phase} ({one.reason})"
     what = f"{one.bundles} bundles" if one.cell.change == "split" else f"{one.moved} moved"
     gaps = f", {one.gaps} gaps" if one.gaps else ""
-    return f"{failed}{end}, {what}, at the {one.at}, {one.settled_seconds:.1f} s{gaps}".replace(
-        "the another", "another"
-    )
+    return f"{end}, {what}, at the {one.at}, {one.settled_seconds:.1f} s{gaps}".replace("the another", "another")

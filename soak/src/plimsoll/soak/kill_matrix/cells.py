@@ -68,6 +68,11 @@ class KillMatrixCell(msgspec.Struct, frozen=True):
         )
 
     @property
+    def words(self) -> frozenset[str]:
+        """What it is selected by."""
+        return frozenset((self.mode, self.step, self.victim or "nothing", self.signal))
+
+    @property
     def may_gap(self) -> bool:
         """Whether gaps are allowed: a killed head loses publications that only it held, and reports gaps for them."""
         return self.victim in ("head", "far head") and self.signal == "KILL"

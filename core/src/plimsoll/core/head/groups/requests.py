@@ -11,6 +11,8 @@ from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
+from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.policies.consumer_groups.reported import report_field
@@ -18,7 +20,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import slice_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
-from plimsoll.core.transport.link import NEVER, Link
+from plimsoll.core.transport.link import NEVER, Link, Peer
 
 GROUPS_AT_MOST = 1000
 MEMBERS_AT_MOST = 10_000
@@ -26,6 +28,9 @@ MEMBERS_AT_MOST = 10_000
 
 AWAITED = "consumer group "
 """How the status of a head that starts names a group whose definition it waits for."""
+
+JOIN_UNITS = 50
+"""Of a GROUP_JOIN; a unit is some quarter of a microsecond."""
 
 REFUSED = "epoch"
 """The code for a slice that is not the client's: it may be soon."""
@@ -42,7 +47,7 @@ class GroupsHost(GroupHost, Protocol):
         """Let what an edge keeps for a subscriber go."""
 
 
-class GroupRequests:
+class GroupRequests(HeadPart):
     """`by_name`: the groups of this head. `started_at`, `ready_at`: when this head had its first round, and when it had
     all reports; None before that.
     """
@@ -56,6 +61,13 @@ class GroupRequests:
         self.ready_at: float | None = None
         self._has_restarted = False
         self._forgotten: set[str] = set()
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_clients.add_costly(msg.GroupJoin, self.on_join, JOIN_UNITS)
+        handlers.of_clients.add(msg.GroupBeat, self.on_beat)
+        handlers.of_clients.add(msg.SliceReleased, self.on_released)
+        handlers.of_clients.add(msg.GroupLeave, self.on_leave)
+        handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
 
     # -- members
 
@@ -172,6 +184,10 @@ class GroupRequests:
             elif cluster == self.cluster:
                 self._declare_own(name, definition)
 
+    def on_declared(self, _: Peer, said: msg.ClusterGroups) -> None:
+        """A mediator names the groups of the custom resources, all of them."""
+        self.declare([(each.cluster, each.name, each.definition) for each in said.groups])
+
     def _declare_own(self, name: str, definition: GroupDefinition) -> None:
         group = self.by_name.get(name)
         if group is None:
@@ -210,7 +226,7 @@ class GroupRequests:
             return []
         return [(group, member) for member in found]
 
-    def lost(self, link: Link) -> None:
+    def client_lost(self, link: Link) -> None:
         for group in self.by_name.values():
             group.lost(link)
 
@@ -268,12 +284,15 @@ class GroupRequests:
             self.host.end_place(slice_name(group.name, each.number))
 
     def status(self) -> dict[str, Any]:
+        return {"groups": sorted(self.by_name)}
+
+    def by_group(self) -> dict[str, Any]:
         """Of each group: its slices, its consumers and what waits, what has moved, and why the last plan ended."""
         return {name: group_report(group, self.stamps) for name, group in sorted(self.by_name.items())}
 
     def report(self) -> dict[str, Any]:
         """Fields of a head's load report."""
-        return report_field(self.status())
+        return report_field(self.by_group())
 
 
 def describe(definition: msg.GroupDefinition) -> str:

@@ -13,6 +13,8 @@ import msgspec
 
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.outcomes import parse_session_id
+from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Peer
 
@@ -55,11 +57,15 @@ class CommandContext(FencedHead, Protocol):
     def say_control(self, peer: Peer, *said: msg.Outcome | msg.SubscriberPage) -> None: ...
 
 
-class MediatorCommands:
+class MediatorCommands(HeadPart):
     """Commands of mediators, and the outcomes that they are sent. `served_by`: the subscribers of an edge, sorted."""
 
     def __init__(self, host: CommandContext, served_by: Callable[[str], list[str]]) -> None:
         self.host, self.served_by = host, served_by
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_mediators.add(msg.Command, self.on_command)
+        handlers.of_mediators.add(msg.ListSubscribers, self.on_list_subscribers)
 
     def on_command(self, peer: Peer, command: msg.Command) -> None:
         """Obey or refuse a command; the answer is how the session stands.

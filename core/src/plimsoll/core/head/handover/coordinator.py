@@ -7,13 +7,14 @@ mediator, by the head's own deadline, or by the loss of source or target. After 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from plimsoll.core.head.handover.admission import ReachableEdges, SessionAdmission
 from plimsoll.core.head.handover.cut_decision import CutDecision, RevokeSender
 from plimsoll.core.head.handover.outcomes import ABORTING, CUT, OPEN
 from plimsoll.core.head.handover.session import Handover
 from plimsoll.core.head.handover.table import EdgeSender, HandoverTable, TableContext
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.departures import AWAY, LEFT, departure
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -23,7 +24,7 @@ class CoordinatorLinks(EdgeSender, RevokeSender, ReachableEdges, Protocol):
     """The ways to the edges of a session."""
 
 
-class Coordinator:
+class Coordinator(HeadPart):
     """The commands, messages, losses and deadlines of all sessions that this head decides.
 
     `table` knows how each session stands; `cut_decision` makes the one step that cannot be undone.
@@ -213,6 +214,9 @@ class Coordinator:
                 self.table.reports.report(session)
         self.table.delivery_audit.tick()
         self.table.reports.report_audits()
+
+    def status(self) -> dict[str, Any]:
+        return {"sessions": len(self.sessions), "outcomes": dict(sorted(self.table.outcomes.items()))}
 
     def _force_detach(self, session: Handover) -> None:
         """docs/handover.md, Time: `drain_seconds` after the cut, members that are not done are detached."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar, assert_never
+from typing import Protocol, TypeVar, assert_never, get_args
 
 from msgspec import structs
 
@@ -15,8 +15,10 @@ from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_moves import PublisherMoves
+from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.protocol import messages as msg
 
@@ -49,11 +51,18 @@ class DispatchContext(Protocol):
     publisher_arrivals: PublisherArrivals
 
 
-class HandoverDispatch:
+class HandoverDispatch(HeadPart):
     """Hand-over messages of edges here and of other heads."""
 
     def __init__(self, host: DispatchContext) -> None:
         self.host = host
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.CutRequest, self.on_cut_request)
+        for report in get_args(TargetReport | msg.AuditSummary):
+            handlers.of_brokers.add(report, lambda _, message: self.receive_from_edge(message))
+        for kind in get_args(SourceOrder | CoordinatorMessage):
+            handlers.of_heads.add(kind, self.receive_routed)
 
     # -- from edges here
 
@@ -159,8 +168,12 @@ class HandoverDispatch:
 
     # -- neighbours
 
-    def neighbor_lost(self, neighbor: str) -> None:
-        """A neighbour's link is over: what was on its way is gone, and heads behind it may have restarted."""
+    def broker_lost(self, outbox: Outbox) -> None:
+        if outbox.is_head:
+            self._neighbor_lost(outbox.name)
+
+    def _neighbor_lost(self, neighbor: str) -> None:
+        """What was on its way is gone, and heads behind it may have restarted."""
         host = self.host
         host.remote_members.heads_lost(host.router.behind(neighbor, host.remote_members.coordinators()))
         targets = {session.plan.target_head for session in host.coordinator.sessions.values()} - {host.name}

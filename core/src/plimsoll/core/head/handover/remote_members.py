@@ -7,9 +7,10 @@ answered here; the decision follows the MARKER to the head of the source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.part import HeadPart
 from plimsoll.core.permissions import INCARNATIONS_BELOW
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch, Token
@@ -47,7 +48,7 @@ class CoordinatorSender(Protocol):
         """Send to the coordinator at another head."""
 
 
-class RemoteMembers:
+class RemoteMembers(HeadPart):
     """Remote members by session and subscriber."""
 
     def __init__(
@@ -56,6 +57,9 @@ class RemoteMembers:
         self.host, self.edges, self.heads, self.kept_seconds = host, edges, coordinators, kept_seconds
         self._members: dict[tuple[str, str], RemoteMember] = {}
         self._sessions_of: dict[str, set[str]] = {}
+
+    def status(self) -> dict[str, Any]:
+        return {"guests": len(self)}
 
     def __len__(self) -> int:
         return len(self._members)

@@ -247,7 +247,7 @@ ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
             f"{_has_disk('self')} == {_has_disk('oldSelf')} && (!{_has_disk('self')} || "
             f"({_disk('self')}.size == {_disk('oldSelf')}.size && "
             f"{_storage_class('self')} == {_storage_class('oldSelf')}))",
-            "the disk of a head's log stays as it was made: delete the cluster, and create it anew",
+            "the disk of a head's log stays as it was made: delete the cluster, and create it again",
             ".spec.head",
         ),
     ),

@@ -22,7 +22,7 @@ FUNCTIONS_BY_ATTRIBUTE = ("Modulo", "Hash", "Range")
 class GroupSlicesSpec:
     """The slices of a group, and which of them a publication belongs to."""
 
-    count: Annotated[int, FieldInfo("Number of slices; at most so many consumers have work.", low=1, high=10_000)]
+    count: Annotated[int, FieldInfo("Number of slices; it bounds the number of consumers.", low=1, high=10_000)]
     function: Annotated[
         SliceFunction,
         FieldInfo("How publications are assigned to slices. Modulo, Hash and Range read the attribute `by`;"
