@@ -10,16 +10,14 @@ finds the violation.
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.search import Result, ViolationError, search, visit
+
 Message = tuple[Any, ...]
 GAP = -1
-
-
-class ViolationError(AssertionError):
-    """A law is broken in this state."""
 
 
 class Config(NamedTuple):
@@ -145,7 +143,7 @@ class World:
             if one.role == "lead" and e.at != (number, one.life) and self._may_attach(one.term):
                 found.append(("attach", number))
             if one.life and self.crashes < config.crashes:
-                found.append(("crash", number))
+                found.append(("fault", "crash", number))
             if not one.life:
                 found.append(("restart", number))
         if leader_died and store.standby and store.standby != self.both[1 - store.leader].life:
@@ -157,21 +155,21 @@ class World:
         standby = self.both[1 - store.leader].life
         is_ready = 0 < standby == store.standby or (standby and self.is_off("only-one-in-sync-is-promoted"))
         if is_ready and (leader_died or self.mistakes < config.mistakes):
-            found.append(("promote", not leader_died))
+            found.append(("promote",) if leader_died else ("fault", "promote", True))
         leader = self.both[store.leader]
         waits_for = leader.in_sync if leader.role == "lead" and leader.syncs > store.ended else 0
         waits_for = waits_for or store.standby
         is_mistake = self.both[1 - store.leader].life == waits_for
         may_give_up = self._leads() or self.is_off("one-is-given-up-only-for-a-head-that-lives")
         if waits_for and may_give_up and (not is_mistake or self.mistakes < config.mistakes):
-            found.append(("give_up", is_mistake))
+            found.append(("fault", "give_up", True) if is_mistake else ("give_up",))
         if self.repeats < config.repeats:
             if p.is_open and self.both[p.at[0]].life == p.at[1]:
-                found.append(("open_again",))
+                found.append(("fault", "open_again"))
             if store.ended and self.both[store.leader].life and ("m", str(store.leader)) not in busy:
-                found.append(("repeat",))
+                found.append(("fault", "repeat"))
         if self.cuts < config.cuts and all(one.life for one in self.both):
-            found.append(("cut",))
+            found.append(("fault", "cut"))
         return found
 
     def _leads(self) -> bool:
@@ -210,6 +208,10 @@ class World:
         return found
 
     # -- faults
+
+    def do_fault(self, kind: str, *rest: Any) -> World:
+        result: World = getattr(self, f"do_{kind}")(*rest)
+        return result
 
     def do_crash(self, number: int) -> World:
         w = self.without_channels(str(number)).put(
@@ -275,14 +277,14 @@ class World:
             return self
         return replace(self, store=store._replace(standby=standby, sync=sync))
 
-    def do_promote(self, is_mistake: bool) -> World:
+    def do_promote(self, is_mistake: bool = False) -> World:
         store = self.store
         to = 1 - store.leader
         store = Leadership(store.term + 1, to)
         w = replace(self, store=store, mistakes=self.mistakes + is_mistake)
         return w.send("m", str(to), "PROMOTE", store.term) if w.both[to].life else w
 
-    def do_give_up(self, is_mistake: bool) -> World:
+    def do_give_up(self, is_mistake: bool = False) -> World:
         store = self.store
         leader = self.both[store.leader]
         said = leader.syncs if leader.role == "lead" and leader.term == store.term else 0
@@ -476,6 +478,14 @@ class World:
         messages = dict(self.channels).get((str(leader), str(1 - leader)), ())
         return [message[1] for message in messages if message[0] == "PART"]
 
+    def outcomes(self) -> Iterable[str]:
+        if self.may_lose:
+            yield "lost"
+        elif self.store.term > 1:
+            yield "promoted"
+        if all(one.role == "lead" for one in self.both):
+            yield "two lead"
+
     def check_end(self) -> None:
         if self.may_lose:
             return
@@ -488,52 +498,6 @@ class World:
             raise ViolationError(f"complete: E lost {sorted(lost)}, received {self.e.received}")
 
 
-@dataclass
-class Result:
-    """`path`: a shortest way to the first violation. `promoted`, `two_led`: states in which that was seen."""
-
-    states: int = 0
-    promoted: int = 0
-    two_led: int = 0
-    violation: str = ""
-    path: tuple[Any, ...] = ()
-
-
-def is_fault(step: Message) -> bool:
-    """Whether a step is no part of what goes on by itself."""
-    return step[0] in ("crash", "cut", "open_again", "repeat") or (step[0] in ("promote", "give_up") and step[1])
-
-
 def explore(config: Config) -> Result:
     """Visit every reachable state once, breadth first."""
-    result = Result()
-    first = World(config)
-    parents: dict[World, tuple[World, Any] | None] = {first: None}
-    queue = deque([first])
-    while queue:
-        w = queue.popleft()
-        result.states += 1
-        steps = w.steps()
-        try:
-            w.check()
-            result.two_led += all(one.role == "lead" for one in w.both)
-            if all(map(is_fault, steps)):
-                w.check_end()
-                result.promoted += w.store.term > 1
-            for step in steps:
-                after = w.step(step)
-                if after not in parents:
-                    parents[after] = (w, step)
-                    queue.append(after)
-        except ViolationError as error:
-            result.violation, result.path = str(error), _path(parents, w)
-            return result
-    return result
-
-
-def _path(parents: dict[World, tuple[World, Any] | None], at: World) -> tuple[Any, ...]:
-    path = []
-    while (found := parents[at]) is not None:
-        at, step = found
-        path.append(step)
-    return tuple(reversed(path))
+    return search(World(config), visit)

@@ -20,12 +20,12 @@ from tests.local.test_publisher_attack import Oracle
 from tests.local.test_publisher_moves import connection
 
 from plimsoll import client
+from plimsoll.core.head.standby.leadership import HeadLeadership, stored_leadership
 from plimsoll.core.spec import parse
 from plimsoll.local import manifests, runtime
 from plimsoll.local.head_access import head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
-from plimsoll.mediator.head_leadership import HeadLeadership, stored_leadership
 
 FLEET = """
 apiVersion: plimsoll.dev/v1alpha1

@@ -92,7 +92,9 @@ def test_its_status_says_what_a_mediator_decides_by(pair):
     pair.exchange()
     pair.control(pair.follower, msg.StatusQuery(7))
     ((_, frame),) = pair.follower.control_to_send()
-    (reply,) = [msg.decode(msg.control, raw) for raw in wire.decode_frame(frame).records]
+    decoded = wire.decode_frame(frame)
+    assert isinstance(decoded, wire.Control)
+    (reply,) = [msg.decode(msg.control, raw) for raw in decoded.records]
     assert isinstance(reply, msg.StatusReply)
     said = {name: reply.status[name] for name in ("role", "incarnation", "term", "sync", "promoted")}
     assert said == {"role": "standby", "incarnation": 900, "term": 1, "sync": 1, "promoted": 0}

@@ -14,7 +14,6 @@ from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.standby.memory_files import MemoryFiles
 
-
 log = logging.getLogger(__name__)
 
 

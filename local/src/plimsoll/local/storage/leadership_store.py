@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from plimsoll.core.head.standby.leadership import HeadLeadership, leadership_status, stored_leadership
 from plimsoll.local.storage.object_store import ObjectStore
-from plimsoll.mediator.head_leadership import HeadLeadership, leadership_status, stored_leadership
 
 
 class LeadershipConflictError(RuntimeError):

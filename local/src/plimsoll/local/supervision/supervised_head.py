@@ -16,6 +16,7 @@ import msgspec
 
 from plimsoll.core import config as broker_config
 from plimsoll.core.config import BrokerConfig, PeerBroker, Role
+from plimsoll.core.head.standby.leadership import HeadLeadership
 from plimsoll.core.protocol import messages as msg
 from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -24,7 +25,6 @@ from plimsoll.local.storage.state_files import StateWriteError, write_private
 from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit, log_note
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
 from plimsoll.local.supervision.supervised_broker import RecordBrokerEvent, SupervisedBroker
-from plimsoll.mediator.head_leadership import HeadLeadership
 
 ASK_SECONDS = 0.5
 SILENT_SECONDS = 5.0

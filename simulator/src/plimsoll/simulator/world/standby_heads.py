@@ -16,6 +16,7 @@ from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
 from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
+from plimsoll.core.head.standby.leadership import HeadLeadership
 from plimsoll.core.head.standby.log_feed import LogFeed, LogPlace
 from plimsoll.core.head.standby.log_follower import LogFollower
 from plimsoll.core.head.standby.memory_files import MemoryFiles
@@ -23,7 +24,6 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import link_limits
 from plimsoll.core.verify import observations as seen
-from plimsoll.mediator.head_leadership import HeadLeadership
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork

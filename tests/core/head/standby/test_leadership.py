@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.mediator.head_leadership import HeadLeadership, leadership_status, stored_leadership
+from plimsoll.core.head.standby.leadership import HeadLeadership, leadership_status, stored_leadership
 
 ALONE = HeadLeadership().begun(0)
 IN_SYNC = ALONE.noted({"term": 1, "incarnation": 9, "sync": 1})
