@@ -16,6 +16,7 @@ TESTS = ROOT / "tests"
 
 EXCEPTIONS: dict[str, str] = {
     "conformance/client_under_test.py": "a protocol and its values: see tests/conformance/test_child_client.py",
+    "channels/driver.py": "all channels of a fleet: tests/local/supervision/test_channel_process.py runs it",
     "demo/fleet.py": "the brokers of a demo: tests/demo/test_command.py runs them",
     "demo/traffic.py": "the traffic of a demo: tests/demo/test_command.py sends it",
     "soak/__main__.py": "the program behind `make soak`: tests/soak/test_command.py runs what it calls",

@@ -1,9 +1,8 @@
 """The demo with bundles: its fleet, its lines, and its verdict. `make demo-bundles` runs it."""
 
 from plimsoll.core.spec import parse
-from plimsoll.demo.analysis.bundle_claims import MeasuredClaim
 from plimsoll.demo.analysis.load_series import LoadSeries
-from plimsoll.demo.bundle_demo import BUNDLE_SCENARIO, claim_line, head_of
+from plimsoll.demo.bundle_demo import BUNDLE_SCENARIO, head_of
 from plimsoll.demo.options import resource_folder
 from plimsoll.local import manifests
 
@@ -23,11 +22,6 @@ def test_its_fleet_is_one_head_with_four_edges_under_pulsar():
 def test_it_is_of_two_hundred_topics_and_leaves_a_minute_for_start_and_audit():
     assert BUNDLE_SCENARIO.topics == 200
     assert BUNDLE_SCENARIO.seconds <= 140
-
-
-def test_a_claim_says_whether_it_held():
-    assert claim_line(MeasuredClaim("lost", 0, "<= 0", True)) == "held      lost: 0, bound <= 0"
-    assert claim_line(MeasuredClaim("pause", None, "<= 2", False)) == "NOT HELD  pause: not measured, bound <= 2"
 
 
 def test_the_head_is_the_broker_that_reports_owners():

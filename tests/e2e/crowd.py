@@ -1,6 +1,7 @@
 """Runs in a pod: publishers and many subscribers of a fleet, and in the end the audit of every delivery.
 
 Configured by its environment; writes files below /tmp: `progress.json` once a second, `verdict.json` after `stop`.
+Publications are of one class, or of each of some classes in turn; every subscriber asks for one class.
 """
 
 from __future__ import annotations
@@ -20,30 +21,45 @@ from plimsoll.core.verify import observations as seen
 FILES = Path(os.environ.get("CROWD_FILES", "/tmp"))
 KEYS = Path("/etc/plimsoll/client")
 LIFE = 1
-PREDICATES = (("class", "=", "STOCK"),)
 PUBLISHERS = 3
 
 
 class Crowd:
-    """`subscribers` on one link, to all publications, one after the other."""
+    """`subscribers` on one link, one after the other, to all publications of a class; `classes` take turns.
 
-    def __init__(self, name: str, cluster: str, subscribers: int, per_second: float) -> None:
-        head = json.loads((KEYS / "heads.json").read_text())[cluster]
-        security = client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
+    `size`: bytes of a publication's payload. `served_at`: the cluster whose edges serve the subscribers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        cluster: str,
+        served_at: str,
+        subscribers: int,
+        per_second: float,
+        classes: list[str],
+        size: int,
+    ) -> None:
+        heads = [json.loads((KEYS / "heads.json").read_text())[each] for each in (cluster, served_at)]
         self._lock = threading.Lock()
         self._seen: list[Observation] = []
         self._edges: dict[str, str] = {}
-        self._last: dict[str, list[int]] = {}
+        self._last: dict[str, dict[str, int]] = {}
+        self._classes, self._payload = classes, bytes(size)
+        self._class_of: dict[str, str] = {}
+        self._sent_of = dict.fromkeys(classes, 0)
         self._sent = self.gaps = 0
         self._told: dict[str, str] = {}
         self._unanswered: list[tuple[client.Publisher, float, client.Receipt, dict[str, Any]]] = []
         self._stopped = threading.Event()
         self._interval = 1.0 / per_second
-        self._connections = [client.Connection(head["endpoint"], security=security, name=name) for _ in range(2)]
+        self._connections = [_connection(head, name) for head in heads]
         self._publishers = [
             client.Publisher(self._connections[0], name=f"{name}-quotes-{number}") for number in range(PUBLISHERS)
         ]
-        self._subscribers = [self._subscriber(f"{name}-{number:04}") for number in range(subscribers)]
+        self._subscribers = [
+            self._subscriber(f"{name}-{number:04}", classes[number % len(classes)]) for number in range(subscribers)
+        ]
         for one in self._subscribers:
             one.wait_acknowledged(120)
         self._thread = threading.Thread(target=self._publish)
@@ -52,11 +68,14 @@ class Crowd:
     def progress(self) -> dict[str, Any]:
         with self._lock:
             at: dict[str, int] = {}
-            for edge in self._edges.values():
+            by_class: dict[str, dict[str, int]] = {name: {} for name in self._classes}
+            for name, edge in self._edges.items():
                 at[edge] = at.get(edge, 0) + 1
+                here = by_class[self._class_of[name]]
+                here[edge] = here.get(edge, 0) + 1
             return {
-                "at": at, "sent": self._sent, "gaps": self.gaps, "subscribers": len(self._subscribers),
-                "told": self._told, "behind": self._sent - self._had(),
+                "at": at, "at_by_class": by_class, "sent": self._sent, "gaps": self.gaps,
+                "subscribers": len(self._subscribers), "told": self._told, "behind": self._behind(),
             }  # fmt: skip
 
     def links(self) -> dict[str, Any]:
@@ -81,39 +100,50 @@ class Crowd:
             self._note(seen.AnswerObserved(publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
         found = audit_journal(self._seen)
         names = ("lost", "duplicated", "reordered", "gaps", "delivered")
-        return {"ok": found.ok, "sent": self._sent, **{name: getattr(found, name) for name in names}}
+        unknown = sum(isinstance(one, seen.AnswerObserved) and one.answer == "unknown" for one in self._seen)
+        counts = {name: getattr(found, name) for name in names}
+        return {"ok": found.ok, "sent": self._sent, "unknown": unknown, **counts}
 
     def _waits(self) -> bool:
         with self._lock:
-            return len(self._last) < len(self._subscribers) or self._had() < self._sent
+            return self._behind() > 0
 
-    def _had(self) -> int:
-        """The number of publications of the subscriber that has received the fewest."""
-        return min((sum(last) for last in self._last.values()), default=0)
+    def _behind(self) -> int:
+        """The number of publications that the subscriber lacks that lacks most."""
+        had = {name: sum(self._last.get(name, {}).values()) for name in self._class_of}
+        return max((self._sent_of[self._class_of[name]] - count for name, count in had.items()), default=0)
 
     def _note(self, one: Observation) -> None:
         with self._lock:
             self._seen.append(one)
 
     def _publish(self) -> None:
-        due = time.monotonic()
+        due, counts = time.monotonic(), dict[tuple[str, str], int]()
         while not self._stopped.wait(max(0.0, due - time.monotonic())):
             due += self._interval
-            number = self._sent % PUBLISHERS
-            attributes: dict[str, Any] = {"class": "STOCK", "by": number, "n": self._sent // PUBLISHERS + 1}
+            publisher, class_ = (
+                self._publishers[self._sent % PUBLISHERS],
+                self._classes[self._sent % len(self._classes)],
+            )
+            count = counts[publisher.name, class_] = counts.get((publisher.name, class_), 0) + 1
+            attributes: dict[str, Any] = {"class": class_, "by": publisher.name, "n": count}
             at = time.monotonic()
-            receipt = self._publishers[number].publish(attributes)
-            self._unanswered.append((self._publishers[number], at, receipt, attributes))
-            self._sent += 1
+            receipt = publisher.publish(attributes, self._payload)
+            self._unanswered.append((publisher, at, receipt, attributes))
+            with self._lock:
+                self._sent += 1
+                self._sent_of[class_] += 1
 
-    def _subscriber(self, name: str) -> client.Subscriber:
+    def _subscriber(self, name: str, class_: str) -> client.Subscriber:
         with self._lock:
+            self._class_of[name] = class_
             one = client.Subscriber(
                 self._connections[1], name=name,
                 on_batch=lambda items: self._on_batch(name, items), on_state=lambda state: self._on_state(name, state),
             )  # fmt: skip
-            number = one.subscribe("[class,=,'STOCK']", wait=False).id
-            self._seen.append(seen.SubscriptionObserved(name, LIFE, number, PREDICATES, time.monotonic()))
+            number = one.subscribe(f"[class,=,'{class_}']", wait=False).id
+            asked = (("class", "=", class_),)
+            self._seen.append(seen.SubscriptionObserved(name, LIFE, number, asked, time.monotonic()))
         return one
 
     def _on_batch(self, name: str, items: Any) -> None:
@@ -122,16 +152,15 @@ class Crowd:
             for item in items:
                 if isinstance(item, client.Delivery):
                     self._seen.append(seen.DeliveryObserved(name, LIFE, item.identity, item.origin, at, item.token))
-                    self._last.setdefault(name, [0] * PUBLISHERS)[int(item.attributes["by"])] = int(
-                        item.attributes["n"]
-                    )
+                    last = self._last.setdefault(name, {})
+                    last[str(item.attributes["by"])] = int(item.attributes["n"])
                 else:
                     self.gaps += 1
                     self._told[f"{item.head}: {item.reason}"] = f"{name}: {item.low} to {item.high} of {item.epoch}"
-                    last = [(head, epoch, offset) for head, epoch, offset in item.last]
+                    ends = [(head, epoch, offset) for head, epoch, offset in item.last]
                     self._seen.append(
                         seen.GapObserved(
-                            name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason,
+                            name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, ends, item.reason,
                             at,
                         )
                     )  # fmt: skip
@@ -147,6 +176,11 @@ class Crowd:
                 self._seen.append(seen.LeaseEndObserved(name, LIFE, at))
 
 
+def _connection(head: dict[str, str], name: str) -> client.Connection:
+    security = client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
+    return client.Connection(head["endpoint"], security=security, name=name)
+
+
 def write(name: str, content: dict[str, Any]) -> None:
     """In one step, so that a reader finds all of it or the previous contents."""
     partial = FILES / f"{name}.new"
@@ -159,8 +193,9 @@ def main() -> None:
     gc.disable()  # the record only grows: collecting it again and again would stall all subscribers
     environment = os.environ
     crowd = Crowd(
-        environment["CROWD_NAME"], environment["CROWD_CLUSTER"], int(environment["CROWD_SUBSCRIBERS"]),
-        float(environment["CROWD_PER_SECOND"]),
+        environment["CROWD_NAME"], environment["CROWD_CLUSTER"], environment["CROWD_SERVED_AT"],
+        int(environment["CROWD_SUBSCRIBERS"]), float(environment["CROWD_PER_SECOND"]),
+        environment.get("CROWD_CLASSES", "STOCK").split(","), int(environment.get("CROWD_BYTES", "0")),
     )  # fmt: skip
     until = time.monotonic() + float(environment.get("CROWD_SECONDS", "1800"))
     while not (FILES / "stop").exists() and time.monotonic() < until:

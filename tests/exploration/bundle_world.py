@@ -163,8 +163,9 @@ class Candidates:
     def note(self, candidate: Any) -> Any:
         return candidate
 
-    def place(self, exclude: Collection[str], rate: float = 0.0) -> Any:
+    def place(self, exclude: Collection[str], prefer: str = "", rate: float = 0.0, **_: Any) -> Any:
         assert not exclude
+        assert not prefer
         assert rate > 0.0
         return SimpleNamespace(name=self._drawn)
 

@@ -7,6 +7,7 @@ from typing import Any
 from tests.mediator.test_bundle_status import broker
 
 from plimsoll.core.policies.model.topic_load import TopicLoad, topic_report
+from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.spec import parse
 from plimsoll.core.spec.resources import Resources
 from plimsoll.local.manifests import parse_text
@@ -43,7 +44,12 @@ def resources(policy: str = POLICY) -> Resources:
     return parse(parse_text(FLEET + policy, "fleet.yaml"))
 
 
-def topics(*reports: tuple[str, list[TopicLoad]], owners: Any = None, memory: Any = None) -> list[dict[str, Any]]:
+def topics(*reports: tuple[str, list[TopicLoad]], **own: Any) -> list[dict[str, Any]]:
+    """The topics that subscribers ask for."""
+    return [row for row in everything(*reports, **own) if row.get("reason") != "NoSubscribers"]
+
+
+def everything(*reports: tuple[str, list[TopicLoad]], owners: Any = None, memory: Any = None) -> list[dict[str, Any]]:
     head = broker("h", "head", {"topic_owners": owners})
     edges = [broker(name, "edge", topic_report(loads)) for name, loads in reports]
     found = topic_status(resources(), "east", head, edges, memory).get("topics", [])
@@ -59,6 +65,36 @@ def test_a_topic_has_its_edge_its_latency_and_its_threshold():
             "requiredMilliseconds": 1100, "depthThreshold": 97,
         }
     ]  # fmt: skip
+
+
+def named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that no subscriber asks for, but the policy names."""
+    return [row for row in rows if row.get("reason") == "NoSubscribers"]
+
+
+def test_a_deadline_that_no_path_keeps_says_so():
+    (row,) = topics(("a", [TopicLoad(7, "fast", 1, input_rate=5.0, required_seconds=0.2, transmission_seconds=0.25,
+                                     broker_seconds=0.01)]))  # fmt: skip
+    assert row["reason"] == "PathTooLong"
+    assert row["message"] == "links take 250 ms and brokers 10 ms without any queue; 200 ms are required"
+    (row,) = topics(("a", [TopicLoad(7, "fast", 1, input_rate=5.0, required_seconds=0.3, transmission_seconds=0.25)]))
+    assert "reason" not in row
+
+
+def test_a_topic_of_the_policy_without_subscribers_or_publications_says_so():
+    found = everything(("a", [TopicLoad(1, "free", 5, input_rate=1.0)]))
+    assert named(found) == [{
+        "hash": f"{topic_hash('fast'):08x}", "name": "fast", "subscribers": 0, "requiredMilliseconds": 1100,
+        "reason": "NoSubscribers", "message": "no subscriber of this cluster asks for it",
+    }]  # fmt: skip
+    (silent,) = topics(("a", [TopicLoad(topic_hash("fast"), "fast", 5, required_seconds=1.1)]))
+    assert silent["reason"] == "NoPublications"
+    assert named(everything(("a", [TopicLoad(topic_hash("fast"), "fast", 5)]))) == []
+
+
+def test_nothing_is_said_of_topics_that_an_edge_without_a_report_may_have():
+    head = broker("h", "head", {})
+    assert named(topic_status(resources(), "east", head, [broker("a", "edge", {})], None)["topics"]) == []
 
 
 def test_the_threshold_is_that_of_the_policy_with_what_it_remembers():

@@ -499,6 +499,16 @@ RECORDS: list[tuple[str, str, Any]] = [
         "s asks for one thing more; t is next",
         msg.SubscriptionPage(17, 12, [msg.SubscriptionListItem("s", [STOCK], 9)], "t"),
     ),
+    (
+        "list-parameters",
+        "a query for the parameters of channels that have changed since revision 7",
+        msg.ListParameters(18, 12, 7),
+    ),
+    (
+        "parameter-page",
+        "two subscriptions ask for fires; nothing else holds any more",
+        msg.ParameterPage(18, 12, 9, [msg.ParameterItem("[channel,=,'near'],[kind,=,'fire']", 2)], True),
+    ),
 ]
 
 FRAMES: list[tuple[str, str, bytes]] = [

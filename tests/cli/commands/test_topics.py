@@ -42,9 +42,19 @@ def test_topics_are_listed_with_what_is_required_and_measured(run: Run):
     lines = [line.split() for line in out.splitlines()]
     assert lines[1] == ["fast", "east", "e-0", "7", "1100", "ms", "1050", "ms", "!", "100", "97", "12", "200", "1225"]
     assert lines[2][1:] == ["east", "e-1", "1", "-", "3", "ms", "0", "-", "0", "0", "0"]
+    assert lines[0][-1] == "REASON"
     assert "\x1b" not in out, "what applications call their topics does not reach the terminal as it is"
     assert json.loads(run("get", "topic", "fast", "-o", "json")[1]) == [{"cluster": "east", **FAST}]
     assert json.loads(run("get", "topic", "00000007", "-o", "json")[1]) == [{"cluster": "east", **FAST}]
+
+
+def test_a_topic_that_is_only_named_shows_why_it_has_no_figures(run: Run, folder: FleetFolder):
+    silent = {"hash": "00000002", "name": "bouys", "subscribers": 0, "requiredMilliseconds": 2000,
+              "reason": "NoSubscribers", "message": "no subscriber of this cluster asks for it"}  # fmt: skip
+    with ObjectStore(folder.store) as store:
+        store.set_status("BrokerCluster", "east", lambda old: {**old.get("status", {}), "topics": [silent]})
+    [line] = [line.split() for line in run("get", "topics")[1].splitlines()[1:]]
+    assert line == ["bouys", "east", "-", "0", "2000", "ms", *"-" * 6, "NoSubscribers"]
 
 
 @pytest.mark.usefixtures("folder")

@@ -7,10 +7,14 @@ from typing import Any
 from plimsoll.core.head import topic_owners as module
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.topic_owners import TopicOwners
+from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
+from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash, unit_name
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.types.policy import PolicySpec
 
-A, B = topic_hash("a"), topic_hash("b")
+A, B, C, D, E = map(topic_hash, "abcde")
 
 
 def owners() -> TopicOwners:
@@ -130,3 +134,34 @@ def test_another_policy_forgets_the_owners():
     topics.owners = {A: "e1"}
     topics.take_policy(None)
     assert (topics.owners, topics.is_used) == ({}, False)
+
+
+def test_a_topic_without_an_owner_goes_where_its_first_unit_prefers_and_no_other_unit_moves_it():
+    topics, edges = owners(), placement("e1", "e2", "e3")
+    for topic, wanted, other in ((A, "e3", "e1"), (B, "e2", "e3")):
+        first, second = topics.place(topic, edges, (), wanted), topics.place(topic, edges, (), other)
+        assert first is not None
+        assert second is not None
+        assert (first.name, second.name, topics.owners[topic]) == (wanted, wanted, wanted)
+    edges.cordoned = frozenset({"e3"})
+    elsewhere = topics.place(A, edges, (), "e3")
+    assert elsewhere is not None
+    assert elsewhere.name == topics.owners[A] != "e3", "a wish does not open an edge that takes no newcomers"
+
+
+def test_correlated_topics_are_placed_at_different_edges():
+    """Two topics of a group, and two whose publishers have risen together; a third one is placed as before."""
+    policy = parse_block(PolicySpec, {"type": "DelaySensitive", "delaySensitive": {
+        "topicAttribute": "topic", "correlation": {"groups": [{"name": "north", "topics": ["a", "b"]}]}}})  # fmt: skip
+    topics, edges = TopicOwners(policy), placement("e1", "e2")
+    edges.placer = LeastUsedPlacer()
+    for seen, other in ((A, B), (C, D)):
+        for number in range(12):
+            topics.rates.look(PublisherTopicLoad("p", topic, 10.0 + 90.0 * (number > 8)) for topic in (C, D))
+        first = topics.place(seen, edges, (), "e1")
+        assert first is not None
+        assert placed(topics, edges, other) == "e2"
+    assert topics.beside(E) == {}
+    topics.take_policy(parse_block(PolicySpec, {"type": "DelaySensitive", "delaySensitive": {
+        "topicAttribute": "topic", "correlation": {"apart": False}}}))  # fmt: skip
+    assert topics.beside(B) == {}

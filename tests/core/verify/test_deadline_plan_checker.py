@@ -69,3 +69,11 @@ def test_a_topic_that_leaves_an_edge_belongs_to_one_with_most_of_its_units():
     assert any("another edge has more" in fault for fault in faults(replace(plan, owners=wrong)))
     other = (*plan.owners, ("7#00000007", "b"))
     assert "00000007 has an owner, and leaves no edge" in faults(replace(plan, owners=other))
+
+
+def test_an_edge_of_another_cluster_only_takes_and_a_topic_has_one_edge_there():
+    assert faults(planned(), away={"b"}) == []
+    assert any("a is of another cluster, and gives" in fault for fault in faults(planned(), away={"a"}))
+    elsewhere = {**GIVEN.profiles, "c": GIVEN.profiles["a"]}
+    found = faults(planned(), profiles=elsewhere, away={"b", "c"})
+    assert any("goes to b, and c of that cluster has it" in fault for fault in found)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from plimsoll.demo.crisis_tables import GIVEN
 from plimsoll.experiments.delay_sensitive import burst, crisis_world
 from plimsoll.experiments.delay_sensitive.crisis_run import run_crisis
 
@@ -31,12 +32,12 @@ def test_without_a_burst_nothing_moves():
     plan = burst.small()
     times = replace(plan.times, burst_at=100.0, ends_at=19.0)
     policy = crisis_world.delay_sensitive(times.look_seconds, plan.balancing_seconds)
-    run = run_crisis("quiet", policy, 1, burst.GIVEN, times)
+    run = run_crisis("quiet", policy, 1, GIVEN, times)
     assert (run.sessions, run.moves, run.late) == (0, [], {})
     assert run.cleared_at("b1", 8) is None, "a queue that never was cannot be gone"
 
 
 def test_claims_do_not_hold_where_nothing_balances():
     times = replace(burst.small().times, ends_at=18.0)
-    none = run_crisis("nothing", None, 1, burst.GIVEN, times)
+    none = run_crisis("nothing", None, 1, GIVEN, times)
     assert not any(each.held for each in burst._claims(none, None, None, replace(burst.small(), times=times))[:3])

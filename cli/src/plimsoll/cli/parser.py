@@ -26,7 +26,7 @@ from plimsoll.cli.exit_codes import EXIT_CODE_HELP
 
 KIND_HELP = (
     "BrokerFleet (bf), BrokerCluster (bc), EdgeBroker (eb), HardwareProfile (hwp), LoadBalancingSession (lbs),"
-    " Feed (fd)"
+    " Feed (fd), Channel (ch)"
 )
 """The kinds of `plimsoll.core.spec`; written out because loading those would double the time of a start."""
 SHELLS = ("bash", "zsh", "fish")

@@ -22,7 +22,6 @@ from plimsoll.core.spec import Resources, parse
 from plimsoll.demo.analysis import bundle_history
 from plimsoll.demo.analysis.bundle_claims import (
     BundleFigures,
-    MeasuredClaim,
     UsageSpread,
     hottest_split,
     judged_claims,
@@ -32,6 +31,7 @@ from plimsoll.demo.analysis.bundle_claims import (
 from plimsoll.demo.analysis.bundle_pauses import Waits, waits_of
 from plimsoll.demo.analysis.bundle_sessions import BundleSession, bundle_sessions, longest_wait, moves_before
 from plimsoll.demo.analysis.load_series import LoadSeries
+from plimsoll.demo.analysis.measured_claims import MeasuredClaim
 from plimsoll.demo.audited_run import AuditedRun, exit_code, run_audited
 from plimsoll.demo.bundle_director import BundleDirector
 from plimsoll.demo.command import FAILED
@@ -203,15 +203,9 @@ def _summary(run: BundleRun, claims: Sequence[MeasuredClaim], folder: Path) -> s
         f"published {counts['published']:,}   expected {counts['expected']:,}   delivered {counts['delivered']:,}   "
         f"gaps {counts['gaps']:,}   delay p99 {1000 * (delay['p99'] or 0.0):,.0f} ms"
     )
-    lines += [claim_line(claim) for claim in claims]
+    lines += [claim.line() for claim in claims]
     lines.append(f"{sum(claim.held for claim in claims)} of {len(claims)} claims held; {run.wall_seconds:.0f} s in all")
     return "\n  ".join([*lines, f"report: {folder / 'bundles.html'} and {folder / 'bundles.json'}"])
-
-
-def claim_line(claim: MeasuredClaim) -> str:
-    """A claim for the terminal."""
-    value = "not measured" if claim.value is None else f"{claim.value:.4g}"
-    return f"{'held    ' if claim.held else 'NOT HELD'}  {claim.claim}: {value}, bound {claim.bound}"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from plimsoll.demo import quotes
+from plimsoll.demo.crisis_workload import plan_crisis
 from plimsoll.demo.workload import (
     DemoScenario,
     PlannedPublisher,
     PlannedSubscriber,
+    TopicMessage,
     WorkloadPlan,
     plan_workload,
     with_rate_step,
 )
 
-TOPIC: Final = "topic"
-"""The attribute that names the topic, as in `examples/bundles`."""
 ZIPF_EXPONENT: Final = 1.0
 POPULARITY_EXPONENT: Final = 0.5
 """Of the topics that subscribers ask for: flatter, as no split divides the load of a single topic."""
@@ -31,25 +30,16 @@ TEXT: Final = "x" * 120
 """A publication's text: with it some hundred bytes leave an edge with each delivery."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicMessage:
-    """What is published to a topic."""
-
-    topic: str
-
-    def attributes(self) -> dict[str, str | int | float | bool]:
-        """The attributes of its publication."""
-        return {TOPIC: self.topic, "text": TEXT}
-
-
 def plan_scenario(scenario: DemoScenario) -> WorkloadPlan:
-    """The plan of a scenario, of topics or of quotes.
+    """The plan of a scenario: of the crisis world, of topics, or of quotes.
 
     Raises:
         QuotesError: the quotes are not available.
         ValueError: there are too few symbols or topics.
 
     """
+    if scenario.crisis_speed:
+        return plan_crisis(scenario)
     return plan_topics(scenario) if scenario.topics else plan_workload(scenario, quotes.load())
 
 
@@ -81,7 +71,7 @@ def plan_topics(scenario: DemoScenario) -> WorkloadPlan:
 
 
 def _publisher(topic: str, rate: float, draw: random.Random) -> PlannedPublisher:
-    return PlannedPublisher(f"of-{topic}", topic, 60.0 * rate, draw.random() / rate, (TopicMessage(topic),))
+    return PlannedPublisher(f"of-{topic}", topic, 60.0 * rate, draw.random() / rate, (TopicMessage(topic, TEXT),))
 
 
 def _subscribers(scenario: DemoScenario, names: Sequence[str], draw: random.Random) -> tuple[PlannedSubscriber, ...]:

@@ -23,6 +23,9 @@ PAPER_RATE_PER_MINUTE: Final = 60.0
 PAPER_JOIN_SECONDS: Final = (10.0, 1010.0)
 """Subscribers join between these times of the paper's experiment."""
 
+TOPIC: Final = "topic"
+"""The attribute that names the topic, as in `examples/bundles`."""
+
 Template = tuple[str, int, tuple[str, str] | None, bool]
 """Name, share in per cent, attribute and operator of the threshold if there is one, whether the symbol is constrained.
 """
@@ -44,6 +47,7 @@ class DemoScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     as shares of the run; at the edge `prefer` if one is named, else where the head places them. At the share `step_at`
     of the run, if it is below 1, `step_publishers` of the publishers begin to publish `step_factor` times as fast.
     With `topics` the run is of topics, not of quotes: one publisher each, `topic_rate_per_second` over all of them.
+    With `crisis_speed` it is of the crisis world, so many times as fast as in the text.
     """
 
     seconds: float = 60.0
@@ -60,6 +64,7 @@ class DemoScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     step_factor: float = 2.0
     topics: int = 0
     topic_rate_per_second: float = 0.0
+    crisis_speed: float = 0.0
 
     @property
     def join_factor(self) -> float:
@@ -81,10 +86,23 @@ class PlannedItem(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TopicMessage:
+    """What is published to a topic. `text`: an attribute that makes it longer; without one there is none."""
+
+    topic: str
+    text: str = ""
+
+    def attributes(self) -> dict[str, str | int | float | bool]:
+        """The attributes of its publication."""
+        return {TOPIC: self.topic, "text": self.text} if self.text else {TOPIC: self.topic}
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedPublisher:
     """Replays the quotes of one symbol in order, one every `interval_seconds`, first at `first_at`.
 
-    From `faster_at` on it is `factor` times as fast. Times are seconds from the start of the traffic.
+    From `faster_at` on it is `factor` times as fast. Times are seconds from the start of the traffic. `payload_bytes`:
+    of each publication.
     """
 
     name: str
@@ -94,6 +112,7 @@ class PlannedPublisher:
     quotes: tuple[PlannedItem, ...]
     faster_at: float = math.inf
     factor: float = 1.0
+    payload_bytes: int = 0
 
     @property
     def interval_seconds(self) -> float:
@@ -113,7 +132,11 @@ class PlannedPublisher:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSubscriber:
-    """Joins at `joins_at` seconds from the start of the traffic, with one subscription, or one for each of `topics`."""
+    """Joins at `joins_at` seconds from the start of the traffic, with one subscription, or one for each of `topics`.
+
+    `prefer`: the edge that it would like, if that is not the scenario's. `connection`: it shares a connection with
+    those of the same text; without one, with all others of its process.
+    """
 
     name: str
     template: str
@@ -121,6 +144,8 @@ class PlannedSubscriber:
     predicates: tuple[Triple, ...]
     joins_at: float
     topics: tuple[str, ...] = ()
+    prefer: str = ""
+    connection: str = ""
 
     @property
     def text(self) -> str:
@@ -134,6 +159,14 @@ class WorkloadPlan:
 
     publishers: tuple[PlannedPublisher, ...]
     subscribers: tuple[PlannedSubscriber, ...]
+
+    def subscribers_of(self, part: int, of: int) -> tuple[PlannedSubscriber, ...]:
+        """Those of one of `of` processes: every `of`-th; those that share a named connection stay together."""
+        names = sorted({each.connection for each in self.subscribers} - {""})
+        places = {name: place for place, name in enumerate(names)}
+        return tuple(
+            one for place, one in enumerate(self.subscribers) if places.get(one.connection, place) % of == part
+        )
 
 
 def plan_workload(scenario: DemoScenario, quotes: Quotes) -> WorkloadPlan:

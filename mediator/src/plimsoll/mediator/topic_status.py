@@ -1,7 +1,8 @@
 """The topics of a cluster for its status, where a policy defends deadlines: where each is, and how near its deadline.
 
 Of a topic that several edges serve, the edge with the least time left stands for it; subscribers, deliveries and late
-deliveries are of all edges.
+deliveries are of all edges. A deadline that no balancing can keep has a reason, and so has a topic of the policy that
+nothing asks for, or that nothing publishes: its name may be misspelt.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import Any
 
 from plimsoll.core.policies.delay_sensitive import DelaySensitive
 from plimsoll.core.policies.delay_sensitive.prediction import depth_threshold, rates_of
-from plimsoll.core.policies.model.topic_load import TOPICS_AT_MOST, TopicLoad, reported_topics
+from plimsoll.core.policies.model.topic_load import TOPIC_CHARACTERS, TOPICS_AT_MOST, TopicLoad, reported_topics
+from plimsoll.core.policies.model.topic_requirements import topic_requirements
 from plimsoll.core.policies.registry import deadlines_of_spec
 from plimsoll.core.spec.broker_config import policy_of
 from plimsoll.core.spec.resources import Resources
+from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.mediator.resource_status import ObservedBroker
 
 Placed = tuple[str, TopicLoad]
@@ -40,7 +43,37 @@ def topic_status(
         for load in reported_topics(edge.report or {}):
             loads.setdefault(load.topic, []).append((edge.name, load))
     some = sorted(loads.values(), key=_urgency)[:TOPICS_AT_MOST]
-    return {"topics": [_row(policy, known, found, owners if isinstance(owners, Mapping) else {}) for found in some]}
+    rows = [_row(policy, known, found, owners if isinstance(owners, Mapping) else {}) for found in some]
+    are_known = bool(edges) and all(edge.report for edge in edges)
+    silent = [row for row in _unasked(spec) if are_known and int(row["hash"], 16) not in loads]
+    return {"topics": [*rows, *silent][:TOPICS_AT_MOST]}
+
+
+def _unasked(spec: PolicySpec | None) -> list[dict[str, Any]]:
+    """Rows for the topics that the policy names, as they are without a subscriber."""
+    required = topic_requirements(spec)
+    if required is None:
+        return []
+    return [
+        {
+            "hash": f"{topic:08x}", "name": name[:TOPIC_CHARACTERS], "subscribers": 0,
+            "requiredMilliseconds": _milliseconds(required.by_topic[topic]),
+            "reason": "NoSubscribers", "message": "no subscriber of this cluster asks for it",
+        }
+        for topic, name in sorted(required.names.items())
+    ]  # fmt: skip
+
+
+def _reason(load: TopicLoad) -> dict[str, str]:
+    """Why the deadline of a topic cannot be kept, or is not at stake; nothing if neither is so."""
+    if load.required_seconds and load.allowed_seconds <= 0.0:
+        way, brokers = _milliseconds(load.transmission_seconds), _milliseconds(load.broker_seconds)
+        required = _milliseconds(load.required_seconds)
+        text = f"links take {way} ms and brokers {brokers} ms without any queue; {required} ms are required"
+        return {"reason": "PathTooLong", "message": text}
+    if load.required_seconds and not load.input_rate and not load.depth:
+        return {"reason": "NoPublications", "message": "nothing was published to it in the last report interval"}
+    return {}
 
 
 def _left(placed: Placed) -> float:
@@ -75,7 +108,7 @@ def _row(
     seconds = policy.balancing_seconds_of(first, memory)
     threshold = depth_threshold(first, rates_of(memory, edge, first.topic), seconds)
     required = {"requiredMilliseconds": _milliseconds(first.required_seconds), "depthThreshold": math.floor(threshold)}
-    return row | required
+    return row | required | _reason(first)
 
 
 def _milliseconds(seconds: float) -> int:

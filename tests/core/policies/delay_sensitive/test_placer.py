@@ -1,4 +1,4 @@
-"""New topics go where least is used."""
+"""New topics go where no correlated one is, and then where least is used."""
 
 from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
 from plimsoll.core.policies.placement import PlacementTarget, PlacementUnit
@@ -22,3 +22,10 @@ def test_a_full_edge_takes_none_unless_all_are_full():
     assert placed(full, PlacementTarget("c", 0.5, usage=0.5)) == "c"
     assert placed(fuller, full) == "a"
     assert placed() == ""
+
+
+def test_an_edge_without_a_correlated_topic_comes_first_unless_it_is_full():
+    with_one, free = PlacementTarget("a", 0.1, usage=0.1, beside=1), PlacementTarget("b", 0.6, usage=0.6)
+    assert placed(with_one, free) == "b"
+    assert placed(with_one, PlacementTarget("c", 0.1, usage=0.1, beside=2)) == "a"
+    assert placed(with_one, PlacementTarget("b", 0.95, usage=0.95)) == "a", "no edge is made too full for it"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.core.policies.delay_sensitive.small import Topic, sample, unit
 
 from plimsoll.core.policies.delay_sensitive import DelaySensitive
+from plimsoll.core.policies.model.topic_correlation import TopicCorrelation
 from plimsoll.core.policies.rebalancer import FleetSample, RebalancingPlan, fleet_plan
 from plimsoll.core.verify.deadline_plan_checker import DeadlinePlanContext, deadline_plan_faults
 
@@ -151,3 +153,99 @@ def test_a_target_is_left_below_its_lower_thresholds_or_at_what_it_can_send_by_t
     given = sample({"a": hot, "b": []}, {"a": 15_000.0, "b": 10_000.0})
     assert moved(planned(given)) == []
     assert moved(planned(given, DelaySensitive(rules="Text"))) == [("1", 1, "b")]
+
+
+RISEN = (50.0,) * 8 + (100.0,) * 4
+
+
+def correlated_fleet() -> FleetSample:
+    """Topic 1 has to go. Edge b is the less used one, and has topic 5; c has as much room."""
+    late = Topic(3, 1, 100.0, 100.0, 1.0, depth=80, delivery=90.0)
+    edges = {"a": [Topic(1, 4, 10.0, 100.0, 9.0), late], "b": [Topic(5, 1, 1.0, 100.0)], "c": [Topic(6, 1, 9.0, 100.0)]}
+    return sample(edges, 14_500.0)
+
+
+def planned_apart(history: dict[str, list[float]], **own: Any) -> RebalancingPlan:
+    policy = DelaySensitive(correlation=TopicCorrelation(), **own)
+    return fleet_plan(policy, correlated_fleet(), {"history": history})
+
+
+def test_a_topic_goes_where_no_correlated_one_is_and_the_reason_says_so():
+    rising = {f"{topic:08x}": list(RISEN) for topic in (1, 5)}
+    assert moved(planned_apart({})) == [("1", 4, "b")]
+    plan = planned_apart(rising)
+    assert moved(plan) == [("1", 4, "c")]
+    assert plan.moves[0].reason.endswith("; b has 5#00000005, and their rates rise together, coefficient 1.00")
+    assert moved(planned_apart(rising, rules="Text")) == [("1", 4, "b")], "the letter keeps only newcomers apart"
+
+
+def test_a_deadline_comes_before_keeping_topics_apart():
+    """Where each edge has a correlated topic, the first one that can takes it."""
+    rising = {f"{topic:08x}": list(RISEN) for topic in (1, 5, 6)}
+    plan = planned_apart(rising)
+    assert moved(plan) == [("1", 4, "b")]
+    assert "rise together" not in plan.moves[0].reason
+
+
+def test_a_memory_that_cannot_be_read_keeps_nothing_apart():
+    for history in ({"x": [1.0]}, {"00000001": ["a"]}, {"00000001": 3}, 7):
+        policy = DelaySensitive(correlation=TopicCorrelation())
+        assert moved(fleet_plan(policy, correlated_fleet(), {"history": history})) == [("1", 4, "b")]
+
+
+# -- edges of another cluster
+
+
+def planned_away(edges: dict[str, list[Topic]], bandwidth: dict[str, float], **away: float) -> RebalancingPlan:
+    given = replace(sample(edges, bandwidth), away=away)
+    plan = fleet_plan(DelaySensitive(), given, {})
+    context = DeadlinePlanContext(given.profiles, frozenset(edges), away=away.keys())
+    assert deadline_plan_faults(plan, context) == []
+    return plan
+
+
+LATE = Topic(3, 1, 100.0, 100.0, 1.0, depth=80, delivery=90.0)
+ONE, TWO = Topic(1, 4, 10.0, 100.0, 9.0), Topic(2, 4, 10.0, 100.0, 8.0)
+
+
+def test_an_edge_of_the_own_cluster_comes_before_a_less_used_one_of_another():
+    edges = {"a": [ONE, LATE], "b": [Topic(5, 1, 50.0, 100.0)], "x": []}
+    plan = planned_away(edges, {"a": 14_500.0, "b": 14_500.0, "x": 14_500.0}, x=0.01)
+    assert moved(plan) == [("1", 4, "b")]
+    assert "no edge of its cluster" not in plan.moves[0].reason
+
+
+def test_what_the_own_edges_cannot_take_goes_to_another_cluster():
+    """Edge b has room for topic 2 alone, and both have to go."""
+    late = replace(LATE, depth=100, delivery=75.0)
+    edges = {"a": [ONE, replace(TWO, rate=9.0), late], "b": [Topic(5, 1, 54.0, 100.0)], "x": []}
+    plan = planned_away(edges, {"a": 15_000.0, "b": 10_200.0, "x": 10_000.0}, x=0.01)
+    assert moved(plan) == [("2", 4, "b"), ("1", 4, "x")]
+    assert plan.moves[1].reason.endswith("; no edge of its cluster takes it")
+
+
+def test_an_edge_that_is_too_far_for_a_deadline_takes_nothing_for_it():
+    """A queue is empty on arrival, but the way alone takes longer than the deadline leaves."""
+    near = Topic(1, 4, 10.0, 100.0, 0.9, depth=1)
+    edges = {"a": [near, LATE], "x": []}
+    bandwidth = {"a": 14_500.0, "x": 14_500.0}
+    assert moved(planned_away(edges, bandwidth, x=0.1)) == [("1", 4, "x")]
+    far = planned_away(edges, bandwidth, x=0.7)
+    assert moved(far) == []
+    [reason] = [each.reason for each in far.rejected if each.key.startswith("1#")]
+    assert "its way to x alone takes longer" in reason
+
+
+def test_an_edge_of_another_cluster_gives_nothing_however_overloaded_it_is():
+    edges = {"a": [], "b": [], "x": [ONE, LATE]}
+    plan = planned_away(edges, {"a": 14_500.0, "b": 14_500.0, "x": 14_500.0}, x=0.01)
+    assert (moved(plan), plan.ended) == ([], "NotOverloaded")
+
+
+def test_a_topic_that_another_cluster_has_goes_to_its_edge_there_or_stays():
+    edges = {"a": [ONE, LATE], "x": [], "y": [replace(ONE, subscribers=1), Topic(7, 1, 20.0, 100.0)]}
+    wide = {"a": 14_500.0, "x": 14_500.0, "y": 14_500.0}
+    assert moved(planned_away(edges, wide, x=0.01, y=0.01)) == [("1", 4, "y")]
+    plan = planned_away(edges, {**wide, "y": 3_100.0}, x=0.01, y=0.01)
+    assert {topic for topic, _, _ in moved(plan)} <= {"3"}
+    assert next(each.kind for each in plan.rejected if each.key.startswith("1#")) == "Elsewhere"

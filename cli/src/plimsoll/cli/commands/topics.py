@@ -17,6 +17,7 @@ WORDS = ("topics", "topic")
 
 TITLES = (
     "TOPIC", "CLUSTER", "EDGE", "SUBSCRIBERS", "REQUIRED", "LATENCY", "DEPTH", "THRESHOLD", "LATE", "IN/S", "OUT/S",
+    "REASON",
 )  # fmt: skip
 DANGER_SHARE = 0.9
 """Of the required latency, from which on a topic is marked."""
@@ -42,7 +43,8 @@ def _all_topics(place: FleetReader) -> Iterator[dict[str, Any]]:
 def _row(item: Mapping[str, Any]) -> list[str]:
     names = ("depth", "depthThreshold", "late", "publicationsPerSecond", "deliveriesPerSecond")
     numbers = [str(item.get(name, "-")) for name in names]
-    required, latency = item.get("requiredMilliseconds"), item.get("latencyMilliseconds", 0)
-    mark = "" if required is None or latency < DANGER_SHARE * required else " !"
-    times = ["-" if required is None else f"{required} ms", f"{latency} ms{mark}"]
-    return [item["name"], item["cluster"], item.get("edge", "-"), str(item.get("subscribers", "-")), *times, *numbers]
+    required, latency = item.get("requiredMilliseconds"), item.get("latencyMilliseconds")
+    mark = "" if required is None or latency is None or latency < DANGER_SHARE * required else " !"
+    times = ["-" if required is None else f"{required} ms", "-" if latency is None else f"{latency} ms{mark}"]
+    where = [item["name"], item["cluster"], item.get("edge", "-"), str(item.get("subscribers", "-"))]
+    return [*where, *times, *numbers, item.get("reason", "")]

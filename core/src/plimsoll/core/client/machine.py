@@ -23,6 +23,7 @@ from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import ClientPublisher, Confirm
 from plimsoll.core.client.publisher_moves import ClientPublisherMoves, MoveState
+from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.client.records import UNREADABLE, pass_over
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, SubscriberPhase, UnitMark
 from plimsoll.core.client.topic_division import TopicDivision
@@ -91,8 +92,20 @@ class Client(OverlayNode):
 
     # -- for the application
 
-    def publisher(self, name: str, *, confirm: Confirm = "head") -> ClientPublisher:
+    def publisher(
+        self,
+        name: str,
+        *,
+        confirm: Confirm = "head",
+        position: PublisherPosition | None = None,
+        unanswered: Iterable[bytes] = (),
+        sent_us: int = 0,
+        away_seconds: float = 0.0,
+    ) -> ClientPublisher:
         """A new publisher; its name is unique in the fleet.
+
+        `position`: of an earlier life, to go on from there; `unanswered`: the encoded publications behind it, in order;
+        `away_seconds`: how long ago that life ended.
 
         Raises:
             ValueError: the name is used here already, or is empty or too long.
@@ -100,6 +113,8 @@ class Client(OverlayNode):
         """
         _check_name(name, self.publishers)
         publisher = self.publishers[name] = ClientPublisher(self, name, self.incarnation, confirm)
+        if position is not None:
+            publisher.resume(position, unanswered, sent_us=sent_us, away_seconds=away_seconds)
         publisher.open()
         return publisher
 

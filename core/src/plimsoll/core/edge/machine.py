@@ -298,7 +298,7 @@ class Edge(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        """Commands of the head. Of any other peer only a mediator is heard: LEAVE, and listings."""
+        """Commands of the head. Of others, mediators are heard: LEAVE, and listings; collectors ask for parameters."""
         message = self.reporter.on_control(peer, record, self.now)
         if isinstance(message, msg.Leave):
             if peer in self.reporter.mediators:
@@ -306,6 +306,9 @@ class Edge(OverlayNode):
         elif isinstance(message, msg.ListSubscriptions):
             if peer in self.reporter.mediators:
                 self.say_control(peer, subscription_page(message, self.epoch, self.attachments.by_subscriber))
+        elif isinstance(message, msg.ListParameters):
+            if peer in self.reporter.mediators or peer in self.reporter.collectors:
+                self.say_control(peer, self.subscription_table.parameters.page(message, self.epoch))
         elif peer != self.config.head_name:
             return
         elif isinstance(message, msg.Revoke):

@@ -53,7 +53,7 @@ def edge_for(join: msg.Join, placement: Placement, *owners: AnyOwners) -> EdgeCa
     unit = hash_of_unit(join.subscriber) if used is not None else None
     if used is None or unit is None:
         return placement.place(join.exclude, join.prefer, join.location)
-    return used.place(unit, placement, join.exclude)
+    return used.place(unit, placement, join.exclude, join.prefer)
 
 
 class JoinRequests(HeadPart):

@@ -119,7 +119,8 @@ class HeadParts(OverlayNode):
         config, report_seconds = self.config, self._seconds(self.config.limits.report_seconds)
         policy = policy_of(config.policy)
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
-        self.topics, self.publisher_topics = TopicOwners(policy), PublisherTopics(policy)
+        self.publisher_topics = PublisherTopics(policy)
+        self.topics = TopicOwners(policy, self.publisher_topics.rates)
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
         self.publisher_paths = PathExchange(self, report_seconds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from plimsoll.core.policies import LeastLoadedPlacer, Location, PlacementTarget, PlacementUnit, Placer
@@ -98,11 +99,13 @@ class Placement:
         return sum(candidate.long_term_rate or 0.0 for candidate in self._candidates.values())
 
     def place(
-        self, exclude: Collection[str], prefer: str = "", location: Location | None = None, rate: float = 0.0
-    ) -> EdgeCandidate | None:
+        self, exclude: Collection[str], prefer: str = "", location: Location | None = None, rate: float = 0.0,
+        beside: Mapping[str, int] = MappingProxyType({}),
+    ) -> EdgeCandidate | None:  # fmt: skip
         """Choose an edge for a newcomer, or None if there is none; `exclude` counts unless nothing else is left.
 
-        `rate`: publications per second, in and out, that it is taken to bring.
+        `rate`: publications per second, in and out, that it is taken to bring. `beside`: what each edge has that should
+        be apart from it.
         """
         open_candidates = [candidate for candidate in self._candidates.values() if candidate.name not in self.cordoned]
         candidates = [candidate for candidate in open_candidates if candidate.name not in exclude] or open_candidates
@@ -112,7 +115,8 @@ class Placement:
         wanted = {prefer: by_name[prefer]} if prefer in by_name else by_name
         at = location if is_location(location) else None
         newcomer = replace(NEWCOMER, number=self._placed, location=at, message_rate=rate)
-        target = self.placer.place(newcomer, [candidate.target for candidate in wanted.values()])
+        targets = [replace(each.target, beside=beside.get(each.name, 0)) for each in wanted.values()]
+        target = self.placer.place(newcomer, targets)
         if target is None:
             return None
         self._placed += not prefer

@@ -10,6 +10,7 @@ from collections.abc import Container, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plimsoll.core.head.topic_rates import TopicRates
 from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad, publisher_report
 from plimsoll.core.policies.registry import topic_attribute
 from plimsoll.core.predicates import Attributes
@@ -37,12 +38,13 @@ class PublisherTopicCounts:
 class PublisherTopics:
     """`attribute`: whose values are topics; empty under a policy without them, and then nothing is counted.
 
-    `uncounted`: publications of pairs beyond the limit, since the start.
+    `uncounted`: publications of pairs beyond the limit, since the start. `rates`: of topics, over the last reports.
     """
 
     def __init__(self, policy: PolicySpec | None) -> None:
         self.attribute = ""
         self.uncounted = 0
+        self.rates = TopicRates()
         self._counts: dict[tuple[str, int | None], PublisherTopicCounts] = {}
         self.take_policy(policy)
 
@@ -52,6 +54,7 @@ class PublisherTopics:
         if attribute != self.attribute:
             self.attribute = attribute
             self._counts.clear()
+            self.rates.clear()
 
     def count(
         self, publisher: str, attributes: Attributes, octets: int, keys: Set[str], neighbors: Container[str]
@@ -82,7 +85,8 @@ class PublisherTopics:
         if not self.attribute:
             return {}
         counted, self._counts = self._counts, {}
-        loads = (_load(publisher, topic, counts, seconds) for (publisher, topic), counts in counted.items())
+        loads = [_load(publisher, topic, counts, seconds) for (publisher, topic), counts in counted.items()]
+        self.rates.look(loads)
         return {**publisher_report(loads), "publisher_topics_uncounted": self.uncounted}
 
 

@@ -1,17 +1,19 @@
 """Topics of a cluster that are owned singly: all subscribers of a topic go to one edge.
 
-Tao, Poslad, Bigham 2013, IV.A, principle 1. Which edge takes a new topic is the placer's choice; while a session moves
-a topic its mediator assigns it to the target, where newcomers then go at once. Memory is bounded by subscribers: topics
-without a unit are forgotten.
+Tao, Poslad, Bigham 2013, IV.A, principle 1. Which edge takes a new topic is the placer's choice, which is told where
+correlated topics are (principle 2). While a session moves a topic its mediator assigns it to the target: newcomers then
+go there at once. Memory is bounded by subscribers: topics without a unit are forgotten.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from plimsoll.core.head.topic_rates import TopicRates
 from plimsoll.core.head.unit_owners import UnitOwners
+from plimsoll.core.policies.model.topic_correlation import TopicCorrelation, correlation_of_spec
 from plimsoll.core.policies.model.topic_requirements import topic_attribute
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import hash_of_unit
@@ -31,10 +33,14 @@ FORGET_ABOVE: Final = 1024
 
 
 class TopicOwners(UnitOwners[int]):
-    """`owners`: edges by the hash of the topic."""
+    """`owners`: edges by the hash of the topic. `rates`: of topics, over the head's last reports."""
 
-    def __init__(self, policy: PolicySpec | None) -> None:
+    heeds_preference: ClassVar[bool] = True
+
+    def __init__(self, policy: PolicySpec | None, rates: TopicRates | None = None) -> None:
         super().__init__()
+        self.rates = rates or TopicRates()
+        self.correlation: TopicCorrelation | None = None
         self._forget_above = FORGET_ABOVE
         self._next_at = 0.0
         self._assigned: dict[int, int] = {}
@@ -47,6 +53,14 @@ class TopicOwners(UnitOwners[int]):
         if attribute != self.attribute:
             self.owners, self._assigned = {}, {}
         self.attribute = attribute
+        self.correlation = correlation_of_spec(policy)
+
+    def beside(self, key: int) -> Mapping[str, int]:
+        """How many topics each edge owns that are correlated with this one."""
+        if self.correlation is None:
+            return {}
+        found = self.correlation.correlated(key, self.owners, self.rates.history)
+        return Counter(self.owners[topic] for topic, _ in found)
 
     def key_of(self, unit: int) -> int:
         return unit

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.placement import EdgeCandidate, Placement
@@ -31,7 +31,12 @@ NEW_KEY_RATE = 1.0
 
 
 class UnitOwners(HeadPart, Generic[K]):
-    """`attribute`: whose values are topics, empty under a policy without such keys. `owners`: edges by key."""
+    """`attribute`: whose values are topics, empty under a policy without such keys. `owners`: edges by key.
+
+    `heeds_preference`: whether a key without an owner goes to the edge that its first unit prefers.
+    """
+
+    heeds_preference: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.attribute = ""
@@ -45,6 +50,11 @@ class UnitOwners(HeadPart, Generic[K]):
     def key_of(self, unit: int) -> K:
         """The key of the units of this hash."""
         raise NotImplementedError
+
+    def beside(self, key: K) -> Mapping[str, int]:
+        """How many keys each edge owns that should be apart from this one."""
+        del key
+        return {}
 
     def adopt(self, served: Mapping[str, str]) -> None:
         """After a start: the owner of a key without one is the edge that serves most of its units.
@@ -69,17 +79,21 @@ class UnitOwners(HeadPart, Generic[K]):
         if unit is not None:
             self.owners.setdefault(self.key_of(unit), edge)
 
-    def place(self, unit: int, placement: Placement, exclude: Collection[str]) -> EdgeCandidate | None:
+    def place(
+        self, unit: int, placement: Placement, exclude: Collection[str], prefer: str = ""
+    ) -> EdgeCandidate | None:
         """The edge for a unit of this hash: the owner of its key, or an edge that the placer draws.
 
         The drawn edge becomes the owner if the key has none that can take newcomers. A client that cannot reach the
-        owner (`exclude`) is sent elsewhere for the time being, and the key stays.
+        owner (`exclude`) is sent elsewhere for the time being, and the key stays. `prefer`: the edge that the client
+        would like; it counts where a key has no owner, and where such keys heed it.
         """
         key = self.key_of(unit)
         owner = placement.open_candidate(self.owners.get(key, ""))
         if owner is not None and owner.name not in exclude:
             return placement.note(owner)
-        drawn = placement.place(exclude, rate=self._usual_rate(placement))
+        wanted = prefer if self.heeds_preference and owner is None else ""
+        drawn = placement.place(exclude, wanted, rate=self._usual_rate(placement), beside=self.beside(key))
         if drawn is not None and owner is None:
             self.owners[key] = drawn.name
         return drawn

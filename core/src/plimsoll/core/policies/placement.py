@@ -42,7 +42,7 @@ class PlacementTarget:
     """An edge that can own units. `capacity` is relative to a reference broker, and above 0.
 
     `usage`: the highest utilisation of all its resources; `message_rate`: publications per second in and out, over a
-    long term.
+    long term. `beside`: how much it has that should be apart from the unit, as topics that are correlated with it.
     """
 
     name: str
@@ -52,6 +52,7 @@ class PlacementTarget:
     location: Location | None = None
     usage: float = 0.0
     message_rate: float = 0.0
+    beside: int = 0
 
     @property
     def load(self) -> float:

@@ -5,11 +5,13 @@ All values are frozen, and come from a shell; a time is in seconds since 1970, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from plimsoll.core.policies import LeastLoadedPlacer, Placer
+from plimsoll.core.policies.model.topic_requirements import topic_attribute
 from plimsoll.core.session.queue_order import Origin
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
 from plimsoll.core.spec.quantities import Duration
@@ -44,7 +46,8 @@ class SessionRequest:
 class HeadView:
     """A head. `reachable`: it answers, and knows the state of its edges and neighbours. `epoch`: the last known one.
 
-    `endpoint` and `public_key`: as clients reach it. `cordoned`: it takes no new publishers.
+    `endpoint` and `public_key`: as clients reach it. `cordoned`: it takes no new publishers. `report` is its last load
+    report, empty if there is none that is fresh; `report_age_seconds`: how long before this view it came.
     """
 
     name: str
@@ -55,6 +58,7 @@ class HeadView:
     endpoint: str = ""
     public_key: str = ""
     cordoned: bool = False
+    report_age_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,22 @@ class FleetView:
         known = self.edges.get(edge)
         return self.policies.get(known.cluster) if known is not None else None
 
-    def report_of(self, edge: str) -> Mapping[str, Any]:
-        """The last load report of an edge; empty if there is none."""
-        known = self.edges.get(edge)
+    def broker(self, name: str) -> EdgeView | HeadView | None:
+        """The edge of this name, or the head."""
+        return self.edges.get(name) or self.heads.get(name)
+
+    def report_of(self, broker: str) -> Mapping[str, Any]:
+        """The last load report of an edge or a head; empty if there is none."""
+        known = self.broker(broker)
         return known.report if known is not None else {}
+
+    def neighbor_heads(self) -> dict[str, frozenset[str]]:
+        """By head, the heads that are linked to it."""
+        names = {head.cluster: head.name for head in self.heads.values()}
+        return {
+            names[cluster]: frozenset(names[other] for other in others if other in names)
+            for cluster, others in self.neighbors.items() if cluster in names
+        }  # fmt: skip
 
     def is_cluster(self, name: str) -> bool:
         """Whether a cluster of this name has edges."""
@@ -150,6 +166,20 @@ class FleetView:
                 else:
                     ahead.append(other)
         return sorted(found)
+
+    def share_topics(self, *clusters: str) -> bool:
+        """Whether topics may go from one of two clusters to the other: both defend deadlines of the same topics."""
+        if len(set(clusters)) != 2 or not all(map(self.is_cluster, clusters)):
+            return False
+        attributes = {topic_attribute(self.policies.get(cluster)) for cluster in clusters}
+        return len(attributes) == 1 and "" not in attributes
+
+    def way_between(self, cluster: str, other: str) -> float:
+        """Half the round trip between the heads of two clusters, in seconds; 0 if it is not measured."""
+        one, two = self.head_of(cluster), self.head_of(other)
+        trips = None if one is None else one.report.get("broker_round_trip_seconds")
+        trip = trips.get(two.name) if isinstance(trips, Mapping) and two is not None else None
+        return float(trip) / 2 if isinstance(trip, int | float) and 0.0 <= trip < math.inf else 0.0
 
     def head_of(self, cluster: str) -> HeadView | None:
         """The head of a cluster, if it is known."""

@@ -17,25 +17,36 @@ from plimsoll.core.verify.pulsar_plan_checker import PulsarPlanView
 class DeadlinePlanContext:
     """The data to check a plan against. `profiles`: of each edge; `takes`: who may take.
 
-    `stays`: subscribers that may not move; `most`: how many may.
+    `stays`: subscribers that may not move; `most`: how many may. `away`: edges of another cluster.
     """
 
     profiles: Mapping[str, Any]
     takes: Set[str]
     stays: Set[str] = frozenset()
     most: int | None = None
+    away: Set[str] = frozenset()
 
 
 def deadline_plan_faults(plan: PulsarPlanView, fleet: DeadlinePlanContext) -> list[str]:
     """Every fault of a plan in words; empty if there is none.
 
     What holds for any plan, and: a move is of units of one topic; an edge gives topics or takes them; a source either
-    gives whole topics, each to one edge, or units of topics of which it keeps some or which it spreads, never both; and
-    a topic that leaves an edge is owned by one that has most of its units then.
+    gives whole topics, each to one edge, or units of topics of which it keeps some or which it spreads, never both; a
+    topic that leaves an edge is owned by one that has most of its units then; and edges of another cluster only take,
+    no topic that another edge there has.
     """
     moves = [move for wave in plan.waves for move in wave]
-    found = [*member_faults(moves, fleet), *reason_faults(plan, moves, fleet)]
+    found = [*member_faults(moves, fleet), *reason_faults(plan, moves, fleet), *_away_faults(moves, fleet)]
     return [*found, *_topic_faults(moves, fleet), *_owner_faults(plan, moves, fleet), *_direction_faults(moves)]
+
+
+def _away_faults(moves: Sequence[Any], fleet: DeadlinePlanContext) -> Iterator[str]:
+    for move in moves:
+        if move.source in fleet.away:
+            yield f"{move.source} is of another cluster, and gives {move.key}"
+        there = {edge for edge in fleet.away if _units(fleet, edge, _digits(move.key))}
+        if move.target in fleet.away and there and move.target not in there:
+            yield f"{move.key} goes to {move.target}, and {min(there)} of that cluster has it"
 
 
 def _topic_faults(moves: Sequence[Any], fleet: DeadlinePlanContext) -> Iterator[str]:

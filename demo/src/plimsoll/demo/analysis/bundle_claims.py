@@ -1,7 +1,4 @@
-"""What a run with bundles claims: each claim with its measured value, its bound, and whether it held.
-
-A figure that was not measured holds no claim.
-"""
+"""What a run with bundles claims."""
 
 from __future__ import annotations
 
@@ -15,26 +12,12 @@ from typing import Any, Final
 from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.demo.analysis import bundle_history
 from plimsoll.demo.analysis.bundle_history import BundleLook, SeenSplit, is_part
+from plimsoll.demo.analysis.measured_claims import MeasuredClaim, at_least, at_most, no_faults
 
 TRANSFER_SECONDS: Final = 2.0
 LOOKUP_SECONDS: Final = 5.0
 OWNED_AGAIN_SECONDS: Final = 10.0
 """Bounds on what a subscriber notices, with room for a machine of two processors that does all the work."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredClaim:
-    """`value`: None if there is nothing to measure, and then it is not held."""
-
-    claim: str
-    value: float | int | None
-    bound: str
-    held: bool
-
-    def plain(self) -> dict[str, Any]:
-        """The entry of the report."""
-        value = round(self.value, 4) if isinstance(self.value, float) else self.value
-        return {"claim": self.claim, "value": value, "bound": self.bound, "held": self.held}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,30 +82,26 @@ def mean_usage(columns: Mapping[str, Sequence[Any]], start: float, end: float) -
 def judged_claims(figures: BundleFigures) -> list[MeasuredClaim]:
     """All claims in the order of the report."""
     return [
-        *(_at_most(f"deliveries {name}", figures.counts[name], 0) for name in ("lost", "duplicated", "reordered")),
+        *no_faults(figures.counts),
         _one_owner(figures.looks),
         *_split(figures),
-        MeasuredClaim("sessions of ThresholdShedder that moved bundles", figures.shed, ">= 1", figures.shed >= 1),
-        _at_most("highest usage above the average at the end, of an edge with several bundles",
-                 figures.after.above_of_several, figures.threshold),
-        _at_most("longest wait of a subscriber of a bundle moved by Transfer (s)", figures.transfer_seconds,
+        at_least("sessions of ThresholdShedder that moved bundles", figures.shed, 1),
+        at_most("highest usage above the average at the end, of an edge with several bundles",
+                figures.after.above_of_several, figures.threshold),
+        at_most("longest wait of a subscriber of a bundle moved by Transfer (s)", figures.transfer_seconds,
                  TRANSFER_SECONDS),
-        _at_most("longest wait of a subscriber of a bundle unloaded by Lookup (s)", figures.lookup_seconds,
+        at_most("longest wait of a subscriber of a bundle unloaded by Lookup (s)", figures.lookup_seconds,
                  LOOKUP_SECONDS),
-        _at_most("time until all bundles of the killed edge had owners again (s)", figures.owned_again_seconds,
+        at_most("time until all bundles of the killed edge had owners again (s)", figures.owned_again_seconds,
                  OWNED_AGAIN_SECONDS),
     ]  # fmt: skip
-
-
-def _at_most(claim: str, value: float | None, bound: float) -> MeasuredClaim:
-    return MeasuredClaim(claim, value, f"<= {bound:g}", value is not None and value <= bound)
 
 
 def _one_owner(looks: Sequence[BundleLook]) -> MeasuredClaim:
     claim = "bundles without one owner at the end"
     if not looks or not looks[-1].owners:
         return MeasuredClaim(claim, None, "<= 0", held=False)
-    return _at_most(claim, len(bundle_history.wrongly_owned(looks[-1])), 0)
+    return at_most(claim, len(bundle_history.wrongly_owned(looks[-1])), 0)
 
 
 def hottest_split(figures: BundleFigures) -> SeenSplit | None:
@@ -145,7 +124,7 @@ def _split(figures: BundleFigures) -> list[MeasuredClaim]:
             "messages per second of the hot bundle when it was split", hot.rate, f"> {figures.limit:g}",
             hot.rate > figures.limit,
         ),
-        _at_most("parts of the hot bundle with one owner and a load above the limit", _unrelieved(figures, hot), 0),
+        at_most("parts of the hot bundle with one owner and a load above the limit", _unrelieved(figures, hot), 0),
     ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from plimsoll.core.policies.model.hash_ranges import HashRange
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.verify.observations import DeliveryObserved, PublicationIdentity, PublicationObserved
 from plimsoll.demo.journal import read_journal
-from plimsoll.demo.topic_workload import TOPIC
+from plimsoll.demo.workload import TOPIC
 
 
 @dataclass(frozen=True, slots=True)

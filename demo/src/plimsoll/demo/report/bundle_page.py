@@ -28,7 +28,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         page_parts.verdict(passed, said, [(name, f"{report[name]:,}") for name in COUNTS]),
         *page_parts.bullets([*report["problems"], *report["violations"]]),
         "<h2>Claims</h2>",
-        _claims(report),
+        page_parts.claims(report["claims"]),
         "<h2>What happened</h2>",
         *page_parts.bullets(events(report)),
         "<h2>Edges over time</h2>",
@@ -41,15 +41,6 @@ def render_page(report: Mapping[str, Any]) -> str:
         _bundles(report),
     ]
     return page_parts.page(f"Plimsoll with bundles: {report['verdict']}", body)
-
-
-def _claims(report: Mapping[str, Any]) -> str:
-    rows = (
-        (one["claim"], "not measured" if one["value"] is None else f"{one['value']:.4g}", one["bound"],
-         "held" if one["held"] else "not held")
-        for one in report["claims"]
-    )  # fmt: skip
-    return page_parts.table(("claim", "value", "bound", ""), rows)
 
 
 def events(report: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from plimsoll.core.printable import html_text
 from plimsoll.pages.charts import Chart, svg
@@ -41,6 +42,16 @@ def figure(chart: Chart, caption: str, beside: str = "") -> str:
         f"{svg(chart)}"
         f"<figcaption>{html_text(caption)}</figcaption></figure>"
     )
+
+
+def claims(found: Iterable[Mapping[str, Any]]) -> str:
+    """The claims of a report: value, bound, and whether it held."""
+    rows = (
+        (one["claim"], "not measured" if one["value"] is None else f"{one['value']:.4g}", one["bound"],
+         "held" if one["held"] else "not held")
+        for one in found
+    )  # fmt: skip
+    return table(("claim", "value", "bound", ""), rows)
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

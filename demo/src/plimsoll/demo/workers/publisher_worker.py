@@ -99,7 +99,7 @@ class QuotePublishers:
         attributes = voice.plan.quote(voice.said).attributes()
         voice.said += 1
         at = time.monotonic()
-        receipt = voice.publisher.publish(attributes)
+        receipt = voice.publisher.publish(attributes, bytes(voice.plan.payload_bytes))
         voice.unanswered[receipt.number] = (at, receipt, attributes)
         self._counts["published"] += 1
 

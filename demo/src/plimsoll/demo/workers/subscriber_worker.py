@@ -1,4 +1,4 @@
-"""A process of many subscribers on one connection: each joins at its time, and all it receives is recorded.
+"""A process of many subscribers on few connections: each joins at its time, and all it receives is recorded.
 
     python -m plimsoll.demo.workers.subscriber_worker     (started by the demo, which sends orders on standard input)
 
@@ -8,11 +8,12 @@ journaled as one reader per topic: its order is promised, and audited, for each 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.demo import workload
 from plimsoll.demo.analysis import delays
 from plimsoll.demo.journal import DeliveryJournal, JournalAttachment
-from plimsoll.demo.topic_workload import TOPIC, plan_scenario
+from plimsoll.demo.topic_workload import plan_scenario
 from plimsoll.demo.workers.worker_process import connect
 from plimsoll.demo.workers.worker_protocol import FINISH, WorkerPipe, run_worker
 
@@ -45,7 +46,7 @@ class JournaledReaders:
     def subscribe(self, one: client.Subscriber, at: float) -> list[seen.SubscriptionObserved]:
         """Ask for everything that is planned; returns what the journal is to hold of it."""
         # The audit asks only filters whose first equality holds; the symbol is more selective than the class.
-        asked: list[tuple[seen.Triple, ...]] = [((TOPIC, "=", topic),) for topic in self._plan.topics]
+        asked: list[tuple[seen.Triple, ...]] = [((workload.TOPIC, "=", topic),) for topic in self._plan.topics]
         asked = asked or [self._plan.predicates]
         observed = []
         for name, predicates in zip(self.names, asked, strict=True):
@@ -55,7 +56,7 @@ class JournaledReaders:
         return observed
 
     def of_delivery(self, item: client.Delivery) -> str:
-        return f"{self._plan.name}/{item.attributes[TOPIC]}" if self._plan.topics else self._plan.name
+        return f"{self._plan.name}/{item.attributes[workload.TOPIC]}" if self._plan.topics else self._plan.name
 
     def of_gap(self, item: client.GapNotice) -> list[str]:
         """The readers that may have missed something."""
@@ -71,7 +72,10 @@ class JournaledReaders:
 
 
 class JournaledSubscribers:
-    """Some subscribers of a plan, in the order of joining. Callbacks come on the connection's thread."""
+    """Some subscribers of a plan, in the order of joining. Callbacks come on the thread of their connection.
+
+    `shared`: connections by the name that subscribers give theirs; all others are on `connection`.
+    """
 
     def __init__(
         self,
@@ -79,9 +83,10 @@ class JournaledSubscribers:
         connection: client.Connection,
         journal: DeliveryJournal,
         prefer: str = "",
+        shared: Mapping[str, client.Connection] = {},  # never changed
     ) -> None:
         self._plan, self._connection, self._journal = list(reversed(plan)), connection, journal
-        self._prefer = prefer
+        self._prefer, self._shared = prefer, shared
         self._lock = threading.Lock()
         self._subscribers: list[client.Subscriber] = []
         self._readers: dict[str, JournaledReaders] = {}
@@ -105,7 +110,7 @@ class JournaledSubscribers:
             "ready": True,
             **counts,
             "started": len(self._subscribers),
-            "said": {name: n for name, n in self._connection.status()["counters"].items() if name.startswith("said_")},
+            "said": self._said(),
             "subscribers": len(self._attached),
             "unsettled": sum(len(each.names) - len(each.acknowledged) for each in self._readers.values()),
             "lowest_position": min(positions, default=0),
@@ -113,6 +118,13 @@ class JournaledSubscribers:
             "highest_position": max(positions, default=0),
             "delay_p99": delays.summary(recent)["p99"],
         }
+
+    def _said(self) -> dict[str, int]:
+        """Messages that it has sent, by kind, on all connections."""
+        total: Counter[str] = Counter()
+        for one in (self._connection, *self._shared.values()):
+            total.update({name: n for name, n in one.status()["counters"].items() if name.startswith("said_")})
+        return dict(total)
 
     def close(self) -> dict[str, int]:
         """Close all, and record the library's counters, which the audit compares."""
@@ -135,7 +147,7 @@ class JournaledSubscribers:
             at = time.monotonic()
             readers = self._readers[name] = JournaledReaders(plan)
             one = self._open(
-                name,
+                plan,
                 on_batch=lambda items: self._on_batch(name, items),
                 on_state=lambda state: self._on_state(name, state),
             )
@@ -143,8 +155,9 @@ class JournaledSubscribers:
                 self._note_subscription(observed)
             self._subscribers.append(one)
 
-    def _open(self, name: str, **callbacks: Any) -> client.Subscriber:
-        return client.Subscriber(self._connection, name=name, prefer=self._prefer, **callbacks)
+    def _open(self, plan: workload.PlannedSubscriber, **callbacks: Any) -> client.Subscriber:
+        connection = self._shared.get(plan.connection, self._connection)
+        return client.Subscriber(connection, name=plan.name, prefer=plan.prefer or self._prefer, **callbacks)
 
     def _note_subscription(self, observed: seen.SubscriptionObserved) -> None:
         self._journal.note(observed)
@@ -198,10 +211,15 @@ def _gap(reader: str, item: client.GapNotice, at: float) -> seen.GapObserved:
 def run(orders: WorkerPipe) -> None:
     """Run from the first order to the last."""
     task = orders.task()
-    plan = plan_scenario(task.scenario).subscribers[task.part :: task.of]
-    with DeliveryJournal(Path(task.journal)) as journal, connect(task, f"subscribing-{task.part}") as connection:
-        orders.await_open(connection)
-        subscribing = JournaledSubscribers(plan, connection, journal, task.scenario.prefer)
+    plan = plan_scenario(task.scenario).subscribers_of(task.part, task.of)
+    with contextlib.ExitStack() as stack:
+        journal = stack.enter_context(DeliveryJournal(Path(task.journal)))
+        connection = stack.enter_context(connect(task, f"subscribing-{task.part}"))
+        names = sorted({each.connection for each in plan} - {""})
+        shared = {name: stack.enter_context(connect(task, f"subscribing-{name}")) for name in names}
+        for one in (connection, *shared.values()):
+            orders.await_open(one)
+        subscribing = JournaledSubscribers(plan, connection, journal, task.scenario.prefer, shared)
         orders.report(subscribing.state())
         start = float(orders.next())
         while True:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from plimsoll.demo.crisis_tables import BURST_AT, CLEAR_AT, GIVEN, IN_DANGER, MOVED, TOPICS, TRIGGER_AT
 from plimsoll.experiments.delay_sensitive import crisis_world as world
 from plimsoll.experiments.delay_sensitive.crisis_run import CrisisRun, run_crisis, sampled
 from plimsoll.experiments.result import Claim, ExperimentResult, Figure
@@ -18,17 +19,7 @@ NAME: Final = "delay-sensitive"
 OURS, SECOND, TEXT = "DelaySensitive", "DelaySensitive, looks of a second", "DelaySensitive, text"
 ALONE, PEER, PADRES, NONE = "DelaySensitive, its own placer", "PADRES, all join b1", "PADRES", "nothing"
 
-AT_B1: Final = (1, 3, 8, 14)
-"""What b1 serves at 15 s by figure 3. Of the others the text says nothing; with these b0 has room for topic 1 alone."""
-
-GIVEN: Final[Mapping[int, str]] = {
-    number: edge
-    for edge, numbers in (("b0", (2, 5, 6, 15)), ("b1", AT_B1), ("b2", (9, 10)), ("b3", (4, 7, 11, 12, 13)))
-    for number in numbers
-}
-
-TRIGGER_AT, CLEAR_AT, TOLERANCE = 34.0, 62.0, 1.0
-MOVED, IN_DANGER = 1, 8
+TOLERANCE: Final = 1.0
 
 
 TIMES: Final = world.CrisisTimes(look_seconds=0.25)
@@ -92,14 +83,11 @@ NOTES: Final = (
 
 
 def _claims(ours: CrisisRun, none: CrisisRun | None, peer: CrisisRun | None, plan: BurstPlan) -> list[Claim]:
-    shift = plan.times.burst_at - 30.0
+    shift = plan.times.burst_at - BURST_AT
     first = ours.moves[0] if ours.moves else None
     at, clear = first.at if first else None, ours.cleared_at("b1", IN_DANGER)
-    what = "; ".join(
-        f"{count} of topic {number} from {each.source} to {each.target}"
-        for each in ours.moves for number, count in each.topics.items()
-    )  # fmt: skip
-    whole = {MOVED: world.TOPICS[MOVED].subscribers}
+    what = "; ".join(each.text() for each in ours.moves)
+    whole = {MOVED: TOPICS[MOVED].subscribers}
     is_exact = len(ours.moves) == 1 and first is not None and (first.source, first.target, dict(first.topics)) == (
         "b1", "b0", whole)  # fmt: skip
     claims = [

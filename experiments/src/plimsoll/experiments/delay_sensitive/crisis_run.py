@@ -6,30 +6,15 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from plimsoll.core.policies.model.topic_load import reported_topics
 from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
-from plimsoll.core.protocol.topic_units import hash_of_unit, topic_hash
+from plimsoll.demo import crisis_tables as tables
+from plimsoll.demo.analysis.topic_depths import Points, cleared_at
+from plimsoll.demo.analysis.topic_moves import NUMBERS, TopicMove, topic_moves, topic_number
 from plimsoll.experiments.delay_sensitive import crisis_world as world
 from plimsoll.simulator.queueing.fleet import QueueingFleet
-
-Points = list[tuple[float, float]]
-NUMBERS: Final = {topic_hash(world.topic_name(number)): number for number in world.TOPICS}
-
-
-@dataclass(frozen=True)
-class TopicMove:
-    """A session that has moved some: when it began and ended, and what went from where to where.
-
-    `topics`: how many subscribers of each, by row of Table VI.
-    """
-
-    at: float
-    ended_at: float
-    source: str
-    target: str
-    topics: Mapping[int, int]
 
 
 @dataclass
@@ -57,19 +42,13 @@ class CrisisRun:
         topics = reported_topics(report)
         due = sum(topic.output_bytes + PREFIX_BYTES * topic.output_rate for topic in topics)
         sent = float(report["output_utilization"])
-        self.uplinks[name].append((at, max(sent, due / (world.EDGES[name].megabits * 1e6 / 8))))
+        self.uplinks[name].append((at, max(sent, due / (tables.EDGES[name].megabits * 1e6 / 8))))
         for topic in topics:
             self.depths[name, NUMBERS[topic.topic]].append((at, float(topic.depth)))
 
     def cleared_at(self, edge: str, topic: int) -> float | None:
-        """When nothing of a topic waited any more, after its queue was deepest; None if that has not come.
-
-        The last message may be under way: reports and messages come at times of their own.
-        """
-        points = self.depths.get((edge, topic), [])
-        at_most, deepest = max(points, key=lambda point: (point[1], -point[0]), default=(0.0, 0.0))
-        after = [at for at, depth in points if deepest >= 2 and at > at_most and depth < 2]
-        return after[0] if after else None
+        """When nothing of a topic waited any more, after its queue was deepest; None if that has not come."""
+        return cleared_at(self.depths.get((edge, topic), []))
 
     def row(self) -> dict[str, Any]:
         """What a reader compares."""
@@ -98,45 +77,23 @@ def run_crisis(
 ) -> CrisisRun:
     """Run the world to its end. `prefer`: the edge that all subscribers join first, if it is not by topic."""
     began, found = time.process_time(), CrisisRun(name)
-    first = dict.fromkeys(world.TOPICS, prefer) if prefer else places
+    first = dict.fromkeys(tables.TOPICS, prefer) if prefer else places
     fleet = QueueingFleet(
         world.resources(policy, times.look_seconds), world.traffic(seed, first, times), seed=seed, links=world.LINKS,
         on_report=found.take, spread_reports=False, fair_by_topic=True, required=world.required(),
         mediator_pauses=world.PAUSES,
     )  # fmt: skip
     fleet.run(times.ends_at)
-    found.late = {world.number_of(topic): count for topic, count in fleet.counts.late.items()}
+    found.late = {tables.number_of(topic): count for topic, count in fleet.counts.late.items()}
     found.delivered, found.sessions = fleet.counts.delivered, len(fleet.mediator.objects)
-    found.moves = _moves(fleet)
+    sessions = (one.session for one in fleet.mediator.objects.values())
+    found.moves = topic_moves((one for one in sessions if one is not None), fleet.now)
     for subscriber, edge in fleet.owners().items():
-        number = _number(subscriber)
+        number = topic_number(subscriber)
         if edge not in found.places.setdefault(number, []):
             found.places[number] = sorted([*found.places[number], edge])
     found.processor_seconds = time.process_time() - began
     return found
-
-
-def _moves(fleet: QueueingFleet) -> list[TopicMove]:
-    """The sessions of pairs that have moved some. A parent has no members of its own."""
-    found = []
-    for one in fleet.mediator.objects.values():
-        session = one.session
-        if session is None or session.is_parent or session.plan is None or not session.counts()["moved"]:
-            continue
-        begins = session.started_at or 0.0
-        ends = session.ended_at if session.ended_at is not None else fleet.now
-        for pair in session.plan.pairs:
-            topics: dict[int, int] = {}
-            for member in pair.members:
-                topics[_number(member)] = topics.get(_number(member), 0) + 1
-            found.append(TopicMove(begins, ends, pair.source, pair.target, topics))
-    return sorted(found, key=lambda each: (each.at, each.source, each.target))
-
-
-def _number(subscriber: str) -> int:
-    """The row of Table VI that a subscriber, or a unit of one, asks for."""
-    hashed = hash_of_unit(subscriber)
-    return NUMBERS[hashed] if hashed is not None else int(subscriber[1:].partition("-")[0])
 
 
 def sampled(points: Sequence[tuple[float, float]]) -> Points:

@@ -1,4 +1,4 @@
-"""The world of Tao, Poslad, Bigham 2013, Tables V and VI: a head, four edges, and fifteen topics with deadlines.
+"""The world of Tao, Poslad, Bigham 2013, section V, on the queueing model: links, mediator, publishers, subscribers.
 
 Sizes count as the text has them: a publication's attributes and the bytes that brokers add are taken off its payload,
 so that what an edge sends for one delivery is what Table VI says.
@@ -13,17 +13,16 @@ from typing import Any, Final
 
 from plimsoll.core.policies.model.topic_requirements import TopicRequirements
 from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
+from plimsoll.core.protocol.publication_size import payload_for
 from plimsoll.core.protocol.topic_units import topic_hash
-from plimsoll.core.spec import Resources, SourceDocument, parse
+from plimsoll.core.spec import Resources
 from plimsoll.core.spec.brokers import head_name
+from plimsoll.demo import crisis_tables as tables
+from plimsoll.demo.crisis_tables import ATTRIBUTE, BURSTING, CLUSTER, PER_SECOND, TOPICS, topic_name
 from plimsoll.simulator.queueing.fleet import LinkDelays
 from plimsoll.simulator.queueing.mediator import MediatorPauses
-from plimsoll.simulator.queueing.publications import publication_bytes
 from plimsoll.simulator.queueing.traffic import RateStep, Traffic, TrafficPublisher, TrafficSubscriber
 
-API: Final = "plimsoll.dev/v1alpha1"
-CLUSTER: Final = "crisis"
-ATTRIBUTE: Final = "topic"
 LINKS: Final = LinkDelays(0.1, 0.1, control=0.001)
 """0.1 s between brokers. The text's 0.2 s to clients are both ways together: 1.8 - 0.2 - 0.1 is what it leaves."""
 
@@ -31,69 +30,19 @@ PAUSES: Final = MediatorPauses(0.05, 0.01)
 """The text's managers sit at the brokers, and need milliseconds: our mediator looks twenty times a second, and its
 messages do not take the way of publications."""
 
-PER_SECOND: Final = 50.0
-BURSTING: Final = (2, 4, 6, 8, 10, 12, 14)
-"""The text says topic 5 for topic 6: seven topics double, and its examples are even but for that one."""
-
 
 @dataclass(frozen=True, slots=True)
 class CrisisTimes:
     """In seconds. `look_seconds`: between two load reports, and two looks of the mediator."""
 
-    burst_at: float = 30.0
-    ends_at: float = 75.0
+    burst_at: float = tables.BURST_AT
+    ends_at: float = tables.ENDS_AT
     look_seconds: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerRow:
-    """A row of Table V."""
-
-    megahertz: int
-    megabits: float
-
-
-@dataclass(frozen=True, slots=True)
-class TopicRow:
-    """A row of Table VI. `seconds`: the required latency; `size_bytes`: of a message."""
-
-    publishers: int
-    subscribers: int
-    seconds: float
-    size_bytes: int
-
-
-HEAD: Final = BrokerRow(2000, 20.0)
-EDGES: Final[Mapping[str, BrokerRow]] = {
-    "b0": BrokerRow(800, 6.5), "b1": BrokerRow(1500, 8.0), "b2": BrokerRow(1300, 5.0), "b3": BrokerRow(1000, 8.0),
-}  # fmt: skip
-
-TOPICS: Final[Mapping[int, TopicRow]] = {
-    1: TopicRow(1, 8, 1.8, 200), 2: TopicRow(2, 2, 1.7, 800), 3: TopicRow(5, 1, 1.6, 1000), 4: TopicRow(4, 2, 1.5, 400),
-    5: TopicRow(3, 3, 1.4, 200), 6: TopicRow(1, 1, 1.3, 400), 7: TopicRow(2, 5, 1.2, 300), 8: TopicRow(2, 7, 1.1, 400),
-    9: TopicRow(5, 2, 1.0, 500), 10: TopicRow(4, 4, 0.9, 200), 11: TopicRow(1, 5, 30.0, 600),
-    12: TopicRow(3, 2, 60.0, 400),
-    13: TopicRow(1, 6, 40.0, 200), 14: TopicRow(2, 3, 50.0, 300), 15: TopicRow(4, 5, 100.0, 200),
-}  # fmt: skip
-
-SECONDS_OF_A_MATCH: Final = 0.15
-"""Megahertz seconds of one publication at an edge: the text does not say what matching takes. Here no edge is busy
-with it for more than a tenth of its time, so that the output is what runs short, as in the text."""
-
-
-def topic_name(number: int) -> str:
-    """A topic as its publishers write it."""
-    return f"t{number}"
-
-
-def number_of(topic: str) -> int:
-    """The row of Table VI that a topic is."""
-    return int(topic[1:])
 
 
 def required() -> TopicRequirements:
     """The deadlines of Table VI."""
-    return TopicRequirements(ATTRIBUTE, {topic_hash(topic_name(n)): each.seconds for n, each in TOPICS.items()})
+    return TopicRequirements(ATTRIBUTE, {topic_hash(topic_name(n)): each for n, each in tables.latencies().items()})
 
 
 def traffic(seed: int, places: Mapping[int, str], times: CrisisTimes) -> Traffic:
@@ -118,11 +67,7 @@ def _publisher(name: str, number: int, first: float, burst_at: float) -> Traffic
     more = (RateStep(burst_at, 2 * PER_SECOND),) if number in BURSTING else ()
     rates = (RateStep(0.0, PER_SECOND), *more)
     attributes = {ATTRIBUTE: topic_name(number)}
-    bare = TrafficPublisher(name, head_name(CLUSTER), (attributes,), rates, first)
-    size = TOPICS[number].size_bytes - PREFIX_BYTES
-    payload = size - publication_bytes(bare, attributes, 0)
-    while publication_bytes(bare, attributes, payload) > size:
-        payload -= 1  # the length of a longer payload takes more bytes itself
+    payload = payload_for(head_name(CLUSTER), name, attributes, TOPICS[number].size_bytes - PREFIX_BYTES)
     return TrafficPublisher(name, head_name(CLUSTER), (attributes,), rates, first, payload)
 
 
@@ -131,42 +76,14 @@ def resources(policy: Mapping[str, Any] | None, look_seconds: float) -> Resource
 
     Durations of the policy are of a fleet whose clock makes a second of `look_seconds`.
     """
-    defaults: dict[str, Any] = {} if policy is None else {"policy": dict(policy)}
-    named = {"head": HEAD, **EDGES}
-    return parse([SourceDocument(each, "<experiment>") for each in (
-        {"apiVersion": API, "kind": "BrokerFleet", "metadata": {"name": "experiment"},
-         "spec": {"defaults": defaults, "telemetry": {"reportInterval": "1s"},
-                  "timeScalePercent": round(100 * look_seconds)}},
-        *(_profile(name, machine, is_edge=name != "head") for name, machine in named.items()),
-        {"apiVersion": API, "kind": "BrokerCluster", "metadata": {"name": CLUSTER},
-         "spec": {"head": {"profile": "head"}, "edges": [{"name": name, "profile": name} for name in EDGES]}},
-    )])  # fmt: skip
-
-
-def _profile(name: str, machine: BrokerRow, *, is_edge: bool) -> dict[str, Any]:
-    rate = round(machine.megabits * 1e6 / 8)
-    cost = round(SECONDS_OF_A_MATCH / machine.megahertz * 1e9)
-    emulation = {"emulation": {"base": f"{cost}ns"}} if is_edge else {}
-    bandwidth = {"inputBytesPerSecond": rate, "outputBytesPerSecond": rate}
-    spec = {"cpu": "1", "memory": "1280Mi", "bandwidth": bandwidth, **emulation}
-    return {"apiVersion": API, "kind": "HardwareProfile", "metadata": {"name": name}, "spec": spec}
+    return tables.crisis_resources(policy, round(100 * look_seconds))
 
 
 def delay_sensitive(look_seconds: float, balancing_seconds: float, **own: Any) -> dict[str, Any]:
     """The policy with the deadlines of Table VI; loads settle for a second after a session."""
-    topics = [{"name": topic_name(n), "latency": f"{each.seconds:g}s"} for n, each in TOPICS.items()]
-    fields = {
-        "topicAttribute": ATTRIBUTE, "interval": "1s", "topics": topics,
-        "balancingTime": f"{balancing_seconds / look_seconds:g}s",
-        **own,
-    }  # fmt: skip
-    return {"type": "DelaySensitive", "detection": _detection(look_seconds), "delaySensitive": fields}
+    return tables.delay_sensitive(balancing_seconds / look_seconds, 1 / look_seconds, **own)
 
 
 def padres(look_seconds: float) -> dict[str, Any]:
     """PEER's load balancing, looking as often."""
-    return {"type": "Padres", "detection": _detection(look_seconds)}
-
-
-def _detection(look_seconds: float) -> dict[str, str]:
-    return {"interval": "1s", "reportsValidFor": "3s", "stabilizeFor": f"{1 / look_seconds:g}s"}
+    return tables.padres(1 / look_seconds)

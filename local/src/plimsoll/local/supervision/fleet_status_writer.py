@@ -11,6 +11,7 @@ from plimsoll.core.spec import Resources
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 from plimsoll.local.storage.session_cache import SessionBriefCache
+from plimsoll.local.supervision.channel_process import ChannelProcess
 from plimsoll.local.supervision.collector_processes import CollectorProcesses
 from plimsoll.local.supervision.feed_processes import FeedProcesses
 from plimsoll.local.supervision.sidecar import Sidecar
@@ -36,13 +37,14 @@ class FleetStatusWriter:
         collectors: CollectorProcesses,
         spark: SparkProcess,
         feeds: FeedProcesses,
+        channels: ChannelProcess,
         *,
         pid: int,
         plain: bool,
     ) -> None:
         self._store, self._brokers, self._pid, self._plain = store, brokers, pid, plain
         self._mediator, self._collectors, self._spark = mediator, collectors, spark
-        self._feeds = feeds
+        self._feeds, self._channels = feeds, channels
         self._session_cache = SessionBriefCache(store)
 
     def write(self, resources: Resources, now: float) -> None:
@@ -66,6 +68,8 @@ class FleetStatusWriter:
             now_us = time.time_ns() // 1000
             for name in resources.feeds:
                 self._set("Feed", name, partial(self._feeds.status, name, now_us=now_us, text=text))
+            for name in resources.channels:
+                self._set("Channel", name, partial(self._channels.status, name, now_us=now_us, text=text))
             change = partial(
                 resource_status.fleet_status,
                 brokers=list(seen.values()),

@@ -6,6 +6,7 @@ product's own parts; the way of a publication and the links are modelled.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,8 +25,10 @@ from plimsoll.core.head.publisher_paths import seconds_here
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.service_queue import ServiceQueue
+from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
 from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
 from plimsoll.simulator.queueing.publications import Publication
@@ -89,6 +92,9 @@ class QueueingHead(QueueingBroker):
         self.log, self.owners = Log(1), OwnershipTable()
         self.placement, self.bundles = Placement(placer_of_spec(policy)), Bundles(policy)
         self.topics = TopicOwners(policy)
+        self._accepted: Counter[int] = Counter()
+        """Publications of each topic since the last report, as `PublisherTopics` counts them in a head."""
+
         self.policies = ClusterPolicies(config.policy, report_seconds)
         self.remote_members: frozenset[str] = frozenset()
         for edge in config.edges:
@@ -124,6 +130,8 @@ class QueueingHead(QueueingBroker):
         meter.service_seconds += cost
         meter.input_wait_seconds += begins - now
         meter.input_waits += 1
+        if not came_from and pub.content.topic and self.topics.correlation is not None:
+            self._accepted[topic_hash(pub.content.topic)] += 1
         self.world.at(self._free_at, self._send, pub, came_from)
 
     def _covered(self) -> int:
@@ -213,8 +221,12 @@ class QueueingHead(QueueingBroker):
             **self.load_exchange.cluster(),
             **self.bundles.report(),
             **self.topics.report(),
+            "broker_round_trip_seconds": dict.fromkeys(self.neighbors, 2 * self.world.link_seconds),
             "counters": {**self.meter.total, **self.counters},
         }
+        seconds = self.config.limits.report_seconds * self.config.time_factor
+        self.topics.rates.look(PublisherTopicLoad("", t, count / seconds) for t, count in self._accepted.items())
+        self._accepted.clear()
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))
         self.load_exchange.tell_loads()
         if self.topics.is_used:

@@ -10,19 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from plimsoll.core import predicates
 from plimsoll.core.matching import Index
 from plimsoll.core.policies.model.topic_requirements import TopicRequirements
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol import wire
+from plimsoll.core.protocol import publication_size
 from plimsoll.core.protocol.topic_units import topic_hash, topic_text
 from plimsoll.simulator.queueing.traffic import TrafficPublisher, TrafficSubscriber
-
-TYPICAL = 2**15
-"""Numbers in a publication grow, and its size with them: sizes are of one in the middle of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +109,4 @@ class ContentTable:
 
 def publication_bytes(publisher: TrafficPublisher, attributes: Attributes, payload_bytes: int) -> int:
     """The size of a publication as it travels between brokers."""
-    body = msgspec.Raw(wire.encode(msg.Body(dict(attributes), bytes(payload_bytes))))
-    pub = msg.Pub(TYPICAL, publisher.head, 1, TYPICAL, publisher.name, 1, TYPICAL, 0, 10**15, body)
-    return len(wire.encode(pub))
+    return publication_size.publication_bytes(publisher.head, publisher.name, attributes, payload_bytes)

@@ -135,12 +135,12 @@ class RestartableSubscribers(JournaledSubscribers):
     def _join(self, plan: workload.PlannedSubscriber) -> None:
         super()._join(replace(plan, predicates=EVERYTHING) if self._wide else plan)
 
-    def _open(self, name: str, **callbacks: Any) -> client.Subscriber:
-        before = self._places.get(name, ResumePoint())
+    def _open(self, plan: workload.PlannedSubscriber, **callbacks: Any) -> client.Subscriber:
+        before = self._places.get(plan.name, ResumePoint())
         one = client.Subscriber(
-            self._connection, name=name, token=before.token, watermarks=before.watermarks, **callbacks
+            self._connection, name=plan.name, token=before.token, watermarks=before.watermarks, **callbacks
         )
-        self._homes[name], self._named[name] = "", one
+        self._homes[plan.name], self._named[plan.name] = "", one
         return one
 
     def _note_subscription(self, observed: seen.SubscriptionObserved) -> None:

@@ -75,7 +75,8 @@ Topics = Mapping[int, ServedTopic]
 class DeadlineFleet:
     """`served`: by edge, its topics by hash; `whole`: by edge, how many subscribers without a topic it has.
 
-    `takes`: edges that may take. `start`: what was served before all steps.
+    `takes`: edges that may take. `start`: what was served before all steps. `away`: edges of another cluster, and how
+    many seconds a message takes longer to each of them.
     """
 
     reports: Mapping[str, BrokerLoad]
@@ -83,6 +84,7 @@ class DeadlineFleet:
     takes: frozenset[str]
     whole: Mapping[str, int] = field(default_factory=dict)
     start: Mapping[str, Topics] | None = None
+    away: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def loads(self) -> tuple[BrokerLoad, ...]:
@@ -112,10 +114,15 @@ class DeadlineFleet:
             if (left := held.without(move.subscribers)) is not None:
                 served[move.source][topic] = left
             moved, there = held.of_units(move.subscribers), served[move.target].get(topic)
-            moved = replace(moved, load=replace(moved.load, depth=0, waiting=0)) if there is None else moved
+            moved = self._brought(moved, move.target) if there is None else moved
             served[move.target][topic] = moved if there is None else there.plus(moved)
         kept = {name: self.served[name] if topics == self.served[name] else topics for name, topics in served.items()}
         return replace(self, served=kept, start=self.start or self.served)
+
+    def _brought(self, topic: ServedTopic, target: str) -> ServedTopic:
+        """A topic at an edge that did not have it: nothing waits there, and its messages may have farther to go."""
+        seconds = topic.load.transmission_seconds + self.away.get(target, 0.0)
+        return replace(topic, load=replace(topic.load, depth=0, waiting=0, transmission_seconds=seconds))
 
 
 def _change(was: Topics, now: Topics) -> tuple[LoadChange, float]:
@@ -176,7 +183,7 @@ def deadline_fleet(sample: FleetSample) -> DeadlineFleet:
         name: sum(hash_of_unit(each) is None for row in profile.rows for each in row.names)
         for name, profile in sample.profiles.items()
     }
-    return DeadlineFleet(reports, served, takes, whole)
+    return DeadlineFleet(reports, served, takes, whole, away=sample.away)
 
 
 def _served(profile: SubscriptionProfile, load: BrokerLoad, staying: Mapping[str, str]) -> dict[int, ServedTopic]:

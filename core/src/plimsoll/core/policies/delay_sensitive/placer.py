@@ -1,8 +1,8 @@
 """Where a topic goes that no edge serves yet. Tao, Poslad, Bigham 2013, IV.A.
 
 The first principle, subscribers of one topic at one edge, is kept by the head, which knows who has the topic. The
-third is here: the edge of which least is used, over all of its resources. An edge above a lower threshold takes none
-unless all are.
+others are here: an edge without a correlated topic before one that has some, and then the edge of which least is used,
+over all of its resources. An edge above a lower threshold takes none unless all are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,6 @@ class LeastUsedPlacer:
         """The least used edge, or None if there are no edges; the first by name among equals."""
         return min(ports, key=lambda port: self._burden(port.after(unit)), default=None)
 
-    def _burden(self, port: PlacementTarget) -> tuple[bool, float, float, str]:
+    def _burden(self, port: PlacementTarget) -> tuple[bool, int, float, float, str]:
         used = max(port.usage, port.load)
-        return used > self.most_usage, used, port.load, port.name
+        return used > self.most_usage, port.beside, used, port.load, port.name

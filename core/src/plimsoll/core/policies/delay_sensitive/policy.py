@@ -15,7 +15,7 @@ counts only half of that time, or a single message would be too much.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -25,6 +25,7 @@ from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
 from plimsoll.core.policies.delay_sensitive.prediction import (
     Rates,
     depth_of,
+    history_of,
     is_serious,
     next_rates,
     rates_of,
@@ -32,6 +33,7 @@ from plimsoll.core.policies.delay_sensitive.prediction import (
 )
 from plimsoll.core.policies.delay_sensitive.relief import TopicMoves
 from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.topic_correlation import TopicCorrelation, with_look
 from plimsoll.core.policies.model.topic_load import TopicLoad, topic_key
 from plimsoll.core.policies.rebalancer import NO_MEMORY, FleetLook, FleetSample, Memory, ProfileDetail, Steps
 
@@ -43,7 +45,10 @@ EDGES_REMEMBERED = 32
 
 @dataclass(frozen=True)
 class DelaySensitive:
-    """Tao, Poslad, Bigham 2013. `balancing_seconds`: t_LB until one has been measured."""
+    """Tao, Poslad, Bigham 2013. `balancing_seconds`: t_LB until one has been measured.
+
+    `correlation`: which topics are kept apart; None: none are.
+    """
 
     name: ClassVar[str] = "DelaySensitive"
     metric: ClassVar[str] = "deadlines of topics"
@@ -53,6 +58,7 @@ class DelaySensitive:
     limits: DeadlineLimits = DeadlineLimits()
     balancing_seconds: float = 0.1
     placer: LeastUsedPlacer = LeastUsedPlacer()
+    correlation: TopicCorrelation | None = None
     rules: Rules = "Plimsoll"
     interval_seconds: float = 1.0
 
@@ -112,15 +118,26 @@ class DelaySensitive:
         known = {**memory, **found}
         overloads = {load.name: why for load in look.loads if (why := self._overload(load, known))}
         rates = {load.name: remembered_rates(load) for load in look.loads[:EDGES_REMEMBERED]}
-        return {**found, "rates": {name: some for name, some in rates.items() if some}, "overloads": overloads}
+        remembered = {"rates": {name: some for name, some in rates.items() if some}, "overloads": overloads}
+        return {**found, **remembered, **self._history(memory, look)}
+
+    def _history(self, memory: Memory, look: FleetLook) -> dict[str, object]:
+        """The rates by which correlated topics are known, after one more look; nothing where that does not matter."""
+        if self.correlation is None:
+            return {}
+        rates: dict[int, float] = {}
+        for topic in (topic for load in look.loads for topic in load.topics):
+            rates[topic.topic] = max(rates.get(topic.topic, 0.0), topic.input_rate)
+        history = with_look(history_of(memory), rates)
+        return {"history": {f"{topic:08x}": list(series) for topic, series in history.items()}}
 
     def _overload(self, load: BrokerLoad, memory: Memory) -> str:
         """Why an edge is OVERLOAD; empty if it is not."""
         return ", ".join([*self.limits.described(load), *list(self.endangered(load, memory).values())[:3]])
 
     def after_moves(self, memory: Memory) -> Memory:
-        """How long balancings take; rates are others now."""
-        return {name: memory[name] for name in ("balancing_seconds",) if name in memory}
+        """How long balancings take, and what publishers bring; what edges deliver is another now."""
+        return {name: memory[name] for name in ("balancing_seconds", "history") if name in memory}
 
     def imbalance(self, look: FleetLook) -> str:
         """What asks for a plan by these reports alone."""
@@ -145,4 +162,11 @@ class DelaySensitive:
         def endangered(load: BrokerLoad) -> Mapping[int, str]:
             return self.endangered(load, memory, fleet.reports.get(load.name))
 
-        return TopicMoves(self.limits, endangered, is_letter=self.rules == "Text").steps(fleet)
+        history = history_of(memory)
+
+        def correlated(topic: int, others: Iterable[int]) -> Iterator[tuple[int, str]]:
+            return iter(()) if self.correlation is None else self.correlation.correlated(topic, others, history)
+
+        is_letter = self.rules == "Text"
+        apart = None if is_letter or self.correlation is None else correlated
+        return TopicMoves(self.limits, endangered, is_letter, apart).steps(fleet)

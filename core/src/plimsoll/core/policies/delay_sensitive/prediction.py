@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.topic_correlation import RateHistory
 from plimsoll.core.policies.model.topic_load import TopicLoad
 
 TOPICS_REMEMBERED = 64
@@ -76,6 +77,18 @@ def _remembered(memory: Mapping[str, object], edge: str, topic: int) -> tuple[fl
     if not isinstance(found, Sequence) or len(found) != 3 or not all(isinstance(each, int | float) for each in found):
         return None
     return float(found[0]), float(found[1]), float(found[2])
+
+
+def history_of(memory: Mapping[str, object]) -> RateHistory:
+    """The rates of topics over the last looks. Memory may be of another version: what cannot be read is left out."""
+    found = memory.get("history")
+    rows = found.items() if isinstance(found, Mapping) else ()
+    return {int(digits, 16): tuple(map(float, series)) for digits, series in rows if _is_series(digits, series)}
+
+
+def _is_series(digits: object, series: object) -> bool:
+    is_hash = isinstance(digits, str) and len(digits) == 8 and set(digits) <= set("0123456789abcdef")
+    return is_hash and isinstance(series, Sequence) and all(isinstance(each, int | float) for each in series)
 
 
 def is_serious(topic: TopicLoad, rates: Rates, depth_before: float | None) -> bool:

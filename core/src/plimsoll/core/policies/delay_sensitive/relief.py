@@ -2,16 +2,19 @@
 
 All edges that are LOW are candidates, the one with the least of what is overloaded first. Topics go in the order of
 their groups, whole, to the first candidate that can take them, until the source is no longer overloaded; several edges
-may take some. Units go singly only if no candidate takes any topic.
+may take some. Units go singly only if no candidate takes any topic. Edges of another cluster, if they take part, only
+take, and come after all of the own cluster (IV.D).
 
 By the letter a topic goes wherever it overloads no edge. Ours: only if it lessens what is overloaded, and if the target
-stays below its lower thresholds, or it would be the next to shed (`is_letter` is false).
+stays below its lower thresholds, or it would be the next to shed (`is_letter` is false); and to an edge without a topic
+that is correlated with it, if one takes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from plimsoll.core.policies.delay_sensitive.fleet import DeadlineFleet, ServedTopic
 from plimsoll.core.policies.delay_sensitive.limits import (
@@ -30,6 +33,12 @@ from plimsoll.core.policies.rebalancer import Step, Steps, StepsEnd
 Endangered = Callable[[BrokerLoad], Mapping[int, str]]
 """The topics of an edge whose deadline is in danger, by hash, each with why."""
 
+Correlated = Callable[[int, Iterable[int]], Iterator[tuple[int, str]]]
+"""The topics among others that are correlated with one, by hash, each with why."""
+
+NOT_RELIEVED: Final = "NoBetter"
+"""How a plan ends that leaves an edge overloaded."""
+
 Moving = Generator[Step, None, DeadlineFleet]
 
 
@@ -40,6 +49,10 @@ class TopicMoves:
     limits: DeadlineLimits
     endangered: Endangered
     is_letter: bool = False
+    correlated: Correlated | None = None
+    _avoided: dict[int, str] = field(default_factory=dict)
+    """Topics that did not go where one is that is correlated with them, each with where, and why."""
+
     _rejected: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
     _moved: set[str] = field(default_factory=set)
     _left: list[str] = field(default_factory=list)
@@ -50,7 +63,7 @@ class TopicMoves:
 
     def steps(self, fleet: DeadlineFleet) -> Steps:
         """Relieve every overloaded edge, the one with most topics in danger first."""
-        sources = [load.name for load in fleet.loads if self.overloaded(load)]
+        sources = [load.name for load in fleet.loads if load.name not in fleet.away and self.overloaded(load)]
         self._sources = frozenset(sources)
         dangers = {load.name: len(self.endangered(load)) for load in fleet.loads}
         for source in sorted(sources, key=lambda name: (-dangers[name], name)):
@@ -58,7 +71,7 @@ class TopicMoves:
         if not sources:
             ended, stopped = "NotOverloaded", "no edge is overloaded any more"
         elif self._left:
-            ended, stopped = "NoBetter", "; ".join(self._left[:8])
+            ended, stopped = NOT_RELIEVED, "; ".join(self._left[:8])
         else:
             ended, stopped = "Relieved", f"{', '.join(sources[:8])}: no longer overloaded"
         return StepsEnd(ended, stopped, tuple(self._stays(fleet, stopped)))
@@ -89,24 +102,30 @@ class TopicMoves:
                 self._reject("NoCandidate", topic, source, f"stays at {source}: no other edge is LOW")
             return fleet
         for target in candidates:
-            fleet = yield from self._whole_topics(fleet, source, target, topics, metric)
+            fleet = yield from self._whole_topics(fleet, source, target, topics, metric, candidates)
         if len(self._moved) == before:
             for target in candidates:
                 fleet = yield from self._single_units(fleet, source, target, topics, metric)
         return fleet
 
     def _candidates(self, fleet: DeadlineFleet, metric: DeadlineMetric) -> list[str]:
-        """The edges that are LOW; those with the least of what is overloaded first, then the least used."""
+        """The edges that are LOW, those of this cluster first; the least of what is overloaded, then the least used."""
         found = []
         for load in fleet.loads:
             is_low = self.limits.state(load, bool(self.endangered(load))) == "LOW"
             if load.name not in self._sources and load.name in fleet.takes and is_low:
                 most = max(utilization_of(load, each) for each in UTILIZATIONS)
-                found.append((_value(load, metric), most, load.name))
+                found.append((load.name in fleet.away, _value(load, metric), most, load.name))
         return [name for *_, name in sorted(found)]
 
     def _whole_topics(
-        self, fleet: DeadlineFleet, source: str, target: str, topics: Sequence[ServedTopic], metric: DeadlineMetric
+        self,
+        fleet: DeadlineFleet,
+        source: str,
+        target: str,
+        topics: Sequence[ServedTopic],
+        metric: DeadlineMetric,
+        candidates: Sequence[str],
     ) -> Moving:
         for topic in topics:
             if metric not in self.overloaded(fleet.load(source)):
@@ -114,7 +133,10 @@ class TopicMoves:
             served = fleet.served[source].get(topic.load.topic)
             if served is None or len(served.units) < len(topic.units):
                 continue  # it has left, or some of it
-            step = self._step(fleet, served, tuple(served.units), source, target, metric, len(topic.units))
+            place = self._apart(fleet, served, source, target, candidates)
+            home = _elsewhere(fleet, served, place)
+            place = home if home is not None and home in candidates else place
+            step = self._step(fleet, served, tuple(served.units), source, place, metric, len(topic.units))
             if step is not None:
                 yield step
                 fleet = fleet.after(step)
@@ -146,6 +168,15 @@ class TopicMoves:
         asked: int,
     ) -> Step | None:
         """The step, or None with the reason noted. `asked`: how many units the topic had here before any went."""
+        if (elsewhere := _elsewhere(fleet, topic, target)) is not None:
+            self._reject(
+                "Elsewhere", topic, source, f"stays at {source}: in the cluster of {target} {elsewhere} has it"
+            )
+            return None
+        if _is_too_far(fleet, topic, target):
+            why = f"stays at {source}: its way to {target} alone takes longer than {topic.load.required_seconds:g} s"
+            self._reject("TooFar", topic, source, why)
+            return None
         held = [(name, topic.fixed[name]) for name in units if name in topic.fixed]
         if held:
             self._reject("Staying", topic, source, f"stays at {source}: {held[0][0]}: {held[0][1]}")
@@ -157,7 +188,9 @@ class TopicMoves:
         is_whole = len(units) == asked
         what = topic.key if is_whole else f"{len(units)} of {asked} units of {topic.key}"
         over = self._told(fleet.load(source), (metric,))
-        moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}"),)
+        avoided = f"; {skipped}" if (skipped := self._avoided.get(topic.load.topic)) else ""
+        farther = "; no edge of its cluster takes it" if target in fleet.away else ""
+        moves = (PlanMove(topic.key, units, source, target, f"{what} relieves {source}: {over}{avoided}{farther}"),)
         after = fleet.after(Step(moves))
         step = Step(moves, owners=self._owners(after, topic, source))
         if (why_not := self._refusal(after.load(target))) is not None:
@@ -179,6 +212,25 @@ class TopicMoves:
             return ()
         counts = {name: len(held[hashed].units) for name, held in after.served.items() if hashed in held}
         return ((topic.key, min(counts, key=lambda name: (-counts[name], name))),)
+
+    def _apart(
+        self, fleet: DeadlineFleet, topic: ServedTopic, source: str, target: str, candidates: Sequence[str]
+    ) -> str:
+        """The target; or, if it has a correlated topic, the first candidate without one that can take the topic."""
+        if not (beside := self._beside(fleet, topic, target)):
+            return target
+        for other in candidates:
+            move = PlanMove(topic.key, tuple(topic.units), source, other, "")
+            if not self._beside(fleet, topic, other) and self._refusal(fleet.after(Step((move,))).load(other)) is None:
+                self._avoided[topic.load.topic] = f"{target} has {beside}"
+                return other
+        return target
+
+    def _beside(self, fleet: DeadlineFleet, topic: ServedTopic, target: str) -> str:
+        """The first topic of an edge that is correlated with one, and why; empty if there is none."""
+        there = fleet.served[target]
+        found = () if self.correlated is None else self.correlated(topic.load.topic, sorted(there))
+        return next((f"{there[other].key}, and {why}" for other, why in found), "")
 
     def _helps(self, fleet: DeadlineFleet, topic: ServedTopic, source: str, metric: DeadlineMetric) -> bool:
         """Whether the source has less of what is overloaded without a topic."""
@@ -224,6 +276,19 @@ class TopicMoves:
 
     def _reject(self, kind: str, topic: ServedTopic, source: str, why: str) -> None:
         self._rejected[source, topic.load.topic] = kind, why
+
+
+def _elsewhere(fleet: DeadlineFleet, topic: ServedTopic, target: str) -> str | None:
+    """Another edge of the target's cluster that serves the topic, if that is another cluster: there it has one edge."""
+    if target not in fleet.away or topic.load.topic in fleet.served[target]:
+        return None
+    return next((name for name in sorted(fleet.away) if topic.load.topic in fleet.served[name]), None)
+
+
+def _is_too_far(fleet: DeadlineFleet, topic: ServedTopic, target: str) -> bool:
+    """Whether only the way to the target makes a deadline impossible."""
+    allowed, farther = topic.load.allowed_seconds, fleet.away.get(target, 0.0)
+    return farther > 0.0 and allowed > 0.0 >= allowed - farther
 
 
 def _value(load: BrokerLoad, metric: DeadlineMetric) -> float:

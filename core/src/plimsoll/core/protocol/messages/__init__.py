@@ -141,6 +141,7 @@ from plimsoll.core.protocol.messages.overlay import (
     Welcome,
     replay_prefix,
 )
+from plimsoll.core.protocol.messages.parameters import ListParameters, ParameterItem, ParameterPage
 from plimsoll.core.protocol.messages.publications import (
     Accepted,
     Body,
@@ -290,6 +291,7 @@ __all__ = [
     "Leave",
     "Leaving",
     "LinkMessage",
+    "ListParameters",
     "ListPublications",
     "ListPublishers",
     "ListSubscribers",
@@ -317,6 +319,8 @@ __all__ = [
     "Orphan",
     "Outcome",
     "OwnedItem",
+    "ParameterItem",
+    "ParameterPage",
     "Pause",
     "PeerClusterLoads",
     "PeerLoads",
@@ -436,7 +440,7 @@ ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
-    ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage |
+    ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
     GoOnAlone | Promote
 )  # fmt: skip

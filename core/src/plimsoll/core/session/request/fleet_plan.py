@@ -58,13 +58,14 @@ def make_fleet_plan(
         kept |= policy_plan.stay_reasons(request, profile, set(served[name]), resting, busy)
     words = {name: planner.STAY_REASONS[reason] for name, reason in kept.items()}
     takers, most = shuffle_plan.ready_targets(context, session), request.spec.limits.max_moves
-    cluster = _cluster(context, session)
+    cluster = _cluster(context, request, session)
+    away = _away(context, session, cluster)
     target = request.spec.target.name if request.spec.action == "Unload" and request.spec.target is not None else ""
     delivered = sum(load.output_rate for load in known)
     left = returns.left_edges(context.table.sessions, session.sources, delivered)
     sample = FleetSample(
         tuple(known), profiles, words, takers, most, context.fleet.bundle_owners(cluster), _wanted_bundles(request),
-        target, left,
+        target, left, away,
     )  # fmt: skip
     rebalancer: Rebalancer[Any] = policy
     made = fleet_plan(rebalancer, sample, context.cluster_memories.of(cluster, policy.name))
@@ -101,7 +102,7 @@ def _wanted_bundles(request: SessionRequest) -> tuple[str, ...]:
 def rebalancer_of(context: EngineContext, request: SessionRequest, session: Session) -> FleetPolicy | None:
     """The policy that plans a session; None while its cluster has none."""
     parameters = context.loads.parameters_of(session.sources[0])
-    spec = context.fleet.policy_of(session.sources[0])
+    spec = context.fleet.policies.get(_cluster(context, request, session))
     if parameters is None or spec is None:
         return None
     if session.kind == "shuffle":
@@ -109,8 +110,21 @@ def rebalancer_of(context: EngineContext, request: SessionRequest, session: Sess
     return rebalancer_of_spec(spec, context.settings.time_factor)
 
 
-def _cluster(context: EngineContext, session: Session) -> str:
-    return context.fleet.edges[session.sources[0]].cluster
+def _cluster(context: EngineContext, request: SessionRequest, session: Session) -> str:
+    """The cluster whose policy plans: the source, as the request names it."""
+    source = "" if request.spec.source is None else request.spec.source.name
+    first = context.fleet.edges.get(session.sources[0])
+    return source if context.fleet.is_cluster(source) or first is None else first.cluster
+
+
+def _away(context: EngineContext, session: Session, cluster: str) -> dict[str, float]:
+    """The edges of another cluster, each with what the way from the head of this one to its head takes, in seconds."""
+    found = {}
+    for name in session.sources:
+        edge = context.fleet.edges[name]
+        if edge.cluster != cluster:
+            found[name] = context.fleet.way_between(cluster, edge.cluster)
+    return found
 
 
 def _edge_profiles(
@@ -152,7 +166,7 @@ def _faults(policy: FleetPolicy, made: RebalancingPlan, sample: FleetSample) -> 
             return pulsar_plan_checker.pulsar_plan_faults(made, checked_bundles)
         case DelaySensitive():
             checked_topics = deadline_plan_checker.DeadlinePlanContext(
-                sample.profiles, takes, sample.staying.keys(), sample.most
+                sample.profiles, takes, sample.staying.keys(), sample.most, sample.away.keys()
             )
             return deadline_plan_checker.deadline_plan_faults(made, checked_topics)
         case _:

@@ -47,12 +47,18 @@ def is_by_policy(request: SessionRequest, fleet: FleetView) -> bool:
 
 
 def is_planned_for_cluster(request: SessionRequest, fleet: FleetView) -> bool:
-    """Whether the policy of a cluster plans for all of its edges: the request names the cluster and nothing else."""
+    """Whether the policy of a cluster plans for all of its edges: the request names the cluster and nothing else.
+
+    Under a policy whose topics may go to another cluster it may name that one as the target.
+    """
     spec = request.spec
-    if spec.action != "Rebalance" or spec.select is not None or spec.source is None or spec.target is not None:
+    if spec.action != "Rebalance" or spec.select is not None or spec.source is None:
         return False
     policy = fleet.policies.get(spec.source.name)
-    return fleet.is_cluster(spec.source.name) and policy is not None and is_fleet_wide(policy)
+    is_whole = fleet.is_cluster(spec.source.name) and policy is not None and is_fleet_wide(policy)
+    if spec.target is None or not is_whole:
+        return is_whole
+    return spec.scope == "Global" and fleet.share_topics(spec.source.name, spec.target.name)
 
 
 def requested_clusters(request: SessionRequest, fleet: FleetView) -> list[str]:

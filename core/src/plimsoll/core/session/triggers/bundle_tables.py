@@ -39,9 +39,14 @@ def send_bundle_tables(context: EngineContext) -> None:
 
 
 def _send_moving_topics(context: EngineContext, cluster: str) -> None:
-    """Newcomers of a topic that moves go to its target at once. Of topics that stay the head knows the edge."""
+    """Newcomers of a topic that moves go to its target at once. Of topics that stay the head knows the edge.
+
+    Newcomers of a topic that goes to another cluster stay in their own.
+    """
     plans = [session.plan for session in _moving(context, cluster)]
-    topics = {hashed: edge for plan in plans if plan is not None for hashed, edge in _topics(plan.bundles)}
+    own = {edge.name for edge in context.fleet.edges_of([cluster])}
+    named = (each for plan in plans if plan is not None for each in _topics(plan.bundles))
+    topics = {hashed: edge for hashed, edge in named if edge in own}
     assigned = [AssignedBundle(hashed, edge) for hashed, edge in sorted(topics.items())]
     if assigned and context.outbox.is_due(f"topics/{cluster}/{sorted(topics.items())}", context.timings.ask):
         context.outbox.send(head_name(cluster), BundleTable(context.outbox.epoch, 0, [], assigned))

@@ -2,7 +2,8 @@
 
 No look is taken while the edges of the cluster are in a session or settle after one, since their loads are about to
 change; after a session that has moved subscribers the policy begins with an empty memory. After plans that moved none
-the next session waits, longer each time, until subscribers of the cluster have moved.
+the next session waits, longer each time, until subscribers of the cluster have moved. Where topics may go to another
+cluster, a neighbour is asked once the own edges have not sufficed: `other_clusters`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from plimsoll.core.policies.registry import rebalancer_of_spec
 from plimsoll.core.session import maintenance_windows
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.state import Session
+from plimsoll.core.session.triggers import other_clusters
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.core.spec.types.policy import PolicySpec
 
@@ -41,8 +43,10 @@ def look_at_clusters(context: EngineContext) -> None:
 def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Rebalancer[Any]) -> None:
     if (look := _look(context, cluster)) is None or _is_engaged(context, cluster):
         return
-    ended = _ended_sessions(context, cluster)
-    moved_at = max((one.ended_at or 0.0 for one in ended if one.counts()["moved"]), default=0.0)
+    ended = ended_sessions(context, cluster)
+    moved_at = max(
+        (one.ended_at or 0.0 for one in _taking_part(context, cluster) if one.counts()["moved"]), default=0.0
+    )
     settled_at = moved_at + context.settings.seconds(spec.detection.stabilize_for)
     if moved_at and context.now < settled_at:
         return
@@ -52,11 +56,14 @@ def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Reb
     memory = policy.observe(memory, replace(look, balancings=_balancings(ended)))
     if context.cluster_memories.put(cluster, policy.name, memory):
         context.outbox.remember(cluster, policy.name, context.cluster_memories.of(cluster, policy.name))
-    is_time = context.now >= _earliest_next(ended, policy.interval_seconds)
+    is_time = context.now >= earliest_next(ended, policy.interval_seconds)
     is_allowed = maintenance_windows.is_balancing_allowed(context, cluster)
-    if (why := policy.wanted(memory)) and is_time and is_allowed:
+    if not (why := policy.wanted(memory)) or not is_allowed:
+        return
+    other = other_clusters.cluster_to_ask(context, cluster, policy, ended)
+    if is_time or other:
         name = f"plan-{cluster[:40].rstrip('-')}-{context.outbox.next_query_id():x}"
-        context.outbox.create(name, None, _session_spec(cluster, spec, f"{policy.name}: {why}"))
+        context.outbox.create(name, None, _session_spec(cluster, spec, f"{policy.name}: {why}", other))
 
 
 def _look(context: EngineContext, cluster: str) -> FleetLook | None:
@@ -93,7 +100,7 @@ def _is_named(context: EngineContext, session: Session, cluster: str) -> bool:
     return request is not None and request.spec.source is not None and request.spec.source.name == cluster
 
 
-def _ended_sessions(context: EngineContext, cluster: str) -> list[Session]:
+def ended_sessions(context: EngineContext, cluster: str) -> list[Session]:
     """Plans for the cluster that have ended, the last one first."""
     found = [
         session for session in context.table.sessions.values()
@@ -102,13 +109,20 @@ def _ended_sessions(context: EngineContext, cluster: str) -> list[Session]:
     return sorted(found, key=lambda session: session.ended_at or 0.0, reverse=True)
 
 
+def _taking_part(context: EngineContext, cluster: str) -> list[Session]:
+    """Sessions with edges of the cluster that have ended, as their source or as their target."""
+    own = {edge.name for edge in context.fleet.edges_of([cluster])}
+    return [one for one in context.table.sessions.values() if one.ended_at is not None and one.is_fleet_wide
+            and own.intersection(one.sources)]  # fmt: skip
+
+
 def _balancings(ended: list[Session]) -> tuple[float, ...]:
     """How long the last sessions took that moved some, without the time in which loads settled."""
     some = [one for one in ended if one.counts()["moved"]][:BALANCINGS_AVERAGED]
     return tuple(sum(seconds for phase, seconds in one.spent.items() if phase != "Stabilizing") for one in some)
 
 
-def _earliest_next(ended: list[Session], interval_seconds: float) -> float:
+def earliest_next(ended: list[Session], interval_seconds: float) -> float:
     """When the next plan may be made: some intervals after plans of the policy that moved none, more each time."""
     own = [session for session in ended if session.triggered]
     fruitless = next((number for number, one in enumerate(own) if one.counts()["moved"]), len(own))
@@ -117,11 +131,12 @@ def _earliest_next(ended: list[Session], interval_seconds: float) -> float:
     return (own[0].ended_at or 0.0) + interval_seconds * float(min(2**fruitless, LONGEST_PAUSE_INTERVALS))
 
 
-def _session_spec(cluster: str, spec: PolicySpec, reason: str) -> dict[str, Any]:
-    """The specification of a session of the policy, as in YAML."""
+def _session_spec(cluster: str, spec: PolicySpec, reason: str, other: str) -> dict[str, Any]:
+    """The specification of a session of the policy, as in YAML. `other`: a cluster that may take as well."""
     return {
-        "scope": "Local",
+        "scope": "Global" if other else "Local",
         "source": {"name": cluster},
+        **({"target": {"name": other}} if other else {}),
         "action": "Rebalance",
         "mode": "Execute",
         "trigger": {"broker": head_name(cluster), "reason": reason[:500]},

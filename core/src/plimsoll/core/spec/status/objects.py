@@ -34,6 +34,7 @@ class LoadStatus:
 
     input_utilization_percent: Annotated[int, FieldInfo("Arrival rate x matching delay.", unit="percent")]
     output_utilization_percent: Annotated[int, FieldInfo("Bytes per second / bandwidth.", unit="percent")]
+    downlink_utilization_percent: Annotated[int, FieldInfo("Bytes that come in / the input bandwidth.", unit="percent")]
     match_delay_microseconds: Annotated[int, FieldInfo("Time to match a publication.", unit="microseconds")]
     publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
     deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
@@ -186,6 +187,8 @@ class TopicStatus:
     depth_threshold: Annotated[
         int, FieldInfo("The depth above which the deadline is in danger; below 0 no queue is short enough.")
     ]
+    reason: Annotated[str, FieldInfo("Why its deadline cannot be kept, or is not at stake; absent: it can be kept.")]
+    message: Annotated[str, FieldInfo("The reason as a sentence.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,6 +324,46 @@ class ProfileStatus:
     conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
     brokers: Annotated[int, FieldInfo("Number of brokers with this profile.")]
     calibrated: Annotated[CalibratedStatus, FieldInfo("The average of their measurements.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelStatus:
+    """The status of a channel, as its driver says each second; counts are since its first batch.
+
+    rowsIn = rowsUsed + lateRows + invalidRows.
+    """
+
+    observed_generation: Annotated[int, GENERATION]
+    conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
+    subscriptions: Annotated[int, FieldInfo("Distinct parameters that are subscribed to.")]
+    open_subscriptions: Annotated[
+        int, FieldInfo("Distinct subscriptions that leave a parameter open: they get what others ask for.")
+    ]
+    invalid_subscriptions: Annotated[
+        int, FieldInfo("Distinct subscriptions with a value of another type than that of its parameter.")
+    ]
+    batch: Annotated[int, FieldInfo("Number of its last batch.")]
+    batch_at: Annotated[str, FieldInfo("When that was committed.", format="date-time")]
+    batch_milliseconds: Annotated[int, FieldInfo("How long its query took in that batch.", unit="milliseconds")]
+    rows_in: Annotated[int, FieldInfo("Rows of feeds, dead letters included, that its batches have consumed.")]
+    rows_used: Annotated[int, FieldInfo("Rows that its query has seen, or that came without a subscription.")]
+    late_rows: Annotated[int, FieldInfo("Rows that retention had deleted before a batch could read them.")]
+    invalid_rows: Annotated[int, FieldInfo("Dead letters of its feeds.")]
+    results: Annotated[int, FieldInfo("Results that its batches have committed.")]
+    accepted_results: Annotated[int, FieldInfo("Results that a head has accepted, each once.")]
+    unknown_results: Annotated[
+        int, FieldInfo("Results without an answer of a head that has lost its memory; they are not sent again.")
+    ]
+    refused_results: Annotated[int, FieldInfo("Results that a head has refused, such as those that are too large.")]
+    unasked_results: Annotated[
+        int, FieldInfo("Rows of its query for parameters that no subscription asks for; they are not published.")
+    ]
+    invalid_results: Annotated[
+        int, FieldInfo("Rows of its query without a value for a parameter, or with a value that no attribute can have.")
+    ]
+    pid: Annotated[int, FieldInfo("The process of its driver; on one machine only.")]
+    restarts: Annotated[int, FieldInfo("Number of restarts of its driver.")]
+    last_end: Annotated[str, FieldInfo("How its driver last ended.")]
 
 
 @dataclass(frozen=True, kw_only=True)

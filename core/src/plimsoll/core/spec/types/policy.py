@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
-from plimsoll.core.spec.field_info import FieldInfo
+from plimsoll.core.spec.field_info import FieldInfo, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
 
 PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy", "Bad", "Pulsar", "DelaySensitive"]
@@ -353,8 +353,25 @@ class LowerThreshold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeadThresholds:
+    """The thresholds of a resource of heads; one that is not written is none, so a block has both or lacks one."""
+
+    lower: Annotated[
+        Quantity | None, _ratio("Above it the head takes no more publishers; absent: it does below `higher`.")
+    ] = None
+    higher: Annotated[
+        Quantity | None, _ratio("Above it the head is overloaded; absent: it never is by this resource.")
+    ] = None
+
+
+TEXT_HEAD_THRESHOLDS: Final = HeadThresholds(lower=Quantity.parse("900m"), higher=Quantity.parse("950m"))
+"""The text's, Tao, Poslad, Bigham 2013, IV.B.2."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeadlineThresholds:
-    """When an edge is LOW (below all lower thresholds) and OVERLOAD (above a higher one, or a deadline in danger)."""
+    """When an edge is LOW (below all lower thresholds) and OVERLOAD (above a higher one, or a deadline in danger); and
+    when a head is, by what comes in and goes out."""
 
     downlink: Annotated[OverloadThresholds, FieldInfo("For bytes in / the input bandwidth.")] = OverloadThresholds()
     matching: Annotated[OverloadThresholds, FieldInfo("For input utilisation: arrival rate x matching delay.")] = (
@@ -364,6 +381,48 @@ class DeadlineThresholds:
         LowerThreshold,
         FieldInfo("For bytes out / the output bandwidth. There is no higher one: queues say when it is too much."),
     ] = LowerThreshold()
+    head_downlink: Annotated[
+        HeadThresholds,
+        FieldInfo(
+            "For bytes in / the input bandwidth of a head. A threshold that the block lacks is none; without the"
+            " block they are 900m and 950m."
+        ),
+    ] = TEXT_HEAD_THRESHOLDS
+    head_uplink: Annotated[
+        HeadThresholds,
+        FieldInfo(
+            "For bytes out / the output bandwidth of a head. A threshold that the block lacks is none; without the"
+            " block they are 900m and 950m."
+        ),
+    ] = TEXT_HEAD_THRESHOLDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelatedTopics:
+    """Topics whose rates are known to rise together."""
+
+    name: Annotated[str, name_field("The name of the group, for reasons.")]
+    topics: Annotated[
+        tuple[str, ...],
+        FieldInfo("The topics: texts that the attribute may have.", pattern="(?s).+", form="a text", max_length=256,
+                  max_items=16),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelationSpec:
+    """Topics whose rates rise together, which are kept at different edges."""
+
+    apart: Annotated[
+        bool, FieldInfo("New topics, and topics that move, go to edges without a correlated one if one takes them.")
+    ] = True
+    above: Annotated[
+        Quantity, _ratio("Coefficient of correlation of two topics' rates from which on they are kept apart.")
+    ] = Quantity.parse("800m")
+    groups: Annotated[
+        tuple[CorrelatedTopics, ...],
+        FieldInfo("Topics that are correlated whatever their rates are.", key="name", max_items=100),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,10 +452,16 @@ class DelaySensitiveParameters:
     thresholds: Annotated[DeadlineThresholds, FieldInfo("When an edge takes topics, and when it sheds them.")] = (
         DeadlineThresholds()
     )
+    correlation: Annotated[CorrelationSpec, FieldInfo("Which topics are kept apart.")] = CorrelationSpec()
     balancing_time: Annotated[
         Duration,
         FieldInfo("How long a balancing takes, t_LB, until one has been measured.", above=0, high=3600),
     ] = Duration.parse("100ms")
+    publishers: Annotated[
+        Literal["Move", "Stay"],
+        FieldInfo("Move: publishers leave a head that is overloaded for heads of other clusters. Stay: publishers stay"
+                  " at their heads."),
+    ] = "Move"  # fmt: skip
     rules: Annotated[
         Literal["Plimsoll", "Text"],
         FieldInfo("Whose rules decide where they differ: Plimsoll's, by which a topic moves only if that lessens what"

@@ -22,6 +22,7 @@ from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
 from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
+from plimsoll.core.spec.validation.channels import check_channels
 
 SMALLEST_LOG_BYTES = 2**20
 LEAST_DISK_LOG = 8 * 1024 * 1024
@@ -80,6 +81,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
         *_scales(resources),
         *_sessions(resources),
         *check_feeds(resources),
+        *check_channels(resources),
     ]
     if not problems:
         problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
@@ -188,10 +190,11 @@ def _slices(cluster: Resource[AnySpec], slices: GroupSlicesSpec, path: Path) -> 
 
 
 def _deadlines(owner: Resource[AnySpec], thresholds: DeadlineThresholds, path: Path) -> Iterator[ResourceProblem]:
-    for name, limits in (("downlink", thresholds.downlink), ("matching", thresholds.matching)):
-        if limits.lower > limits.higher:
+    for name in ("downlink", "matching", "head_downlink", "head_uplink"):
+        limits = getattr(thresholds, name)
+        if None not in (limits.lower, limits.higher) and limits.lower > limits.higher:
             found = f"{limits.lower} is above `higher`, which is {limits.higher}"
-            yield owner.problem((*path, name, "lower"), found, "Lower it, or raise `higher`.")
+            yield owner.problem((*path, camel_case(name), "lower"), found, "Lower it, or raise `higher`.")
 
 
 def check_references(resources: Resources) -> Iterator[ResourceProblem]:
@@ -289,7 +292,8 @@ def _plans_for_cluster(resources: Resources, spec: LoadBalancingSessionSpec) -> 
     if spec.source is None or spec.source.name not in resources.clusters:
         return False
     policy = resources.clusters[spec.source.name].spec.policy or resources.fleet.spec.defaults.policy
-    is_whole = spec.action == "Rebalance" and spec.target is None and spec.select is None
+    is_alone = spec.target is None or (spec.scope == "Global" and spec.target.name in resources.clusters)
+    is_whole = spec.action == "Rebalance" and is_alone and spec.select is None
     return is_whole and policy is not None and policy.type in FLEET_WIDE_TYPES
 
 
