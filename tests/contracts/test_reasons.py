@@ -30,12 +30,14 @@ CONDITIONS = {
     "SparkReady",
     "KeysReplaced",
     "TakesPublishers",
+    "LogSafe",
     "Accepted",
 }
 
 BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
     "mediator/src/plimsoll/mediator/calibration.py",
+    "mediator/src/plimsoll/mediator/log_condition.py",
     "mediator/src/plimsoll/mediator/resource_status.py",
     "mediator/src/plimsoll/mediator/topic_status.py",
     "mediator/src/plimsoll/mediator/fleet_resources.py",
@@ -132,7 +134,15 @@ def test_no_reason_of_a_session_is_explained_that_is_never_said():
     assert names(*session_reasons.SESSIONS) - said_of_sessions() - of_the_mode - {"Approved"} == set()
 
 
-OTHERS = (reasons.BROKERS, reasons.BALANCE, reasons.TOPICS, reasons.PROFILES, reasons.SPARK, reasons.EVENTS)
+OTHERS = (
+    reasons.BROKERS,
+    reasons.BALANCE,
+    reasons.LOGS,
+    reasons.TOPICS,
+    reasons.PROFILES,
+    reasons.SPARK,
+    reasons.EVENTS,
+)
 
 
 def test_each_reason_of_a_broker_a_cluster_or_a_fleet_is_explained():

@@ -136,7 +136,12 @@ class SimulationRun:
         )  # fmt: skip
         links = link_limits(self.fleet.heads()[0].config)
         self.apps = SimulatedApplications(
-            self.schedule, self.network, self.journal, self._rng("apps"), client_limits(links)
+            self.schedule,
+            self.network,
+            self.journal,
+            self._rng("apps"),
+            client_limits(links),
+            scenario.lease_seconds,
         )
         self._populate()
         self.faults = FaultInjector(

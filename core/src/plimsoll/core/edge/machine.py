@@ -23,6 +23,7 @@ from plimsoll.core.edge.edge_report import EdgeAddress, StreamPlace, edge_report
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.head_messages import HeadMessages
+from plimsoll.core.edge.kept_places import kept_again, left_again
 from plimsoll.core.edge.load_reports import LoadReports
 from plimsoll.core.edge.queues import DeliveryQueues, QueueOutcomes
 from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
@@ -147,8 +148,13 @@ class Edge(OverlayNode):
         self.head.buffer.clear()  # gathered for the old stream, and wrong ahead of the report
         mediator_epoch = self.head_messages.mediator_epoch
         told = EdgeAddress(self.config.advertised, self.public_key)
+        here = list(self.attachments.by_subscriber.values())
+        for place in kept_again(here):
+            self.say(self.head, place)
         for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter, at):
             self.say(self.head, message)
+        for left in left_again(here, at.position):
+            self.say(self.head, left)
         if self.is_leaving:
             self.say(self.head, msg.Leaving())
 

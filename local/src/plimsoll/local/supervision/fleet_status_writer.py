@@ -19,9 +19,11 @@ from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import balance, resource_status
+from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
+from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.mediator.topic_status import topic_status
 
@@ -93,8 +95,8 @@ class FleetStatusWriter:
         text: str,
     ) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
         known = (resources, name, edges, self._session_cache.refresh(), time.time())
-        others = [balance.balanced_condition(*known)]
-        summary = {**balance.cluster_summary(*known), **group_status(head)}
+        others = [balance.balanced_condition(*known), *log_conditions(head)]
+        summary = {**balance.cluster_summary(*known), **group_status(head), **away_status(head)}
 
         def change(old: dict[str, Any]) -> Mapping[str, Any]:
             told = resource_status.cluster_status(old, head, edges, interval, text, others)

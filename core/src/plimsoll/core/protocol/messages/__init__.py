@@ -128,10 +128,12 @@ from plimsoll.core.protocol.messages.overlay import (
     Fetch,
     Fetched,
     Forget,
+    KeepPlace,
     Leaving,
     NeighborReport,
     OriginPath,
     OwnedItem,
+    PlaceLeft,
     PublisherPaths,
     Release,
     ReleasedBundle,
@@ -288,6 +290,7 @@ __all__ = [
     "Installed",
     "Join",
     "JoinFor",
+    "KeepPlace",
     "Leave",
     "Leaving",
     "LinkMessage",
@@ -324,6 +327,7 @@ __all__ = [
     "Pause",
     "PeerClusterLoads",
     "PeerLoads",
+    "PlaceLeft",
     "Placed",
     "PlacedFor",
     "Policy",
@@ -420,8 +424,8 @@ ToClient = (
     GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
 )  # fmt: skip
 FromEdge = (
-    Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | Slot | TargetAttached | CutRequest | Done |
-    HandoverRejected | AuditSummary
+    Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | Slot |
+    TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary
 )  # fmt: skip
 ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |

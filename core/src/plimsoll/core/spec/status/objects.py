@@ -144,6 +144,20 @@ class ConsumerStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AwaySubscriberStatus:
+    """A subscriber that is away, and whose place its head keeps for it."""
+
+    name: Annotated[str, FieldInfo("Its name.")]
+    identity: Annotated[str, FieldInfo("Whose it is.")]
+    away_seconds: Annotated[int, FieldInfo("For how long it has been away.", unit="seconds")]
+    lease_seconds: Annotated[int, FieldInfo("For how long its place is kept.", unit="seconds")]
+    behind: Annotated[int, FieldInfo("Publications that have been logged since.")]
+    held_bytes: Annotated[int, FieldInfo("Bytes of the log since then, as far as the log has them.", unit="bytes")]
+    missed: Annotated[int, FieldInfo("Publications since then that the log has no more: it gets a gap for these.")]
+    subscriptions: Annotated[int, FieldInfo("Number of its subscriptions.")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConsumerGroupStatus:
     """A consumer group."""
 
@@ -217,6 +231,11 @@ class ClusterStatus:
         tuple[ConsumerGroupStatus, ...],
         FieldInfo("Its consumer groups, by name.", key="name", max_items=1000),
     ]
+    away_subscribers: Annotated[
+        tuple[AwaySubscriberStatus, ...],
+        FieldInfo("Subscribers that are away and whose place its head keeps, those that are farthest behind.",
+                  key="name", max_items=100),
+    ]  # fmt: skip
     topics: Annotated[
         tuple[TopicStatus, ...],
         FieldInfo("Its topics, those nearest to their deadline first, under a policy that defends deadlines.",
