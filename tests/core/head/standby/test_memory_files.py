@@ -13,6 +13,7 @@ def test_what_is_written_is_read_and_nothing_lies_behind_it():
     files.write("a", 0, b"head")
     files.write("a", 4, b"tail")
     assert (files.names(), files.read("a", 2, 100), files.read("a", 8, 10)) == (["a"], b"adtail", b"")
+    files.settle("a")
     files.truncate("a", 4)
     assert files.read("a", 0, 100) == b"head"
     files.remove("a")

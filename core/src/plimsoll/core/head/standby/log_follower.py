@@ -92,6 +92,8 @@ class LogFollower(OverlayNode):
     def _store_part(self, part: msg.LogPart) -> None:
         name = f"{part.segment:020d}{SUFFIX}"
         if part.segment > self.place.segment and part.start == 0:
+            if self.place.segment:
+                self.files.settle(f"{self.place.segment:020d}{SUFFIX}")
             room = self.store.segment_bytes
             self.files.create(name, room + room // 4 + len(part.data))
         elif (part.segment, part.start) != self.place:
