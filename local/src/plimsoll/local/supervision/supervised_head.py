@@ -20,7 +20,6 @@ from plimsoll.core.head.standby.leadership import HeadLeadership
 from plimsoll.core.protocol import messages as msg
 from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
-from plimsoll.local.storage.leadership_store import LeadershipStore
 from plimsoll.local.storage.state_files import StateWriteError, write_private
 from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit, log_note
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
@@ -29,6 +28,13 @@ from plimsoll.local.supervision.supervised_broker import RecordBrokerEvent, Supe
 ASK_SECONDS = 0.5
 SILENT_SECONDS = 5.0
 """A standby in sync for which its head has waited so long is given up: the head goes on alone."""
+
+
+class StoredLeadership(Protocol):
+    """Where it is kept which process leads."""
+
+    def load(self) -> HeadLeadership: ...
+    def change(self, before: HeadLeadership, after: HeadLeadership) -> HeadLeadership: ...
 
 
 class HeadControl(Protocol):
@@ -66,7 +72,7 @@ class SupervisedHead(SupervisedBroker):
         profile: str,
         public_key: str,
         folder: FleetFolder,
-        leadership: LeadershipStore,
+        leadership: StoredLeadership,
         control: HeadControl,
         controls: tuple[str, str],
     ) -> None:
