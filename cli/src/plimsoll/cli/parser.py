@@ -347,7 +347,9 @@ def _add_simulate_command(add: AddCommand) -> None:
     )  # fmt: skip
     made.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
     made.add_argument("--page", type=Path, metavar="FILE", help="write the comparison as an HTML page")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON")
+    made.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all numbers as JSON; `-` prints them instead of the table"
+    )
 
 
 def _add_world_command(add: AddCommand) -> None:

@@ -64,7 +64,7 @@ class Client(OverlayNode):
         )
         if not heads:
             raise ValueError("a client needs the address of at least one head")
-        self.incarnation, self.heads = incarnation, tuple(heads)
+        self.incarnation, self.heads, self.last_number = incarnation, tuple(heads), 0
         self.publishers: dict[str, ClientPublisher] = {}
         self.subscribers: dict[str, ClientSubscriber] = {}
         self.members: dict[str, GroupMember] = {}
@@ -260,6 +260,7 @@ class Client(OverlayNode):
     def drop_subscriber(self, subscriber: ClientSubscriber) -> None:
         self.subscribers.pop(subscriber.name, None)
         self.changed.pop(subscriber, None)
+        self.last_number = max(self.last_number, subscriber.number)
         subscriber.wake = 0
 
     def begin(self, subscriber: ClientSubscriber) -> None:

@@ -34,6 +34,7 @@ class SubscriberHost(Protocol):
     """The subscribers' interface to the client."""
 
     incarnation: int
+    last_number: int
     limits: ClientLimits
     changed: dict[ClientSubscriber, None]
 
@@ -127,7 +128,8 @@ class ClientSubscriber:
         self.counts: Counter[str] = Counter()
         self.stream = SubscriberStream(self, self.events, self.counts, client.limits, token)
         self.subscription_list = SubscriptionList(self)
-        self.number = 0
+        # Brokers remember the epochs of one of this name that has ended: this one begins behind all of them.
+        self.number = client.last_number
         self.phase = SubscriberPhase.WAITING
         self.current: Attachment | None = None
         self.handover: Handover | None = None

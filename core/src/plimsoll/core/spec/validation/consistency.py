@@ -259,11 +259,14 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     if spec.action in ("Shuffle", "Split", "MovePublishers"):
         places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
     elif spec.action == "Unload" or _plans_for_cluster(resources, spec):
-        places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster"
+        places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster or EdgeBroker"
     for role, party in (("source", spec.source), ("target", spec.target)):
         if party is not None:
             path: Path = ("spec", role, "name")
-            yield from _reference(session, party.name, kind, list(places), path)
+            if spec.action == "Unload" and role == "target":
+                yield from _reference(session, party.name, "EdgeBroker", list(edges), path)
+            else:
+                yield from _reference(session, party.name, kind, list(places), path)
             if party.name in spec.exclusions.brokers:
                 yield session.problem(path, f"{party.name} is in exclusions.brokers", "Take it out of one of the two.")
     if spec.source is not None and spec.target is not None:
