@@ -81,6 +81,8 @@ CREATED: list[tuple[str, Object, Object]] = [
      with_log(log={"memory": "1Mi"})),
     ("nothing to sync without a disk", with_log(log={"sync": "Interval"}),
      with_log(log={"sync": "Interval", "disk": {"size": "1Gi"}})),
+    ("standbys run with `plimsoll up` alone", with_log(standby=1), with_log(standby=0)),
+    ("there is no choice without a standby", with_log(confirm="Either"), with_log(confirm="Both")),
     ("parameters of DelaySensitive", policy(delaySensitive=TOPICS),
      policy(type="DelaySensitive", delaySensitive=TOPICS)),
     ("DelaySensitive needs to know what a topic is", policy(type="DelaySensitive"),

@@ -48,6 +48,10 @@ REPORTED_AT_MOST = 32
 """Publishers named in a load report."""
 
 
+NOT_SEEN = float("inf")
+"""When a publisher was last seen that is known from the log alone: times of another process mean nothing here."""
+
+
 class PublisherTable:
     """All publishers of a head, by name, and by link and handle."""
 
@@ -160,6 +164,7 @@ class PublisherTable:
     def restore(self, known: PublisherKnown, exceptions: deque[Refused | Unconfirmed]) -> None:
         """Remember a publisher of an earlier epoch of this head: it opens again, and goes on behind its last number."""
         publisher = self._new(known.name, known.incarnation, 0.0)
+        publisher.seen_at = NOT_SEEN
         publisher.identity, publisher.left, publisher.arrived = known.identity, known.left, known.arrived
         publisher.last_seq = publisher.through = known.last_seq
         publisher.singled_out = exceptions
@@ -245,7 +250,9 @@ class PublisherTable:
         self._touched[publisher.name] = publisher
 
     def forget_idle(self, now: float, seconds: float) -> None:
-        """Forget publishers that have been away for more than `seconds`."""
+        """Forget publishers that have been away for more than `seconds`; restored ones from the first call on."""
+        for publisher in [p for p in self.by_name.values() if p.seen_at == NOT_SEEN]:
+            publisher.seen_at = now
         for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
             self.credits.forget(self.by_name.pop(name))
 
