@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll.demo.emergency.oracle import EmergencyVerdict, Held, Received, judge, shelters_near
-from plimsoll.demo.emergency.plan import EmergencyPlan, EmergencyScenario, Report
+from plimsoll.demo.emergency.oracle import EmergencyVerdict, HeldSubscription, Received, judge, shelters_near
+from plimsoll.demo.emergency.plan import CityPlan, EmergencyScenario, Report
 
 NEVER = float("inf")
 REPORTS = (
     Report(0, 10.0, 3, 5, "a"), Report(1, 20.0, 3, 0, "b"), Report(2, 21.0, 3, 15, "c"), Report(3, 30.0, 4, 5, "d"),
 )  # fmt: skip
-PLAN = EmergencyPlan(EmergencyScenario(), (), REPORTS, (5, 0, 15))
+PLAN = CityPlan(EmergencyScenario(), (), REPORTS, (5, 0, 15))
 PUBLISHED = {each.number: each.at_seconds for each in REPORTS}
-HELD = (Held("p", "shelter-near", {"event": 3, "area": 5}, 1.0, 2.0, 25.0, 40.0),
-        Held("p", "type", {"event": 4}, 1.0, 2.0, NEVER, NEVER))  # fmt: skip
+HELD = (HeldSubscription("p", "shelter-near", {"event": 3, "area": 5}, 1.0, 2.0, 25.0, 40.0),
+        HeldSubscription("p", "type", {"event": 4}, 1.0, 2.0, NEVER, NEVER))  # fmt: skip
 
 
 def result(number: int, row: int = 1, **changed: object) -> Received:
@@ -31,7 +31,7 @@ GOOD = [result(0), result(1), TYPE]
 
 
 def verdict(
-    received: list[Received], held: tuple[Held, ...] = HELD, observed: list[Received] | None = None
+    received: list[Received], held: tuple[HeldSubscription, ...] = HELD, observed: list[Received] | None = None
 ) -> EmergencyVerdict:
     return judge(PLAN, PUBLISHED, held, received, GOOD if observed is None else observed, 0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from plimsoll.core.spec import Resources, SourceDocument, parse
-from plimsoll.demo.emergency.plan import AREAS, CHANNELS, EmergencyChannel, EmergencyPlan, near
+from plimsoll.demo.emergency.plan import AREAS, CHANNELS, CityPlan, EmergencyChannel, near
 
 Arm = Literal["nothing", "ldm", "sdm", "shuffle"]
 Placement = Literal["nearest", "round-robin"]
@@ -25,12 +25,12 @@ JOIN (SELECT o.area, array_join(sort_array(collect_list(s.name)), ',') AS names
 """The shelters in an area and around it, as one text."""
 
 
-def emergency_resources(plan: EmergencyPlan, arm: Arm, placement: Placement) -> Resources:
+def emergency_resources(plan: CityPlan, arm: Arm, placement: Placement) -> Resources:
     """All objects of the fleet."""
     return parse(SourceDocument(each) for each in _documents(plan, arm, placement))
 
 
-def _documents(plan: EmergencyPlan, arm: Arm, placement: Placement) -> Iterable[dict[str, Any]]:
+def _documents(plan: CityPlan, arm: Arm, placement: Placement) -> Iterable[dict[str, Any]]:
     migration, shuffle = ARMS[arm]
     bad = {
         "placement": {"nearest": "Nearest", "round-robin": "RoundRobin"}[placement], "migration": migration,
@@ -91,7 +91,7 @@ def query_of(channel: EmergencyChannel) -> str:
     return f"SELECT {', '.join(columns)}, r.report, r._payload AS payload\nFROM {joins}\nORDER BY r._row"
 
 
-def write_tables(plan: EmergencyPlan, folder: Path) -> None:
+def write_tables(plan: CityPlan, folder: Path) -> None:
     """The stored tables of the queries: which areas are around which, and the shelters."""
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "around.csv", ("area", "other"), ((area, other) for area in AREAS for other in near(area)))

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll.demo.emergency.plan import BY_NAME, EmergencyPlan, Report, near
+from plimsoll.demo.emergency.plan import BY_NAME, CityPlan, Report, near
 
 KNOWN_SECONDS: Final = 1.0
 SHOWN: Final = 10
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldSubscription:
     """A subscription of a person, in seconds of the run: asked for, acknowledged, left, withdrawn."""
 
     person: str
@@ -86,16 +86,16 @@ def concerns(channel: str, values: Mapping[str, int], report: Report) -> bool:
     return report.area in (near(where) if found.reach == "Near" else (where,))
 
 
-def shelters_near(plan: EmergencyPlan, area: int) -> str:
+def shelters_near(plan: CityPlan, area: int) -> str:
     """The shelters in an area and around it, as results list them."""
     around = near(area)
     return ",".join(sorted(f"shelter-{number:03}" for number, at in enumerate(plan.shelters) if at in around))
 
 
 def judge(
-    plan: EmergencyPlan,
+    plan: CityPlan,
     published: Mapping[int, float],
-    held: Sequence[Held],
+    held: Sequence[HeldSubscription],
     received: Sequence[Received],
     observed: Iterable[Received],
     gaps: int,
@@ -121,7 +121,7 @@ def judge(
 Due = tuple[str, tuple[str, tuple[tuple[str, int], ...]], int]
 
 
-def _due(reports: Mapping[int, Report], published: Mapping[int, float], held: Iterable[Held]) -> set[Due]:
+def _due(reports: Mapping[int, Report], published: Mapping[int, float], held: Iterable[HeldSubscription]) -> set[Due]:
     found: set[Due] = set()
     for each in held:
         for number, report in reports.items():
@@ -131,17 +131,17 @@ def _due(reports: Mapping[int, Report], published: Mapping[int, float], held: It
     return found
 
 
-def held_by(held: Iterable[Held]) -> dict[tuple[str, object], list[Held]]:
+def held_by(held: Iterable[HeldSubscription]) -> dict[tuple[str, object], list[HeldSubscription]]:
     """Subscriptions by person and parameters."""
-    found: dict[tuple[str, object], list[Held]] = {}
+    found: dict[tuple[str, object], list[HeldSubscription]] = {}
     for each in held:
         found.setdefault((each.person, each.key), []).append(each)
     return found
 
 
 def _is_right(
-    plan: EmergencyPlan, reports: Mapping[int, Report], published: Mapping[int, float],
-    by_person: Mapping[tuple[str, object], list[Held]], one: Received,
+    plan: CityPlan, reports: Mapping[int, Report], published: Mapping[int, float],
+    by_person: Mapping[tuple[str, object], list[HeldSubscription]], one: Received,
 ) -> bool:  # fmt: skip
     report = reports.get(one.report)
     if report is None or not concerns(one.channel, one.values, report) or one.text != report.text:

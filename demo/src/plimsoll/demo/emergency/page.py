@@ -10,7 +10,7 @@ from typing import Any, Final
 from plimsoll.core.printable import html_text
 from plimsoll.demo.analysis.measured_claims import MeasuredClaim
 from plimsoll.demo.emergency.fleet import EDGE_PLACES
-from plimsoll.demo.emergency.plan import BY_NAME, SIDE, EmergencyPlan
+from plimsoll.demo.emergency.plan import BY_NAME, SIDE, CityPlan
 from plimsoll.demo.emergency.run import EmergencyRun, cov
 from plimsoll.demo.report import page_parts
 from plimsoll.pages.charts import Chart, ChartLine
@@ -81,7 +81,7 @@ def write_report(run: EmergencyRun, folder: Path) -> dict[str, Any]:
     return report
 
 
-def render_page(report: Mapping[str, Any], plan: EmergencyPlan) -> str:
+def render_page(report: Mapping[str, Any], plan: CityPlan) -> str:
     """The page of a report."""
     passed = report["verdict"] == "passed"
     said = "Passed: every result that was due came, once, in order, and none that was not." if passed else "Failed."
@@ -130,7 +130,7 @@ def _charts(report: Mapping[str, Any]) -> list[tuple[Chart, str]]:
     ]
 
 
-def city_map(plan: EmergencyPlan) -> str:
+def city_map(plan: CityPlan) -> str:
     """Areas, edges (squares), and where people ended (dots), as SVG."""
     size = MAP_PIXELS
     lines = [

@@ -103,7 +103,7 @@ class EmergencyScenario:
 
 
 @dataclass(frozen=True)
-class EmergencyPlan:
+class CityPlan:
     """A plan. `shelters`: the areas of shelters, by number."""
 
     scenario: EmergencyScenario
@@ -124,7 +124,7 @@ def near(area: int) -> tuple[int, ...]:
     return tuple(other for other in AREAS if abs(other // SIDE - y) <= 1 and abs(other % SIDE - x) <= 1)
 
 
-def emergency_plan(scenario: EmergencyScenario) -> EmergencyPlan:
+def emergency_plan(scenario: EmergencyScenario) -> CityPlan:
     """The plan of a seed. Reports come in the last three quarters of the run, when most people have joined."""
     people = tuple(_person(number, scenario) for number in range(scenario.people))
     drawn = random.Random(f"{scenario.seed} reports")  # noqa: S311  # a seeded plan, no secret
@@ -134,7 +134,7 @@ def emergency_plan(scenario: EmergencyScenario) -> EmergencyPlan:
         for number, at in enumerate(times)
     )
     drawn = random.Random(f"{scenario.seed} shelters")  # noqa: S311  # a seeded plan, no secret
-    return EmergencyPlan(scenario, people, reports, tuple(drawn.choice(AREAS) for _ in range(scenario.shelters)))
+    return CityPlan(scenario, people, reports, tuple(drawn.choice(AREAS) for _ in range(scenario.shelters)))
 
 
 def _person(number: int, scenario: EmergencyScenario) -> Person:

@@ -1,4 +1,4 @@
-"""One run of the scenario: the fleet, the channels, the crowd, the reports; and what was measured of the edges."""
+"""One run of the scenario: the fleet, the channels, the people, the reports; and what was measured of the edges."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from plimsoll.client import Connection, Curve, Publisher
 from plimsoll.core.client import Address
-from plimsoll.demo.emergency.crowd import Crowd
 from plimsoll.demo.emergency.fleet import TABLES, Arm, Placement, emergency_resources, write_tables
 from plimsoll.demo.emergency.oracle import EmergencyVerdict, judge
-from plimsoll.demo.emergency.plan import CHANNELS, EmergencyPlan, Person, area_of
+from plimsoll.demo.emergency.people import People
+from plimsoll.demo.emergency.plan import CHANNELS, CityPlan, Person, area_of
 from plimsoll.demo.fleet import DemoFleet, DemoFleetError
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -35,7 +35,7 @@ LOOK_SECONDS: Final = 1.0
 class EmergencyRun:
     """What a run has shown. `loads`: F of each edge by second; `delays`: from report to delivery, in seconds."""
 
-    plan: EmergencyPlan
+    plan: CityPlan
     arm: Arm
     placement: Placement
     verdict: EmergencyVerdict
@@ -88,7 +88,7 @@ def cov(loads: Mapping[str, float]) -> float:
 
 
 def play(
-    plan: EmergencyPlan, arm: Arm, placement: Placement, folder: FleetFolder, say: Callable[[str], None]
+    plan: CityPlan, arm: Arm, placement: Placement, folder: FleetFolder, say: Callable[[str], None]
 ) -> EmergencyRun:
     """Run a plan; everything that it started has ended when it returns."""
     began = time.monotonic()
@@ -105,27 +105,27 @@ def play(
 
 
 def _played(
-    plan: EmergencyPlan, arm: Arm, placement: Placement, folder: FleetFolder, fleet: DemoFleet,
+    plan: CityPlan, arm: Arm, placement: Placement, folder: FleetFolder, fleet: DemoFleet,
     say: Callable[[str], None], began: float,
 ) -> EmergencyRun:  # fmt: skip
     way, watch, published = fleet.entry(), _Watch(), dict[int, float]()
     pair = keys.key_pair(folder, keys.CLIENTS)
     with Connection([Address(way.endpoint, way.head_key)], security=Curve(secret=pair.secret_file)) as connection:
         start = time.monotonic()
-        crowd = Crowd(connection, start)
+        people = People(connection, start)
         publisher = Publisher(connection, name="reporter")
-        for at, act in timeline(plan, crowd, publisher, published):
-            while (now := crowd.now) < at:
-                _look(folder, fleet, watch, crowd, min(STEP_SECONDS, at - now))
+        for at, act in timeline(plan, people, publisher, published):
+            while (now := people.now) < at:
+                _look(folder, fleet, watch, people, min(STEP_SECONDS, at - now))
             act()
         publisher.flush()
         say(f"{len(published)} reports are published; the last results come")
-        problems = _settle(plan, folder, fleet, watch, crowd)
-        received = list(crowd.received())
-        held, observed = crowd.held(), list(crowd.received(observed=True))
-        verdict = judge(plan, published, held, received, observed, crowd.gaps)
+        problems = _settle(plan, folder, fleet, watch, people)
+        received = list(people.received())
+        held, observed = people.held(), list(people.received(observed=True))
+        verdict = judge(plan, published, held, received, observed, people.gaps)
         publisher.close()
-        crowd.close()
+        people.close()
     return EmergencyRun(
         plan=plan, arm=arm, placement=placement, verdict=verdict, channels=channel_statuses(folder),
         loads=watch.loads, delays=sorted(each.at - published[each.report] for each in received),
@@ -136,22 +136,22 @@ def _played(
 
 
 def timeline(
-    plan: EmergencyPlan, crowd: Crowd, publisher: Publisher, published: dict[int, float]
+    plan: CityPlan, people: People, publisher: Publisher, published: dict[int, float]
 ) -> Iterator[tuple[float, Callable[[], None]]]:
     """What is done, and at which second of the run. `published` gets the second of each report."""
 
     def publish(number: int) -> None:
         report = plan.reports[number]
-        published[number] = crowd.now
+        published[number] = people.now
         found = {"class": "REPORT", "event": report.event, "area": report.area, "report": number}
         publisher.publish(found, report.text.encode())
 
     def move(person: Person, area: int) -> None:
-        crowd.move(person, area, len(published))
+        people.move(person, area, len(published))
 
     acts: list[tuple[float, int, Callable[[], None]]] = []
     for person in plan.people:
-        acts.append((person.places[0][0], len(acts), partial(crowd.join, person)))
+        acts.append((person.places[0][0], len(acts), partial(people.join, person)))
         for at, place in person.places[1:]:
             acts.append((at, len(acts), partial(move, person, area_of(place))))
     for report in plan.reports:
@@ -162,26 +162,26 @@ def timeline(
         yield at, act
 
 
-def _look(folder: FleetFolder, fleet: DemoFleet, watch: _Watch, crowd: Crowd, seconds: float) -> None:
+def _look(folder: FleetFolder, fleet: DemoFleet, watch: _Watch, people: People, seconds: float) -> None:
     for report in fleet.reports(seconds):
-        watch.take(report, crowd.now)
-    if crowd.now >= watch.look_at:
-        watch.look_at = crowd.now + LOOK_SECONDS
+        watch.take(report, people.now)
+    if people.now >= watch.look_at:
+        watch.look_at = people.now + LOOK_SECONDS
         watch.count(channel_statuses(folder))
-        crowd.step(watch.consumed)
+        people.step(watch.consumed)
 
 
-def _settle(plan: EmergencyPlan, folder: FleetFolder, fleet: DemoFleet, watch: _Watch, crowd: Crowd) -> list[str]:
+def _settle(plan: CityPlan, folder: FleetFolder, fleet: DemoFleet, watch: _Watch, people: People) -> list[str]:
     """Wait until every channel has consumed every report, its results are accepted, and nothing comes any more."""
-    until = crowd.now + SETTLE_SECONDS
-    while crowd.now < until:
-        _look(folder, fleet, watch, crowd, 0.5)
+    until = people.now + SETTLE_SECONDS
+    while people.now < until:
+        _look(folder, fleet, watch, people, 0.5)
         statuses = channel_statuses(folder)
         is_done = all(
             each.get("rowsIn", 0) >= len(plan.reports) and each.get("results") == each.get("acceptedResults")
             for each in statuses.values()
         )
-        if is_done and crowd.is_settled and crowd.now - crowd.last_item_at > QUIET_SECONDS:
+        if is_done and people.is_settled and people.now - people.last_item_at > QUIET_SECONDS:
             return []
     return [f"not all results came within {SETTLE_SECONDS:g} s after the last report"]
 

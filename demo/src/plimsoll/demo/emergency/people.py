@@ -9,7 +9,7 @@ from typing import Final
 
 from plimsoll.client import Connection, Delivery, Subscriber, Subscription
 from plimsoll.core.client.events import Item
-from plimsoll.demo.emergency.oracle import Held, Received
+from plimsoll.demo.emergency.oracle import HeldSubscription, Received
 from plimsoll.demo.emergency.plan import CHANNELS, Person, Want, area_of
 
 OVERLAP_SECONDS: Final = 10.0
@@ -44,7 +44,7 @@ class _Attendee:
     askings: list[_Asking] = field(default_factory=list)
 
 
-class Crowd:
+class People:
     """All people of a plan, on one connection, and an observer who gets every result. `began`: monotonic seconds."""
 
     def __init__(self, connection: Connection, began: float) -> None:
@@ -122,10 +122,12 @@ class Crowd:
         """Whether everything that was asked for is acknowledged."""
         return not self._pending
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[HeldSubscription]:
         """All that people asked for."""
         return [
-            Held(name, each.want.channel, each.values, each.asked, each.acknowledged, each.left, each.withdrawn)
+            HeldSubscription(
+                name, each.want.channel, each.values, each.asked, each.acknowledged, each.left, each.withdrawn
+            )
             for name, attendee in self._joined.items()
             for each in attendee.askings
         ]
