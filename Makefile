@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo demo-global demo-bundles demo-deadlines experiments place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global demo-bundles demo-groups demo-deadlines experiments place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
 
 help:  ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ demo-global: setup  ## Four clusters in a chain balance with their neighbours; a
 
 demo-bundles: setup  ## Topics in bundles as in Pulsar: a split, shedding, unloads, a killed edge; audit of every delivery (DEMO_ARGS="--seed 7")
 	@$(PY) -m plimsoll.demo.bundle_demo $(DEMO_ARGS)
+
+demo-groups: setup  ## Consumers of a group join, burn processor time, leave and are killed; each item counted (DEMO_ARGS="--seconds 60")
+	@$(PY) -m plimsoll.demo.group_demo $(DEMO_ARGS)
 
 demo-deadlines: setup  ## A burst that endangers a deadline, with DelaySensitive, Padres and no policy; audit of every delivery (DEMO_ARGS="--seed 7")
 	@$(PY) -m plimsoll.demo.deadline_demo $(DEMO_ARGS)
@@ -130,5 +133,5 @@ LOCKED := --extra broker --extra kernel --extra operator --extra cluster --extra
 
 clean:  ## Remove the environment, caches and reports
 	rm -rf .venv .venv.lock .lock-venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-	    .coverage htmlcov demo-report global-report bundles-report deadlines-report bench-report soak-report
+	    .coverage htmlcov demo-report global-report bundles-report groups-report deadlines-report bench-report soak-report
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,7 +12,17 @@ from plimsoll.core.spec import KINDS
 from plimsoll.core.spec.kinds import WRITTEN_KINDS
 from plimsoll.core.spec.schemas.crd import all_crds
 from plimsoll.core.spec.schemas.field_reference import field_table
-from plimsoll.core.spec.status.reasons import BALANCE, BROKERS, EVENTS, PODS, PROFILES, SPARK, TOPICS, reason_table
+from plimsoll.core.spec.status.reasons import (
+    BALANCE,
+    BROKERS,
+    EVENTS,
+    LOGS,
+    PODS,
+    PROFILES,
+    SPARK,
+    TOPICS,
+    reason_table,
+)
 from plimsoll.core.spec.status.session_reasons import SESSIONS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +49,7 @@ sees an earlier result; every condition names the generation of the specificatio
 
 def reasons_page() -> str:
     """docs/reasons.md."""
-    sections = (BROKERS, BALANCE, TOPICS, PROFILES, SPARK, PODS, *SESSIONS, EVENTS)
+    sections = (BROKERS, BALANCE, LOGS, TOPICS, PROFILES, SPARK, PODS, *SESSIONS, EVENTS)
     return "\n".join([REASONS, *(f"{reason_table(section)}\n" for section in sections)])
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
-from plimsoll.cli.argument_types import parse_count, parse_duration, parse_names, parse_share
+from plimsoll.cli.argument_types import parse_count, parse_duration, parse_names, parse_share, parse_span
 
 
 def test_what_is_right_is_read():
     assert (parse_share("30%"), parse_count("5"), parse_duration("2m")) == (30, 5, "2m")
+    assert parse_span("10m") == timedelta(minutes=10)
     assert parse_names("x, y,,") == ["x", "y"]
 
 

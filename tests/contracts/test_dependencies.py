@@ -36,6 +36,7 @@ EXTRAS_OF = {  # which extras a package's imports may come from, beside those of
     "operator": ["operator"],
     "telemetry": ["telemetry"],
     "feeds": ["feeds"],
+    "channels": ["spark", "feeds"],
     "sparkjobs": ["spark"],
     "demo": [],
     "pages": [],

@@ -16,8 +16,10 @@ TESTS = ROOT / "tests"
 
 EXCEPTIONS: dict[str, str] = {
     "conformance/client_under_test.py": "a protocol and its values: see tests/conformance/test_child_client.py",
+    "channels/driver.py": "all channels of a fleet: tests/local/supervision/test_channel_process.py runs it",
     "demo/fleet.py": "the brokers of a demo: tests/demo/test_command.py runs them",
     "demo/traffic.py": "the traffic of a demo: tests/demo/test_command.py sends it",
+    "demo/group_run.py": "a fleet and its consumers: tests/demo/test_group_demo.py runs them",
     "soak/__main__.py": "the program behind `make soak`: tests/soak/test_command.py runs what it calls",
     "experiments/__main__.py": "behind `make experiments`: tests/experiments/test_command.py runs what it calls",
     "local/__main__.py": "behind `plimsoll up --detach`: tests/cli/commands/test_lifecycle.py starts and kills it",

@@ -30,12 +30,14 @@ CONDITIONS = {
     "SparkReady",
     "KeysReplaced",
     "TakesPublishers",
+    "LogSafe",
     "Accepted",
 }
 
 BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
     "mediator/src/plimsoll/mediator/calibration.py",
+    "mediator/src/plimsoll/mediator/log_condition.py",
     "mediator/src/plimsoll/mediator/resource_status.py",
     "mediator/src/plimsoll/mediator/topic_status.py",
     "mediator/src/plimsoll/mediator/fleet_resources.py",
@@ -65,16 +67,21 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/reconcile/broker_events.py",
     "core/src/plimsoll/core/spec/usable.py",
     "local/src/plimsoll/local/supervision/feed_processes.py",
+    "local/src/plimsoll/local/supervision/channel_process.py",
+    "channels/src/plimsoll/channels/runner.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
-KEPT = ("Mediator", "Collector", "Recorder", "Spark")
-OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} | {"RecorderKilled", "SparkKilled"}
+KEPT = ("Mediator", "Collector", "Recorder", "Spark", "ChannelDriver")
+OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} | {
+    "RecorderKilled", "SparkKilled", "ChannelDriverKilled",
+}  # fmt: skip
 """Reasons that local/supervision/sidecar.py puts together."""
 
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
     "Recording", "Recorder",  # a condition of feeds, and what the reasons of its process begin with
+    "Running", "ChannelDriver", "Allow", "New",  # a condition of channels, its process, and words of their fields
     "Curve", "Plain",  # how links are protected
     "Local", "Planned",  # a scope of detection, a phase
     "ConfigMap", "Pod", "PodDisruptionBudget", "Secret", "Service", "StatefulSet",  # kinds of Kubernetes
@@ -127,7 +134,15 @@ def test_no_reason_of_a_session_is_explained_that_is_never_said():
     assert names(*session_reasons.SESSIONS) - said_of_sessions() - of_the_mode - {"Approved"} == set()
 
 
-OTHERS = (reasons.BROKERS, reasons.BALANCE, reasons.TOPICS, reasons.PROFILES, reasons.SPARK, reasons.EVENTS)
+OTHERS = (
+    reasons.BROKERS,
+    reasons.BALANCE,
+    reasons.LOGS,
+    reasons.TOPICS,
+    reasons.PROFILES,
+    reasons.SPARK,
+    reasons.EVENTS,
+)
 
 
 def test_each_reason_of_a_broker_a_cluster_or_a_fleet_is_explained():

@@ -38,6 +38,10 @@ FLEET: dict[str, Object] = {
     "EdgeBroker": make("EdgeBroker", "extra", clusterRef={"name": "east"}, profile="p"),
     "LoadBalancingSession": make("LoadBalancingSession", "s", scope="Local"),
     "Feed": make("Feed", "stocks", subscription="[class,=,'STOCK']"),
+    "Channel": make(
+        "Channel", "near", parameters=[{"name": "symbol", "type": "String"}],
+        feeds=[{"name": "quotes", "feed": "stocks"}], query="SELECT symbol FROM parameters",
+    ),
 }  # fmt: skip
 
 ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}
@@ -81,6 +85,15 @@ FULL: dict[str, Object] = {
     "Feed": make(
         "Feed", "stocks", subscription="[class,=,'STOCK']", retain={"age": "168h", "size": "10Gi"},
         schema={"columns": [{"name": "class", "type": "String", "required": True}, {"name": "p", "type": "Number"}]},
+    ),
+    "Channel": make(
+        "Channel", "near", parameters=[{"name": "symbol", "type": "String"}], query="SELECT symbol FROM parameters",
+        feeds=[
+            {"name": "quotes", "feed": "stocks", "rows": "New"},
+            {"name": "past", "feed": "stocks", "rows": "All", "within": "1h"},
+        ],
+        tables=[{"name": "names", "path": "names.csv", "format": "Csv"}], mode="Repetitive", every="10s",
+        unkeyedJoins="Allow",
     ),
 }  # fmt: skip
 

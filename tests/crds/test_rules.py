@@ -16,6 +16,7 @@ from plimsoll.core.spec.schemas.cel_rules import BLOCK_RULES, IMMUTABLE_FIELDS, 
 from plimsoll.core.spec.schemas.openapi import LONGEST_PATTERN
 
 Object = dict[str, Any]
+TOPICS: Object = {"topicAttribute": "topic"}
 CLUSTER, FLEET, SESSION = FULL["BrokerCluster"], FULL["BrokerFleet"], FULL["LoadBalancingSession"]
 
 
@@ -32,6 +33,11 @@ def policy(**fields: Any) -> Object:
 
 def overload(lower: Any, higher: Any) -> Object:
     return policy(detection={"overload": {"cpu": {"lower": lower, "higher": higher}}})
+
+
+def head_thresholds(**fields: Any) -> Object:
+    own = {**TOPICS, "thresholds": {"headUplink": fields}}
+    return policy(type="DelaySensitive", delaySensitive=own)
 
 
 def timing(**fields: Any) -> Object:
@@ -53,11 +59,11 @@ def with_log(**fields: Any) -> Object:
 
 GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
 
-TOPICS: Object = {"topicAttribute": "topic"}
 BUNDLE: Object = {"bundles": ["0x00000000_0x80000000"]}
 CREATED: list[tuple[str, Object, Object]] = [
     ("`lower` is above `higher`", overload("901m", "0.9"), overload("900m", "0.9")),
     ("`lower` is above `higher`", overload(1, "950m"), overload("950m", 1)),
+    ("`lower` is above `higher`", head_thresholds(lower="960m", higher="950m"), head_thresholds(lower="960m")),
     ("`heartbeat` is not below `deadAfter`", timing(heartbeat="1m"), timing(heartbeat="59s", deadAfter="1m")),
     ("parameters of Ring", policy(estimation={"type": "Press", "ring": {}}), policy(estimation={"ring": {}})),
     ("parameters of Press", policy(estimation={"press": {}}), policy(estimation={"type": "Press", "press": {}})),

@@ -80,6 +80,11 @@ LEAST: dict[str, dict[str, Any]] = {
     "HardwareProfile": {"emulation": {}},
     "LoadBalancingSession": {"scope": "Local", "candidates": [{"name": "e", "metric": "Input"}]},
     "Feed": {"subscription": "[class,=,'STOCK']"},
+    "Channel": {
+        "parameters": [{"name": "symbol", "type": "String"}],
+        "query": "SELECT symbol FROM parameters",
+        "feeds": [{"name": "quotes", "feed": "stocks"}],
+    },
 }
 
 

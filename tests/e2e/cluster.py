@@ -145,15 +145,19 @@ class Cluster:
 
 
 class Crowd:
-    """Publishers and subscribers of one fleet, in a pod. `classes` are published in turn, with payloads of `size`."""
+    """Publishers and subscribers of one fleet, in a pod. `classes` are published in turn, with payloads of `size`.
+
+    `served_at`: the cluster of the subscribers, if it is another one than that of the publishers.
+    """
 
     def __init__(
         self, cluster: Cluster, name: str, of: str, subscribers: int, per_second: float, *, host: str = "",
-        classes: tuple[str, ...] = ("STOCK",), size: int = 0,
+        classes: tuple[str, ...] = ("STOCK",), size: int = 0, served_at: str = "",
     ) -> None:  # fmt: skip
         self.cluster, self.name, self.subscribers = cluster, name, subscribers
         environment = {
-            "CROWD_NAME": name, "CROWD_CLUSTER": of, "CROWD_SUBSCRIBERS": subscribers, "CROWD_PER_SECOND": per_second,
+            "CROWD_NAME": name, "CROWD_CLUSTER": of, "CROWD_SERVED_AT": served_at or of,
+            "CROWD_SUBSCRIBERS": subscribers, "CROWD_PER_SECOND": per_second,
             "CROWD_CLASSES": ",".join(classes), "CROWD_BYTES": size,
         }  # fmt: skip
         cluster.apply(_script(name), _pod(name, environment, host))

@@ -27,14 +27,20 @@ PUBLISHERS = 3
 class Crowd:
     """`subscribers` on one link, one after the other, to all publications of a class; `classes` take turns.
 
-    `size`: bytes of a publication's payload.
+    `size`: bytes of a publication's payload. `served_at`: the cluster whose edges serve the subscribers.
     """
 
     def __init__(
-        self, name: str, cluster: str, subscribers: int, per_second: float, classes: list[str], size: int
+        self,
+        name: str,
+        cluster: str,
+        served_at: str,
+        subscribers: int,
+        per_second: float,
+        classes: list[str],
+        size: int,
     ) -> None:
-        head = json.loads((KEYS / "heads.json").read_text())[cluster]
-        security = client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
+        heads = [json.loads((KEYS / "heads.json").read_text())[each] for each in (cluster, served_at)]
         self._lock = threading.Lock()
         self._seen: list[Observation] = []
         self._edges: dict[str, str] = {}
@@ -47,7 +53,7 @@ class Crowd:
         self._unanswered: list[tuple[client.Publisher, float, client.Receipt, dict[str, Any]]] = []
         self._stopped = threading.Event()
         self._interval = 1.0 / per_second
-        self._connections = [client.Connection(head["endpoint"], security=security, name=name) for _ in range(2)]
+        self._connections = [_connection(head, name) for head in heads]
         self._publishers = [
             client.Publisher(self._connections[0], name=f"{name}-quotes-{number}") for number in range(PUBLISHERS)
         ]
@@ -94,7 +100,9 @@ class Crowd:
             self._note(seen.AnswerObserved(publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
         found = audit_journal(self._seen)
         names = ("lost", "duplicated", "reordered", "gaps", "delivered")
-        return {"ok": found.ok, "sent": self._sent, **{name: getattr(found, name) for name in names}}
+        unknown = sum(isinstance(one, seen.AnswerObserved) and one.answer == "unknown" for one in self._seen)
+        counts = {name: getattr(found, name) for name in names}
+        return {"ok": found.ok, "sent": self._sent, "unknown": unknown, **counts}
 
     def _waits(self) -> bool:
         with self._lock:
@@ -168,6 +176,11 @@ class Crowd:
                 self._seen.append(seen.LeaseEndObserved(name, LIFE, at))
 
 
+def _connection(head: dict[str, str], name: str) -> client.Connection:
+    security = client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
+    return client.Connection(head["endpoint"], security=security, name=name)
+
+
 def write(name: str, content: dict[str, Any]) -> None:
     """In one step, so that a reader finds all of it or the previous contents."""
     partial = FILES / f"{name}.new"
@@ -180,9 +193,9 @@ def main() -> None:
     gc.disable()  # the record only grows: collecting it again and again would stall all subscribers
     environment = os.environ
     crowd = Crowd(
-        environment["CROWD_NAME"], environment["CROWD_CLUSTER"], int(environment["CROWD_SUBSCRIBERS"]),
-        float(environment["CROWD_PER_SECOND"]), environment.get("CROWD_CLASSES", "STOCK").split(","),
-        int(environment.get("CROWD_BYTES", "0")),
+        environment["CROWD_NAME"], environment["CROWD_CLUSTER"], environment["CROWD_SERVED_AT"],
+        int(environment["CROWD_SUBSCRIBERS"]), float(environment["CROWD_PER_SECOND"]),
+        environment.get("CROWD_CLASSES", "STOCK").split(","), int(environment.get("CROWD_BYTES", "0")),
     )  # fmt: skip
     until = time.monotonic() + float(environment.get("CROWD_SECONDS", "1800"))
     while not (FILES / "stop").exists() and time.monotonic() < until:

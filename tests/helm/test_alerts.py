@@ -78,6 +78,11 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
          'plimsoll_broker_info{role="edge", cluster="east", broker="edge-0"}': "1x30"},
         {"cluster": "east", "broker": "edge-0"},
     ),
+    "PlimsollLogFull": ({"plimsoll_broker_log_disk_full": "0x2 1x20"}, {}),
+    "PlimsollLogSlow": (
+        {"plimsoll_broker_log_sync_seconds_total": "0+48x30", "plimsoll_broker_log_syncs_total": "0+60x30"}, {},
+    ),
+    "PlimsollLogDamaged": ({"plimsoll_broker_log_damages_total": "0x2 1x20"}, {}),
     "PlimsollBundleTooLarge": (
         {'plimsoll_broker_bundle_messages_per_second{bundle="0x00000000_0x80000000", direction="out"}': "400x20",
          'plimsoll_broker_bundle_messages_per_second{bundle="0x80000000_0xffffffff", direction="out"}': "100x20",

@@ -45,3 +45,14 @@ def test_bundles_that_no_subscriber_has_asked_for_are_listed_too():
     assert names == [(LOW.name, "a"), (HIGH.name, None)]
     for unknown in (None, 3, {"memory": 4}, {"memory": {"boundaries": "x"}}):
         assert [row["name"] for row in bundle_status(head, [], unknown)["bundles"]] == [LOW.name]
+
+
+def test_while_brokers_hear_of_a_split_the_ranges_are_those_of_the_store():
+    partition = Partition.of_count(2).split(LOW, 0x40000000)
+    memory = {"memory": {"boundaries": list(partition.boundaries)}}
+    head = broker("h", "head", {"bundle_owners": {LOW.name: "a", HIGH.name: "b"}})
+    edge = broker("a", "edge", report_fields([BundleLoad(partition.ranges[0], 1, 1), BundleLoad(LOW, 1, 1)]))
+    rows = bundle_status(head, [edge], memory)["bundles"]
+    assert [(row["name"], row["edge"], row["topics"]) for row in rows] == [
+        (partition.ranges[0].name, "a", 1), (partition.ranges[1].name, "a", 0), (HIGH.name, "b", 0),
+    ]  # fmt: skip

@@ -116,7 +116,13 @@ RECORDS: list[tuple[str, str, Any]] = [
             [("h", 11, 16)],
         ),
     ),
+    (
+        "resume-since",
+        "a new one that wants what has come since a time, and to stay away for a day",
+        msg.Resume(5, "s", (7, 2), 1, [], msg.Policy(), None, [], None, 86_400.0, 1_700_000_000.5),
+    ),
     ("resumed", "attachment 5 goes on after position 41", msg.Resumed(5, "h", 11, 41, None, False)),
+    ("resumed-lease", "and may stay away for a day", msg.Resumed(5, "h", 11, 41, None, False, 86_400.0)),
     (
         "resumed-gap",
         "attachment 5 goes on after position 20, and has lost the positions of the gap",
@@ -216,6 +222,12 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("confirmed", "all edges behind the sender have positions 42 and 43, but for e2", msg.Confirmed([42, 43], ["e2"])),
     ("forget", "s has gone for good", msg.Forget("s", (7, 2))),
     ("leaving", "the edge takes no more subscribers", msg.Leaving()),
+    (
+        "keep-place",
+        "the head keeps a place for s for a day, with its list",
+        msg.KeepPlace("s", (7, 2), 86_400.0, ["[class,=,'STOCK']"], "app", 10, 1_000_000),
+    ),
+    ("place-left", "s has gone away; it had been sent the log up to 41", msg.PlaceLeft("s", (7, 2), 41)),
     ("identify", "a mediator identifies itself on a control socket", msg.Identify("local", "mediator", 3)),
     (
         "load",
@@ -489,6 +501,16 @@ RECORDS: list[tuple[str, str, Any]] = [
         "subscription-page",
         "s asks for one thing more; t is next",
         msg.SubscriptionPage(17, 12, [msg.SubscriptionListItem("s", [STOCK], 9)], "t"),
+    ),
+    (
+        "list-parameters",
+        "a query for the parameters of channels that have changed since revision 7",
+        msg.ListParameters(18, 12, 7),
+    ),
+    (
+        "parameter-page",
+        "two subscriptions ask for fires; nothing else holds any more",
+        msg.ParameterPage(18, 12, 9, [msg.ParameterItem("[channel,=,'near'],[kind,=,'fire']", 2)], True),
     ),
 ]
 

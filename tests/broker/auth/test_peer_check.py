@@ -64,7 +64,7 @@ def test_commands_are_of_mediators_alone(role: str):
     users = {b"1": "B", b"2": "M"}
     commands = [
         messages.Leave(), messages.ClusterMembers([], []), messages.Command(1, 1, "s", "ask"),
-        messages.ListPublications(1), messages.ListSubscriptions(1),
+        messages.ListPublications(1), messages.ListSubscriptions(1), messages.ListParameters(1),
     ]  # fmt: skip
     for record in commands:
         assert not gate.admit_control(b"1", wire.control_frame(messages.Identify("b", role, 1), record), users)

@@ -46,7 +46,7 @@ def test_a_grant_is_read(text: str, grant: ClientPermissions):
         ("publish subscribe", "'subscribe': roles stand once, before the quotas, separated by commas"),
         ("bytes/s=1 publish", "'publish': roles stand once"),
         ("none,publish", "'none,publish': what a client may do"),
-        ("bytes/s=1 bytes=1/s", "'bytes=1/s': quotas are publications/s=N, bytes/s=N, subscriptions=N, each once"),
+        ("bytes/s=1 bytes=1/s", "'bytes=1/s': quotas are publications/s=N, bytes/s=N, subscriptions=N, durable=N"),
         ("bytes=1", "'bytes=1': quotas are"),
         ("names=", "'names=': a prefix of names has 1 to 253 characters"),
         ("names=a,,b", "'names=a,,b': a prefix of names"),

@@ -28,6 +28,12 @@ GROUP = {
 }  # fmt: skip
 
 
+LOG_DISK = {
+    "log_sync": "Always", "log_disk_bytes": 5, "log_disk_limit_bytes": 9, "log_fault": "no room", "log_syncs": 3,
+    "log_sync_seconds": 0.5, "log_rounds_held": 2, "log_damages": 1, "log_read_faults": 2,
+}  # fmt: skip
+
+
 def snapshot(**given: object) -> BrokerSnapshot:
     rounds = RoundDurations()
     for seconds in (0.0002, 0.003, 0.003):
@@ -73,7 +79,7 @@ def snapshot(**given: object) -> BrokerSnapshot:
         "sessions": 1,
         "arriving": 2,
         "outcomes": {"moved": 11},
-        "process": {"memory_bytes": 1024, "data_connections_accepted": 12, "keys_fault": ""},
+        "process": {"memory_bytes": 1024, "data_connections_accepted": 12, "keys_fault": "", **LOG_DISK},
         "quota_holds": 9,
         "link_holds": 13,
         "refusals": {"curve": 13, "role": 1},
@@ -91,6 +97,13 @@ def families(of: BrokerSnapshot) -> dict[str, Metric]:
         family.name.removeprefix(PREFIX): family
         for family in text_string_to_metric_families(render_metrics(of).decode())
     }
+
+
+def test_a_log_on_a_disk_has_figures_of_its_own():
+    assert "log_disk_full" not in families(snapshot(process={"memory_bytes": 1024}))
+    found = families(snapshot())
+    values = {name: found[name].samples[0].value for name in ("log_disk_full", "log_syncs", "log_damages")}
+    assert values == {"log_disk_full": 1, "log_syncs": 3, "log_damages": 3}
 
 
 def test_round_trips_are_by_role_of_the_peer_and_nothing_else():
@@ -185,7 +198,7 @@ def test_a_broker_that_has_not_reported_yet_has_all_series_already():
     shapes = [
         {(s.name, *s.labels.values()) for f in families(of).values() for s in f.samples} for of in (fresh, snapshot())
     ]
-    later = PREFIX + "refused_total", PREFIX + "bundle_", PREFIX + "topic_", PREFIX + "group_"
+    later = PREFIX + "refused_total", PREFIX + "bundle_", PREFIX + "topic_", PREFIX + "group_", PREFIX + "log_"
     assert {shape for shape in shapes[1] - shapes[0] if not shape[0].startswith(later)} == set()
 
 
@@ -200,7 +213,7 @@ def test_no_label_names_what_there_may_be_any_number_of():
         "topic",  # those that the policy names
     }  # fmt: skip
     series = sum(len(family.samples) for family in families(snapshot()).values())
-    assert series < 140
+    assert series < 150
 
 
 def test_every_metric_is_explained_and_named_by_the_rules():

@@ -76,7 +76,11 @@ def test_what_is_asked_for_is_what_yaml_would_say(run: Run, folder: FleetFolder)
 
 @pytest.mark.parametrize(
     ("words", "why"),
-    [(("split", "eas", LOW), 'Did you mean "east"?'), (("unload", "east", "hot"), '"hot" is not a bundle of east')],
+    [
+        (("split", "eas", LOW), 'Did you mean "east"?'),
+        (("unload", "east", "hot"), '"hot" is not a bundle of east'),
+        (("unload", "east", LOW, "--to", "far"), 'there is no EdgeBroker "far"'),
+    ],
 )
 def test_a_wrong_name_has_a_hint(run: Run, folder: FleetFolder, words: tuple[str, ...], why: str):
     code, _, error = run(*words, "--no-wait")

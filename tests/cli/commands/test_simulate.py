@@ -68,6 +68,41 @@ def test_a_fault_in_the_world_is_said(short: Path, capsys):
     assert "tiny is no edge of cluster quotes" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("found", "instead", "line", "said"),
+    [
+        ("duration: 10m", "duration: 10", 7, "World/two-edges spec.duration: 10 has no unit"),
+        ("[high,>,20]", "[high,>,20,5]", 25, "It is not a subscription: column 29: found ',', expected ']'."),
+        ("bandwidth: {inputBytesPerSecond: 1M,", "bandwidth: {inputBytesPerSecond: fast,", 43, "HardwareProfile/head"),
+    ],
+)
+def test_a_fault_has_its_file_and_line(found: str, instead: str, line: int, said: str, tmp_path: Path, capsys):
+    path = tmp_path / "world.yaml"
+    path.write_text(EXAMPLE.read_text().replace(found, instead, 1))
+    assert main(["simulate", "-f", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"{path}:{line}: ")
+    assert said in told
+
+
+def test_what_cannot_be_written_is_said_before_the_run(tmp_path: Path, capsys):
+    given = ["simulate", "-f", str(tmp_path / "no-such-world.yaml")]
+    assert main([*given, "--json", str(tmp_path)]) == 2
+    assert main([*given, "--page", str(tmp_path / "none" / "page.html")]) == 2
+    assert main([*given, "--page", "-"]) == 2
+    told = capsys.readouterr().err
+    for said in ("is a folder", "has no folder", "name a file for --page"):
+        assert said in told
+    assert "no-such-world" not in told
+
+
+def test_the_numbers_may_go_to_standard_output(short: Path, capsys, monkeypatch):
+    monkeypatch.chdir(short.parent)
+    assert main(["simulate", "-f", str(short), "--policy", "none", "--json", "-"]) == 0
+    assert [row["policy"] for row in json.loads(capsys.readouterr().out)] == ["none"]
+    assert not Path("-").exists()
+
+
 def test_the_example_is_a_world_with_its_fleet(capsys):
     from plimsoll.core.spec import SourceDocument, parse
     from plimsoll.simulator.worlds.world_spec import parse_world

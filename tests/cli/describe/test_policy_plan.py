@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.core.session.balanced import Balanced
+from tests.core.session.triggers.test_head_overload import OVERLOADED, OverloadWorld
 
 from plimsoll.cli.describe import policy_plan
 from plimsoll.cli.describe.session import session_explanation, session_lines
@@ -91,3 +92,28 @@ def test_sessions_of_people_have_nothing_of_this(world: Balanced, session: Sessi
     assert not list(policy_plan.policy_choice_lines(bare))
     assert not list(policy_plan.load_lines(bare))
     assert not list(policy_plan.trigger_lines({"spec": {}}))
+
+
+def test_of_publishers_the_loads_are_those_of_heads():
+    world = OverloadWorld(OVERLOADED)
+    world.run(4.0)
+    session = world.only()
+    shown = "\n".join([*policy_plan.policy_choice_lines(session), *policy_plan.load_lines(session)])
+    assert shown.splitlines() == [
+        "Chosen by:   DelaySensitive, to balance downlink and uplink of heads",
+        "Moves:",
+        "  PUBLISHERS  OF                                 WHY",
+        "  1           topic 00000001 (Pr, 1 publishers)  topic 00000001 (Pr, 1 publishers) relieves a: uplink at"
+        " 1.000, above 0.95",
+        "Stays:",
+        "  PUBLISHERS  OF  WHY",
+        "  1           p2  NotNeeded: stays at a: a is no longer overloaded",
+        "  1           p3  NotNeeded: stays at a: a is no longer overloaded",
+        "Ends with:   Relieved: a is no longer overloaded",
+        "Loads:",
+        "  HEAD  LOAD      BEFORE  PREDICTED  +/-  MEASURED  ERROR",
+        "  a     downlink  0.0000  0.0000     -    0.0000    0.0000",
+        "  a     uplink    1.0000  0.5000     -    0.5000    0.0000",
+        "  b     downlink  0.0000  0.0000     -    0.0000    0.0000",
+        "  b     uplink    0.1000  0.1000     -    0.1000    0.0000",
+    ]

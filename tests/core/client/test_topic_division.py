@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
-from tests.core.client.bundled import EDGES, Bundled
+from tests.core.client.bundled import EDGES, POLICY, Bundled
 from tests.examples import examples
 
-from plimsoll.core.client import Acknowledged, Forgotten, GapNotice, Lapsed, SubscriptionRefused
+from plimsoll.core.client import Acknowledged, Detached, Forgotten, GapNotice, Lapsed, SubscriptionRefused
 from plimsoll.core.client.subscriber import SubscriberPhase
 from plimsoll.core.client.subscriber_topics import SubscriberTopics
 from plimsoll.core.protocol import messages as msg
@@ -84,6 +85,34 @@ def test_a_refused_part_refuses_the_whole_subscription():
     refused = [event for event in world.told["s"] if isinstance(event, SubscriptionRefused)]
     assert [(event.id, event.text) for event in refused] == [(item, "too many")]
     assert set(subscriber.topics.units) == {topic_hash("t0")}
+
+
+def test_topics_that_are_withdrawn_and_asked_for_again_meet_no_refusal():
+    """Brokers remember the owner epoch of a unit that has ended; the next unit of its name begins behind it."""
+    world = Bundled()
+    subscriber = world.subscribe("s", "t0")
+    for _ in range(12):
+        for item in list(subscriber.subscriptions):
+            subscriber.unsubscribe(item)
+        world.run(until=lambda: subscriber.is_acknowledged)
+        world.subscribe("s", "t0")
+        world.publish("t0")
+        world.run(0.2)
+    assert subscriber.failed is None
+    assert [event for event in world.told["s"] if isinstance(event, Detached)] == []
+    assert world.numbers("s", "t0") == list(range(1, 13))
+
+
+def test_units_that_outlive_a_policy_own_their_bundles_when_it_comes_back():
+    world = Bundled()
+    world.subscribe("s", *TOPICS)
+    before = dict(world.fleet.head().bundles.owners)
+    for policy in ({"type": "Padres"}, POLICY):
+        world.mediator.say_control("h", msg.ClusterPolicy(json.dumps(policy)))
+        world.run(0.2)
+    world.mediator.say_control("h", msg.BundleTable(1, 0, list(world.partition.boundaries), [], []))
+    world.run(0.2)
+    assert world.fleet.head().bundles.owners == before
 
 
 def test_a_bundle_moves_by_hand_over_and_newcomers_meet_it_there():

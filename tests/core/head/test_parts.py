@@ -24,8 +24,8 @@ def test_what_waits_in_a_round_goes_on_in_this_order():
     """Reports first, then covers, then what has come in; answers to publishers leave behind all that."""
     head = one_cluster().head()
     assert with_hook(head.parts, "tick") == (
-        head.startup, head.covers, head.record_input, head.coordinator, head.confirmations, head.publish_requests,
-        head.publisher_moves, head.groups,
+        head.startup, head.covers, head.record_input, head.durable_places, head.coordinator,
+        head.confirmations, head.publish_requests, head.publisher_moves, head.groups,
     )  # fmt: skip
 
 

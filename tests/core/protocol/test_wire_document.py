@@ -103,6 +103,7 @@ TYPES = {
     "BlockItem": "block",
     "RowItem": "row",
     "PublicationItem": "published",
+    "ParameterItem": "parameter",
     "SubscriptionListItem": "list",
     "Bits": "bytes",
     "Resource": "name",
@@ -236,7 +237,8 @@ def test_every_code_of_shut_is_listed():
 
 BALANCING: list[tuple[str, Any]] = [
     ("action", msg.ActionItem), ("profile", msg.ProfileBody), ("block", msg.BlockItem), ("row", msg.RowItem),
-    ("taker", msg.TakerItem), ("published", msg.PublicationItem), ("list", msg.SubscriptionListItem),
+    ("taker", msg.TakerItem), ("published", msg.PublicationItem), ("parameter", msg.ParameterItem),
+    ("list", msg.SubscriptionListItem),
 ]  # fmt: skip
 COUNTING: list[tuple[str, Any]] = [
     ("audit_request", msg.AuditRequestItem),

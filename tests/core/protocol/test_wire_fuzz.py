@@ -250,6 +250,8 @@ control_records: st.SearchStrategy[Any] = st.one_of(
     st.builds(msg.PublicationPage, longs, longs, longs, longs, longs, st.just([])),
     st.builds(msg.ListSubscriptions, longs, texts, st.integers(0, 2**32 - 1)),
     st.builds(msg.SubscriptionPage, longs, longs, st.just([]), texts),
+    st.builds(msg.ListParameters, longs, longs, longs),
+    st.builds(msg.ParameterPage, longs, longs, longs, st.just([]), st.booleans(), st.booleans()),
     st.builds(
         msg.Outcome,
         sessions,

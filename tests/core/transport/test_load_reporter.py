@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from tests.core.fleet import Publishing, one_cluster, resume
 
+from plimsoll.core.config import BrokerHardware
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.load_reporter import MEDIATOR_SILENT_SECONDS
@@ -58,6 +59,15 @@ def test_rates_are_of_the_interval():
     assert 90 <= fleet.head().reporter.last["input_rate"] <= 110
     fleet.run(2.5)
     assert fleet.edge("e1").reporter.last["input_rate"] == 0.0
+
+
+def test_a_broker_reports_the_bandwidth_that_it_may_use():
+    hardware = {"h": BrokerHardware(output_bytes_per_second=1e6), "e1": BrokerHardware(input_bytes_per_second=2e6)}
+    fleet = one_cluster(report_seconds=0.5, hardware=hardware)
+    fleet.run(1.0)
+    names = ("bandwidth_bytes_per_second", "downlink_bandwidth_bytes_per_second")
+    reports = [node.reporter.last for node in (fleet.head(), fleet.edge("e1"), fleet.edge("e2"))]
+    assert [[report.get(name) for name in names] for report in reports] == [[1e6, None], [None, 2e6], [None, None]]
 
 
 def test_a_mediator_that_says_nothing_any_more_is_forgotten():

@@ -11,6 +11,7 @@ from tests.simulator.mutants import (
     durability,
     endings,
     groups,
+    heads,
     lists,
     members,
     publishers,
@@ -30,6 +31,7 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Logs on disks": durability.MUTANTS,
     "Topics with deadlines": topics.MUTANTS,
     "Publishers between heads": publishers.MUTANTS,
+    "Overloaded heads": heads.MUTANTS,
     "Slices of consumer groups": groups.MUTANTS,
 }
 ALL: Final = {mutant.name: mutant for section in SECTIONS.values() for mutant in section}

@@ -29,7 +29,10 @@ from tests.core.head.handover import test_coordinator as coordinator
 from tests.core.head.handover import test_cut_decision as cut_decision
 from tests.core.head.handover import test_dispatch as handovers
 from tests.core.head.handover import test_remote_members as remote_members
+from tests.core.policies.delay_sensitive import test_head_fleet as head_fleet
+from tests.core.policies.delay_sensitive import test_head_relief as head_relief
 from tests.core.session.triggers import test_bundle_tables as bundle_tables
+from tests.core.session.triggers import test_head_overload as head_overload
 
 Test = tuple[Callable[..., None], tuple[Any, ...]]
 """A test, and its arguments."""
@@ -52,6 +55,25 @@ def _conformance(scenario: str) -> Test:
 
 SCRIPTED: Final = MappingProxyType(
     {
+        "publisher-leaves-for-nothing": (head_relief.test_those_that_bring_no_relief_stay_and_say_why, ()),
+        "what-comes-back-is-not-counted": (
+            head_fleet.test_subscribers_at_the_source_get_everything_back_over_the_way,
+            (),
+        ),
+        "target-would-shed-next": (head_relief.test_a_target_stays_below_its_lower_threshold, ()),
+        "heads-on-the-way-are-not-asked": (head_relief.test_nor_does_a_head_on_the_way_get_too_much, ()),
+        "publishers-of-a-topic-part": (head_relief.test_every_publisher_goes_or_has_a_reason, (75,)),
+        "one-report-is-enough": (head_overload.test_one_report_is_not_enough_and_by_the_letter_it_is, ()),
+        "heads-are-relieved-at-once": (head_overload.test_heads_are_relieved_one_after_another, ()),
+        "head-that-takes-some-is-asked": (
+            head_overload.test_a_head_that_takes_publishers_of_another_session_is_no_target,
+            (),
+        ),
+        "who-stayed-is-asked-again": (head_overload.test_clients_that_do_not_move_are_left_alone_and_others_go, ()),
+        "no-pause-after-nothing": (
+            head_overload.test_where_no_head_is_low_it_ends_with_that_reason_and_asks_again_later_and_later,
+            (),
+        ),
         "go-waits-for-no-answer": _conformance("publisher-moves"),
         "standby-publishes": _conformance("publisher-moves"),
         "return-leaves-the-standby": _conformance("publisher-stays"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.log import LogEntry
 from plimsoll.core.head.machine import Head
+from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.run import SimulationRun
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
-from plimsoll.simulator.world.durable_heads import HeadDisk
+from plimsoll.simulator.world.durable_heads import DurableHeads, HeadDisk
 
 
 def disks(run: SimulationRun) -> list[HeadDisk]:
@@ -55,6 +58,24 @@ def test_hand_overs_outlast_heads_that_recover(scenario: str):
     for seed in range(2):
         outcome = SimulationRun(SCENARIOS[scenario], seed).go()
         assert outcome.ok, f"seed {seed}:\n{outcome.verdict}"
+
+
+SHORT_SEGMENTS = replace(
+    SCENARIOS["durable-interval"],
+    name="short-segments",
+    about="heads whose segments are short and seldom synced lose their machines often",
+    fault_rates=FaultRates(reconnect=0.3, crash_head=2.0, seconds=(0.05, 0.3)),
+    durable=DurableHeads(always=False, interval_seconds=1.0, segment_bytes=4_096),
+)
+
+
+def test_the_end_of_a_segment_is_safe_before_there_is_a_newer_one(monkeypatch: pytest.MonkeyPatch):
+    """In this run a machine stops when its system has written the newer segment back, and not the older one."""
+    outcome = SimulationRun(SHORT_SEGMENTS, 7).go()
+    assert outcome.ok, outcome.verdict
+    monkeypatch.setattr(LogStore, "settle", lambda store: None)
+    with pytest.raises(AssertionError, match="is damaged"):
+        SimulationRun(SHORT_SEGMENTS, 7).go()
 
 
 def test_subscribers_that_are_behind_are_served_from_the_disk(monkeypatch: pytest.MonkeyPatch):

@@ -25,6 +25,7 @@ def test_rows_come_back(documents, world):
 
 def test_problems_come_back(documents, world):
     world["subscribers"][0]["edge"] = "e9"
-    assert "e9 is no edge" in run(asked(documents, world))["problems"][0]
+    assert "e9 is no edge" in run(asked(documents, world))["problems"][0]["found"]
     documents[1]["spec"]["cpu"] = "fast"
-    assert "cpu" in run(asked(documents, world))["problems"][0]
+    (problem,) = run(asked(documents, world))["problems"]
+    assert (problem["document"], problem["path"]) == (1, ["spec", "cpu"])

@@ -40,3 +40,8 @@ def test_a_package_without_its_parent_package_is_missing(java: dict[str, str], m
 
     monkeypatch.setattr(importlib.util, "find_spec", found)
     assert "protobuf" in missing_requirement(java)
+
+
+def test_a_home_without_java_is_named_though_there_is_one_on_the_path(java: dict[str, str], tmp_path: Path):
+    found = missing_requirement({"PATH": str(tmp_path / "bin"), "JAVA_HOME": "/nowhere"})
+    assert found.startswith("JAVA_HOME is /nowhere, and there is no bin/java in it")

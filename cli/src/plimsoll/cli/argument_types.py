@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import timedelta
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 """Formats of objects."""
@@ -62,6 +63,13 @@ def parse_duration(text: str) -> str:
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} {error}") from error
     raise argparse.ArgumentTypeError(f"{text!r} is not longer than zero: write a duration such as 30s or 2m")
+
+
+def parse_span(text: str) -> timedelta:
+    """A duration greater than zero, as a span of time."""
+    from plimsoll.core.spec.quantities import Duration  # loads all kinds: not at every start
+
+    return timedelta(seconds=Duration.parse(parse_duration(text)).seconds)
 
 
 def parse_names(text: str) -> list[str]:

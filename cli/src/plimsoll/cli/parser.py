@@ -20,13 +20,14 @@ from plimsoll.cli.argument_types import (
     parse_number,
     parse_seconds,
     parse_share,
+    parse_span,
     parse_speed,
 )
 from plimsoll.cli.exit_codes import EXIT_CODE_HELP
 
 KIND_HELP = (
     "BrokerFleet (bf), BrokerCluster (bc), EdgeBroker (eb), HardwareProfile (hwp), LoadBalancingSession (lbs),"
-    " Feed (fd)"
+    " Feed (fd), Channel (ch)"
 )
 """The kinds of `plimsoll.core.spec`; written out because loading those would double the time of a start."""
 SHELLS = ("bash", "zsh", "fish")
@@ -118,7 +119,10 @@ def _add_lifecycle_commands(add: AddCommand) -> None:
 
 def _add_inspect_commands(add: AddCommand) -> None:
     made = add("get", "inspect.get", "Show objects.")
-    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}; or bundles, consumers, topics")
+    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}; or bundles, consumers, subscribers, topics")
+    made.add_argument(
+        "--away", action="store_true", help="of subscribers: those that are away, and whose place a head keeps"
+    )
     made.add_argument("name", metavar="NAME", nargs="?")
     made.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     made.add_argument("-w", "--watch", action="store_true", help="then print a line for each change")
@@ -270,6 +274,9 @@ def _add_pubsub_commands(add: AddCommand) -> None:
         "--latency", type=parse_seconds, metavar="S", help="within which a delivery is wanted; late ones are counted"
     )
     made.add_argument("--full", action="store_true", help="also print publisher, origin, position and payload")
+    made.add_argument(
+        "--since", type=parse_span, metavar="TIME", help="begin with what came in the last TIME, as in 10m or 2h"
+    )
     _add_connection_options(made)
 
 
@@ -340,7 +347,9 @@ def _add_simulate_command(add: AddCommand) -> None:
     )  # fmt: skip
     made.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
     made.add_argument("--page", type=Path, metavar="FILE", help="write the comparison as an HTML page")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON")
+    made.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all numbers as JSON; `-` prints them instead of the table"
+    )
 
 
 def _add_world_command(add: AddCommand) -> None:

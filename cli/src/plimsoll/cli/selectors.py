@@ -39,7 +39,8 @@ def resolve_kind(word: str) -> ResourceKind:
         words = [*KINDS, *(k.plural for k in KINDS.values()), *(k.short for k in KINDS.values())]
         shorts = ", ".join(f"{k.name} ({k.short})" for k in KINDS.values())
         hint = suggestion(word, words, "kind")
-        raise CommandError(NOT_FOUND, f'"{word}" is not a kind. {hint if "Did you" in hint else f"Kinds: {shorts}."}')
+        known = f"Kinds: {shorts}; `get` alone also shows bundles, consumers and topics."
+        raise CommandError(NOT_FOUND, f'"{word}" is not a kind. {hint if "Did you" in hint else known}')
     return found
 
 

@@ -206,6 +206,25 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("SUBSCRIPTION", field_text("spec", "subscription"), wide=True),
         TableColumn("PATH", field_text("status", "path"), wide=True),
     ),
+    "Channel": (
+        NAME,
+        TableColumn("RUNNING", condition_text("Running")),
+        TableColumn("SUBSCRIPTIONS", field_text("status", "subscriptions")),
+        TableColumn("MODE", field_text("spec", "mode", missing="Continuous")),
+        TableColumn("EVERY", field_text("spec", "every")),
+        TableColumn("BATCH", field_text("status", "batch")),
+        TableColumn("ROWS", field_text("status", "rowsIn")),
+        TableColumn("LATE", field_text("status", "lateRows")),
+        TableColumn("RESULTS", field_text("status", "results")),
+        TableColumn("DRIVER", field_text("status", "pid")),
+        AGE,
+        TableColumn("OPEN", field_text("status", "openSubscriptions"), wide=True),
+        TableColumn("INVALID", field_text("status", "invalidRows"), wide=True),
+        TableColumn("UNKNOWN", field_text("status", "unknownResults"), wide=True),
+        TableColumn("QUERY-MS", field_text("status", "batchMilliseconds"), wide=True),
+        TableColumn("BATCH-AT", field_text("status", "batchAt"), wide=True),
+        TableColumn("RESTARTS", field_text("status", "restarts"), wide=True),
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,7 +13,8 @@ from plimsoll.client.io_driver import Heads
 from plimsoll.client.receipts import Receipt, ReceiptBook, Summary, describe_failures
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
-from plimsoll.core.client.publisher import Confirm
+from plimsoll.core.client.publisher import Confirm, encoded_body
+from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.protocol.wire import Scalar
 
 OnAnswer = Callable[[list[core.Answered]], None]
@@ -25,6 +26,9 @@ class Publisher:
     `at`: a connection to share, or where the heads are, for a connection of its own.
     `confirm`: `head` answers when the head has logged a publication, `edges` when every edge that needs it has it.
     `on_answer`: called on the I/O thread with the answers of a round; it must not block.
+    `position`: of an earlier life under this name, to go on from there. `unanswered`: all publications behind it that
+    the earlier life may have sent, in their order; each is published once, whatever had arrived of them.
+    `away_seconds`: how long ago that life ended; a head forgets publishers that are away for long.
 
     Used in a `with` block it waits at the end for all answers, and raises if any publication was not accepted.
     """
@@ -37,6 +41,9 @@ class Publisher:
         confirm: Confirm = "head",
         security: Security | None = None,
         on_answer: OnAnswer | None = None,
+        position: PublisherPosition | None = None,
+        unanswered: Sequence[tuple[Mapping[str, Scalar], bytes]] = (),
+        away_seconds: float = 0.0,
     ) -> None:
         self._connection, self._owns = connection_for(at, security)
         self._on_answer = on_answer
@@ -44,7 +51,14 @@ class Publisher:
         self._answers: list[core.Answered] = []
         with self._connection.lock:
             machine = self._connection.machine
-            self._inner = machine.publisher(name or self._connection.engine.own_name("p"), confirm=confirm)
+            limit = machine.limits.max_publication_bytes
+            bodies = [encoded_body(attributes, payload, limit) for attributes, payload in unanswered]
+            self._inner = machine.publisher(
+                name or self._connection.engine.own_name("p"), confirm=confirm, position=position, unanswered=bodies,
+                sent_us=time.time_ns() // 1000, away_seconds=away_seconds,
+            )  # fmt: skip
+            first = self._inner.number - len(bodies) + 1
+            self.resumed = [self._receipts.add(n, Receipt(n, self)) for n in range(first, first + len(bodies))]
             self._connection.own(self._inner, self)
             self._connection.wake()
 
@@ -100,6 +114,18 @@ class Publisher:
                 lambda: self._receipts.answered_through(last), timeout, f"answered up to publication {last}"
             )
             return self._receipts.summary()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a head takes its publications now; others wait."""
+        with self._connection.lock:
+            return self._inner.is_open
+
+    @property
+    def position(self) -> PublisherPosition | None:
+        """How far it has got: all up to there is answered. None before a head has opened it."""
+        with self._connection.lock:
+            return self._inner.position
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and the publications under way."""

@@ -22,6 +22,7 @@ from plimsoll.client.resume_position import (
     unprocessed_items,
 )
 from plimsoll.client.security import Security
+from plimsoll.client.stay import Lease, Since, begin_at, lease_seconds
 from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
@@ -45,6 +46,9 @@ class Subscriber:
     `policy`: what happens at the edge when the application does not keep up.
     `token`, `watermarks`: of an earlier life, to go on behind the items that it has handled.
     `location`: where it is, as coordinates, for a fleet that places subscribers by distance.
+    `lease`: for how long it may stay away and still get all that came meanwhile, as far as the log has it; the fleet's
+    limits cap it, and `statistics()["lease_seconds"]` has what was granted. 0: for as long as any subscriber.
+    `since`: where it begins, without a token: a time, a time before now, or a position; as far as the log goes back.
     `on_batch`: called on the I/O thread with the items of a round, instead of iterating; it must not block.
     `on_state`: called there when it is attached, detached, lapsed or failed, and for each acknowledgement.
     """
@@ -60,6 +64,8 @@ class Subscriber:
         watermarks: Iterable[Token | UnitMark] = (),
         prefer: str = "",
         location: tuple[float, float] | None = None,
+        lease: Lease = 0.0,
+        since: Since | None = None,
         on_batch: OnBatch | None = None,
         on_state: OnState | None = None,
     ) -> None:
@@ -77,6 +83,7 @@ class Subscriber:
             self._inner = machine.subscriber(
                 name or self._connection.engine.own_name("s"),
                 policy=policy, token=token, watermarks=watermarks, prefer=prefer, location=location,
+                lease_seconds=lease_seconds(lease), since=begin_at(since),
                 holds=on_batch is None,
             )  # fmt: skip
             self._lateness = Lateness(self._inner)

@@ -75,6 +75,9 @@ class BrokerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     publisher_bytes_per_second: float | None = None
     confirm_seconds: float = 10.0
     lease_seconds: float = 30.0
+    longest_lease_seconds: float = 7 * 86_400.0
+    max_durable_subscribers: int = 1_000
+    max_held_back_bytes: int = 2**40
     heartbeat_seconds: float = 1.0
     dead_seconds: float = 10.0
     progress_seconds: float = 0.25

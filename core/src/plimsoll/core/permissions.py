@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 class ClientPermissions:
     """`identity`: the owner of the quota. None as a quota: the broker's own limits hold.
 
+    `max_durable_subscribers`: subscribers that may stay away for long, at one head, and `max_held_back_bytes`: what one
+    of them may then hold back of its log.
+
     `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone. `groups`: it may
     make consumer groups.
     """
@@ -24,6 +27,8 @@ class ClientPermissions:
     publications_per_second: float | None = None
     bytes_per_second: float | None = None
     max_subscriptions: int | None = None
+    max_durable_subscribers: int | None = None
+    max_held_back_bytes: int | None = None
     name_prefixes: tuple[str, ...] = ()
     groups: bool = True
 

@@ -109,9 +109,9 @@ class DemoFleet:
         for broker in self.brokers.values():
             self._control.dial(broker.peer, broker.role)
 
-    def entry(self) -> DemoAccess:
-        """How clients reach the first head."""
-        head = next(broker for broker in self.brokers.values() if broker.role == "head")
+    def entry(self, name: str = "") -> DemoAccess:
+        """How clients reach a head: the one of this name, or else the first."""
+        head = next(broker for broker in self.brokers.values() if broker.role == "head" and name in ("", broker.name))
         if self._plain:
             return DemoAccess(head.peer.data)
         own = keys.key_pair(self._folder, keys.CLIENTS)

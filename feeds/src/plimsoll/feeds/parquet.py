@@ -15,7 +15,7 @@ from plimsoll.feeds.schema import FeedSchema
 COMPRESSION: Final = "zstd"
 READ_ROWS: Final = 4096
 
-_TYPES: Final = {"String": pa.string(), "Integer": pa.int64(), "Number": pa.float64(), "Boolean": pa.bool_()}
+TYPES: Final = {"String": pa.string(), "Integer": pa.int64(), "Number": pa.float64(), "Boolean": pa.bool_()}
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _IDENTITY: Final = (
     ("_row", pa.int64()), ("_publisher", pa.string()), ("_incarnation", pa.int64()), ("_seq", pa.int64()),
@@ -26,7 +26,7 @@ _IDENTITY: Final = (
 
 def rows_schema(schema: FeedSchema) -> pa.Schema:
     """The columns of the rows of a feed: its attributes, then the publication's identity, times and payload."""
-    attributes = [pa.field(each.name, _TYPES[each.type], nullable=not each.required) for each in schema.columns]
+    attributes = [pa.field(each.name, TYPES[each.type], nullable=not each.required) for each in schema.columns]
     return pa.schema([*attributes, *_identity_fields(), pa.field("_payload", pa.binary(), nullable=False)])
 
 

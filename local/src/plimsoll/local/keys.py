@@ -21,6 +21,8 @@ SUPERVISOR = "local.supervisor"
 """The supervisor's name on the wire; brokers' names have no dot, so no broker can have it."""
 MEDIATOR = "local.mediator"
 CLIENTS = "local.clients"
+CHANNELS = "local.channels"
+"""The driver of channels; its key, of a collector, lists parameters of channels at edges."""
 ANY_NAME = "*"
 Role = Literal["head", "edge"]
 
@@ -65,7 +67,7 @@ def write_authorized_keys(
     """Write the authorized-keys file; brokers read it again when it changes. `collecting`: names of collectors."""
     lines = [f"{key_pair(folder, name).public} {role} {name}\n" for name, role in brokers]
     lines.extend(f"{key_pair(folder, name).public} mediator {name}\n" for name in (SUPERVISOR, MEDIATOR))
-    lines.extend(f"{key_pair(folder, name).public} collector {name}\n" for name in collecting)
+    lines.extend(f"{key_pair(folder, name).public} collector {name}\n" for name in (*collecting, CHANNELS))
     # this user's publishers and subscribers may use any name
     lines.append(f"{key_pair(folder, CLIENTS).public} client {ANY_NAME}\n")
     write_private(folder.authorized_keys, "".join(lines))

@@ -1,8 +1,9 @@
 """The control-plane client: a DEALER socket to each broker's control port.
 
-It identifies itself to heads as a mediator, queries the status of every broker, and passes on load reports and the
-heads' messages about hand-overs. Messages may be lost: queries and commands are repeated. Nothing is queued for a
-broker that is not connected, since a command that arrives late could contradict a newer one.
+It identifies itself as a mediator, or as a collector that only lists parameters of channels. It queries the status of
+every broker, and passes on load reports and the heads' messages about hand-overs. Messages may be lost: queries and
+commands are repeated. Nothing is queued for a broker that is not connected, since a command that arrives late could
+contradict a newer one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import zmq
 
@@ -58,8 +59,9 @@ HeadCommand = (
     | messages.ListPublishers
 )
 """What a mediator sends to heads."""
-ListingPage = messages.PublicationPage | messages.SubscriptionPage
+ListingPage = messages.PublicationPage | messages.SubscriptionPage | messages.ParameterPage
 """What brokers answer when they are asked for a listing."""
+ListingRequest = messages.ListPublications | messages.ListSubscriptions | messages.ListParameters
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class HeadMessageReceived:
 
 @dataclass(frozen=True)
 class ListingReceived:
-    """A page of what a head has logged, or of what the subscribers of an edge ask for."""
+    """A page of what a head has logged, of what the subscribers of an edge ask for, or of their parameters."""
 
     broker: str
     page: ListingPage
@@ -157,11 +159,13 @@ class _ControlConnection:
 class ControlPlane:
     """Connections to the control sockets of a changing set of brokers. Not thread-safe."""
 
-    def __init__(self, name: str, curve: MediatorKeyPair | None, epoch: int) -> None:
+    def __init__(
+        self, name: str, curve: MediatorKeyPair | None, epoch: int, role: Literal["mediator", "collector"] = "mediator"
+    ) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._name = name
         self._curve = curve
-        self._epoch = epoch
+        self._epoch, self._role = epoch, role
         self._lines: dict[str, _ControlConnection] = {}
         self._connector = Connector()
         self._poller = zmq.Poller()
@@ -208,11 +212,7 @@ class ControlPlane:
 
     def ask(self, broker: str, members: ClusterEdges | None = None) -> None:
         """Query a broker's status. Each query to a head also carries the mediator's epoch and the head's edges."""
-        line = self._lines.get(broker)
-        if line is not None and time.monotonic() - line.heard_at > REDIAL_SECONDS:
-            self.hang_up(broker)
-            self.dial(line.peer, line.role)
-            line = self._lines[broker]
+        line = self._live_line(broker)
         if line is None:
             return
         self._asked += 1
@@ -228,6 +228,15 @@ class ControlPlane:
             records.insert(0, messages.Identify(self._name, "mediator", self._epoch))
         self._send(line, *records)
 
+    def _live_line(self, broker: str) -> _ControlConnection | None:
+        """The connection to a broker, made anew if that has been silent."""
+        line = self._lines.get(broker)
+        if line is not None and time.monotonic() - line.heard_at > REDIAL_SECONDS:
+            self.hang_up(broker)
+            self.dial(line.peer, line.role)
+            line = self._lines[broker]
+        return line
+
     def send(
         self,
         broker: str,
@@ -238,11 +247,11 @@ class ControlPlane:
         if line is not None:
             self._send(line, record)
 
-    def ask_for_page(self, broker: str, request: messages.ListPublications | messages.ListSubscriptions) -> None:
+    def ask_for_page(self, broker: str, request: ListingRequest) -> None:
         """Ask a broker for a page of a listing; it is lost without a connection."""
-        line = self._lines.get(broker)
+        line = self._live_line(broker)
         if line is not None:
-            self._send(line, messages.Identify(self._name, "mediator", self._epoch), request)
+            self._send(line, messages.Identify(self._name, self._role, self._epoch), request)
 
     def poll(self, seconds: float) -> Iterator[ControlEvent]:
         """Wait for at most this long; yields what has arrived by then."""

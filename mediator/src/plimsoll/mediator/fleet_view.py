@@ -207,6 +207,7 @@ def _head(item: Object, known: FleetReadings, now: float, peers: Mapping[str, Pe
         endpoint=peer.data if peer is not None else "",
         public_key=peer.public_key if peer is not None else "",
         cordoned=last is not None and last.epoch <= head_cordons.cordoned_epoch(item),
+        report_age_seconds=known.report_age_seconds(name, now),
     )
 
 

@@ -241,6 +241,7 @@ def load_summary(report: Mapping[str, Any]) -> dict[str, int]:
     scales = {
         "input_utilization": ("inputUtilizationPercent", 100),
         "output_utilization": ("outputUtilizationPercent", 100),
+        "downlink_utilization": ("downlinkUtilizationPercent", 100),
         "match_delay_seconds": ("matchDelayMicroseconds", 1_000_000),
         "input_rate": ("publicationsPerSecond", 1),
         "output_rate": ("deliveriesPerSecond", 1),

@@ -15,9 +15,11 @@ from plimsoll.core.spec import Resources, head_name
 from plimsoll.core.spec.brokers import GROUP_LABEL, scaled_group
 from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.mediator import balance, resource_status
+from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
+from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.mediator.topic_status import topic_status
 from plimsoll.operator import names, spec_faults
@@ -230,14 +232,14 @@ def _cluster_status(
     edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
     others = [*_operator_conditions(facts, cluster, [head.name, *(edge.name for edge in edges)])]
     known = (facts.desired.resources, name, edges, sessions, unix_seconds(facts.time))
-    others.append(balance.balanced_condition(*known))
+    others += [balance.balanced_condition(*known), *log_conditions(head)]
     told = resource_status.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)
     selector = _selector(facts.desired.resources, name)
     memory = told.get("policyMemory")
     units = {
         **bundle_status(head, edges, memory), **topic_status(facts.desired.resources, name, head, edges, memory)
     }  # fmt: skip
-    summary = {**balance.cluster_summary(*known), **units, **group_status(head)}
+    summary = {**balance.cluster_summary(*known), **units, **group_status(head), **away_status(head)}
     yield cluster, {**told, **summary, "selector": selector}
 
 

@@ -25,6 +25,7 @@ from plimsoll.core.verify import AuditVerdict, audit_journal
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.group_laws import GroupLaws
+from plimsoll.simulator.checks.head_laws import HeadLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
 from plimsoll.simulator.checks.topic_laws import TopicLaws
@@ -135,7 +136,12 @@ class SimulationRun:
         )  # fmt: skip
         links = link_limits(self.fleet.heads()[0].config)
         self.apps = SimulatedApplications(
-            self.schedule, self.network, self.journal, self._rng("apps"), client_limits(links)
+            self.schedule,
+            self.network,
+            self.journal,
+            self._rng("apps"),
+            client_limits(links),
+            scenario.lease_seconds,
         )
         self._populate()
         self.faults = FaultInjector(
@@ -144,6 +150,7 @@ class SimulationRun:
         self.mediators = self._mediators()
         self.bundles = self._bundles()
         self.topics = self._topics()
+        self.heads = self._heads()
         self.group = self._group()
         if trace is not None:
             self._trace_to(trace)
@@ -181,13 +188,18 @@ class SimulationRun:
         }
 
     def _uneven_hardware(self) -> dict[str, BrokerHardware]:
-        """The first edge of each cluster is slower than the others."""
-        shape = self.scenario.shape
+        """The first edge of each cluster is slower; where heads may be overloaded, the first can send less."""
+        shape, policy = self.scenario.shape, self.scenario.policy
         normal, slow = (
             BrokerHardware(emulation=HardwareEmulation(per_subscription_seconds=each)) for each in PUBLICATION_SECONDS
         )
         edges = {edge: normal for head in shape.heads() for edge in shape.edges_of(head)}
-        return edges | {shape.edges_of(head)[0]: slow for head in shape.heads()}
+        edges |= {shape.edges_of(head)[0]: slow for head in shape.heads()}
+        own = policy.deadlines.heads if policy is not None and policy.deadlines is not None else None
+        if own is None:
+            return edges
+        rates = {head: own.others if number else own.first for number, head in enumerate(shape.heads())}
+        return edges | {head: BrokerHardware(output_bytes_per_second=rate) for head, rate in rates.items()}
 
     def _mediators(self) -> MediatorSuccession:
         """Mediators with the session engine if the scenario has sessions or a policy, else with planned commands."""
@@ -216,6 +228,11 @@ class SimulationRun:
         if policy is None or policy.deadlines is None or not isinstance(backend, SessionBackend):
             return None
         return TopicLaws(self.fleet, backend.plans, is_disturbed=self.scenario.is_disturbed)
+
+    def _heads(self) -> HeadLaws | None:
+        policy, backend = self.scenario.policy, self.mediators.backend
+        own = policy.deadlines.heads if policy is not None and policy.deadlines is not None else None
+        return None if own is None or not isinstance(backend, SessionBackend) else HeadLaws(backend.sessions, own.lower)
 
     def _group(self) -> GroupLaws | None:
         load, head = self.scenario.group, self.scenario.shape.heads()[0]
@@ -395,7 +412,7 @@ class SimulationRun:
     def _check_laws(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
             self.journal.add(residue)
-        for laws in (self.bundles, self.topics, self.group):
+        for laws in (self.bundles, self.topics, self.heads, self.group):
             for residue in () if laws is None else laws.leftovers(self.schedule.now):
                 self.journal.add(residue)
         self.mediators.leftovers()

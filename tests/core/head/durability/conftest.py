@@ -17,10 +17,11 @@ BODY = msgspec.Raw(wire.encode(msg.Body({"k": 1}, b"x" * 40)))
 
 @dataclass
 class MemoryFiles:
-    """`LogFiles` in a dictionary. `is_full`: no file can be made."""
+    """`LogFiles` in a dictionary. `is_full`: no file can be made. `settled`: files made safe, as they were then."""
 
     files: dict[str, bytearray] = field(default_factory=dict)
     is_full: bool = False
+    settled: list[tuple[str, bytes]] = field(default_factory=list)
 
     def names(self) -> list[str]:
         return sorted(self.files)
@@ -35,6 +36,9 @@ class MemoryFiles:
 
     def write(self, name: str, start: int, data: bytes) -> None:
         self.files[name][start : start + len(data)] = data
+
+    def settle(self, name: str) -> None:
+        self.settled.append((name, bytes(self.files[name])))
 
     def truncate(self, name: str, size: int) -> None:
         del self.files[name][size:]

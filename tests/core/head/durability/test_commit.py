@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 
 import pytest
@@ -108,3 +109,26 @@ def test_what_was_not_synced_outlasts_the_process_alone(
 def test_a_head_in_memory_has_nothing_to_write(files: MemoryFiles):
     with pytest.raises(TypeError, match="in memory"):
         RoundCommit(LogStore(files, "h", 1000), Head(CONFIG, 1, lambda: 1))
+
+
+def test_a_segment_is_safe_before_there_is_a_newer_one(files: MemoryFiles):
+    head, commit = start(files, 5)
+    while len(commit.store.segments) < 3:
+        log(head, 3)
+        commit.write(0.0)
+    settled = dict(files.settled)
+    for segment in commit.store.segments[:-1]:
+        assert settled[segment.name][: segment.end] == bytes(files.files[segment.name][: segment.end])
+
+
+def test_a_segment_that_cannot_be_made_safe_ends_the_head(files: MemoryFiles, monkeypatch: pytest.MonkeyPatch):
+    head, commit = start(files, 5)
+
+    def fail(name: str) -> None:
+        raise OSError(errno.EIO, f"{name}: input/output error")
+
+    monkeypatch.setattr(files, "settle", fail)
+    log(head, 100)
+    with pytest.raises(OSError, match="input/output"):
+        commit.write(0.0)
+    assert not commit.refused, "a disk that has failed is not one that is full"

@@ -10,7 +10,7 @@ from tests.core.session.balanced import POLICY
 
 from plimsoll.core.policies.model.delay_choice import CarefulMatchDelay
 from plimsoll.core.policies.model.match_delay import FittedMatchDelay, MatchDelayModel, SubscriptionMatchDelay
-from plimsoll.core.session import EdgeView, EngineSettings, FleetView, Session
+from plimsoll.core.session import EdgeView, EngineSettings, FleetView, HeadView, Session
 from plimsoll.core.session.context.edge_loads import load_figures_of
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.reservations import AnsweredReservation
@@ -109,6 +109,19 @@ def test_the_bandwidth_is_that_of_the_edge():
     found = context_with(report(bandwidth_bytes_per_second=5.0)).loads.current("a")
     assert found is not None
     assert found.bandwidth == 1000.0
+
+
+def test_a_head_has_a_load_as_well_and_its_input_is_its_downlink():
+    context = context_with()
+    said = {"broker": "h", "input_utilization": 0.1, "downlink_utilization": 0.5, "publishers": 3, "subscribers": 70}
+    context.fleet = FleetView({"h": HeadView("h", "c", 1, report={**said, "interval_seconds": 2.0})})
+    context.fleet_observed_at = 100.0
+    found = context.loads.reported("h")
+    assert found is not None
+    assert (found.input_utilization, found.subscribers) == (0.5, 3)
+    assert [context.loads.is_reported_since("h", at) for at in (98.0, 98.5)] == [True, False]
+    context.fleet = FleetView({"h": HeadView("h", "c", 1, report={"broker": "h", "publishers": "x"})})
+    assert context.loads.reported("h") is None
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,10 @@ ALL = {"sharePercent": 100}
 
 
 class ScriptedHead:
-    """A head and the publishers that are open there. `stays`: those that do not move. `drops`: commands to lose."""
+    """A head and the publishers that are open there. `stays`: those that do not move. `drops`: commands to lose.
+
+    `load`: fields of its load report.
+    """
 
     def __init__(self, name: str, cluster: str, *publishers: str) -> None:
         self.name, self.cluster, self.epoch = name, cluster, 10
@@ -43,12 +46,13 @@ class ScriptedHead:
         self.stays: set[str] = set()
         self.drops = 0
         self.loads: list[PublisherTopicLoad] = []
+        self.load: dict[str, Any] = {}
         self.is_slow = False
         self.commands: list[msg.PublisherCommand] = []
         self.outcomes: dict[str, msg.PublisherOutcome] = {}
 
     def view(self) -> HeadView:
-        report = {"publisher_rates": self.rates, **publisher_report(self.loads)}
+        report = {"publisher_rates": self.rates, **publisher_report(self.loads), **self.load}
         return HeadView(self.name, self.cluster, self.epoch, True, report, f"tcp://{self.name}", "key")
 
     def restart(self) -> None:
@@ -104,14 +108,18 @@ class World:
     def observe(self) -> None:
         edges = {f"{head.name}1": EdgeView(f"{head.name}1", head.cluster, head.name) for head in self.heads.values()}
         views = {head.name: head.view() for head in self.heads.values()}
-        self._carry(self.engine.handle(FleetObserved(FleetView(views, edges, self.policies)), self.now))
+        linked = {"east": frozenset({"west", "north"}), "west": frozenset({"east"}), "north": frozenset({"east"})}
+        view = FleetView(views, edges, self.policies, linked)
+        self._carry(self.engine.handle(FleetObserved(view), self.now))
 
     def ask(self, uid: str = "u", **fields: Any) -> None:
         self.observe()
         wanted = {
             "scope": "Global", "mode": "Execute", "source": {"name": "east"}, "action": "MovePublishers", **fields,
         }  # fmt: skip
-        self.requests[uid] = SessionRequest(uid, uid, 1, spec_of(**wanted))
+        known = self.requests.get(uid)
+        generation = 1 if known is None else known.generation + 1
+        self.requests[uid] = SessionRequest(uid, uid, generation, spec_of(**wanted))
         self._carry(self.engine.handle(SessionUpserted(self.requests[uid]), self.now))
 
     def run(self, seconds: float) -> None:
@@ -240,6 +248,35 @@ def test_chosen_publishers_go_in_the_order_in_which_they_are_named():
     (command,) = [each for each in world.source.commands if each.step == "move"]
     assert command.plan is not None
     assert command.plan.publishers == ["p2", "p0", "p5"]
+
+
+def test_an_approved_plan_is_carried_out_whatever_publishers_publish_by_then():
+    world = World(*NAMES)
+    world.source.rates = {name: 10.0 + number for number, name in enumerate(NAMES)}
+    world.ask(select=ALL, target={"name": "west"}, approval={"policy": "Manual"})
+    world.run(3.0)
+    planned = world.session().plan
+    assert planned is not None
+    world.source.rates = {name: 10.0 - number for number, name in enumerate(NAMES)}
+    world.ask(select=ALL, target={"name": "west"}, approval={"policy": "Manual", "planHash": planned.hash})
+    session = world.until_over()
+    assert (session.reason, session.counts()["moved"]) == ("Drained", 8)
+
+
+def test_an_approved_plan_whose_publishers_have_gone_is_made_again():
+    world = World(*NAMES)
+    world.ask(select=ALL, target={"name": "west"}, approval={"policy": "Manual"})
+    world.run(3.0)
+    planned = world.session().plan
+    assert planned is not None
+    world.source.publishers -= {"p3"}
+    world.ask(select=ALL, target={"name": "west"}, approval={"policy": "Manual", "planHash": planned.hash})
+    world.run(5.0)
+    session = world.session()
+    assert (session.phase, session.reason, session.message) == ("Planned", "PlanStale", "no longer at a: p3")
+    assert session.plan is not None
+    assert session.plan.members == 7
+    assert world.source.publishers == {*NAMES} - {"p3"}, "nothing has moved"
 
 
 def test_commands_that_are_lost_are_repeated():

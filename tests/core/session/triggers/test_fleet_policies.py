@@ -162,4 +162,4 @@ def test_wherever_the_mediator_dies_the_cluster_is_balanced(dies_at: int):
 
 
 def test_without_a_plan_before_the_next_one_may_come_at_once():
-    assert fleet_policies._earliest_next([], 2.0) == 0.0
+    assert fleet_policies.earliest_next([], 2.0) == 0.0

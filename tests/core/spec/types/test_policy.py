@@ -6,8 +6,11 @@ from typing import Any, get_args
 
 import pytest
 
+from plimsoll.core.policies.model.load import NO_THRESHOLD, NO_THRESHOLDS, OverloadThreshold
+from plimsoll.core.policies.registry import head_relief_of_spec
 from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
-from plimsoll.core.spec.types.policy import POLICY_TYPES, TYPES_WITH_PARAMETERS, PolicyType
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.types.policy import POLICY_TYPES, TYPES_WITH_PARAMETERS, PolicySpec, PolicyType
 
 
 def fleet(policy: dict[str, Any]) -> list[SourceDocument]:
@@ -58,6 +61,17 @@ def fleet(policy: dict[str, Any]) -> list[SourceDocument]:
                 "type": "DelaySensitive",
                 "delaySensitive": {
                     "topicAttribute": "x",
+                    "thresholds": {"headUplink": {"lower": "960m", "higher": "950m"}},
+                },
+            },
+            "delaySensitive.thresholds.headUplink.lower: 960m is above `higher`, which is 950m",
+            "Lower it, or raise `higher`.",
+        ),
+        (
+            {
+                "type": "DelaySensitive",
+                "delaySensitive": {
+                    "topicAttribute": "x",
                     "topics": [{"name": "a", "latency": "1s"}, {"name": "a", "latency": "2s"}],
                 },
             },
@@ -92,3 +106,15 @@ def test_a_name_alone_chooses_a_policy_unless_it_has_to_be_given_parameters(name
     else:
         assert name in POLICY_TYPES.values()
         assert parse(fleet({"type": name})).fleet.spec.defaults.policy is not None
+
+
+def test_a_threshold_of_heads_that_a_block_lacks_is_none():
+    own = {"topicAttribute": "x", "thresholds": {"headUplink": {"lower": "800m"}}}
+    spec = parse_block(PolicySpec, {"type": "DelaySensitive", "delaySensitive": own})
+    policy = head_relief_of_spec(spec)
+    assert policy is not None
+    assert policy.limits.of("uplink") == OverloadThreshold(0.8, NO_THRESHOLD)
+    assert policy.limits.of("downlink") == OverloadThreshold(0.9, 0.95)
+    assert policy.limits.of("matching") == NO_THRESHOLDS
+    stay = parse_block(PolicySpec, {"type": "DelaySensitive", "delaySensitive": {**own, "publishers": "Stay"}})
+    assert head_relief_of_spec(stay) is None

@@ -18,7 +18,7 @@ _HELLO: Final = bytes([wire.HELLO])
 _COMMANDS: Final = (
     messages.Leave, messages.ClusterMembers, messages.Command, messages.ListSubscribers, messages.Reservation,
     messages.ProfileQuery, messages.PeerClusterLoads, messages.CoverQuery, messages.ClusterPolicy,
-    messages.ListPublications, messages.ListSubscriptions,
+    messages.ListPublications, messages.ListSubscriptions, messages.ListParameters,
 )  # fmt: skip
 
 
@@ -50,8 +50,9 @@ class PeerCheck:
         return not why
 
     def admit_control(self, peer: bytes, data: bytes, users: Mapping[bytes, str]) -> bool:
-        """Whether a control frame may pass: its claims about the sender must hold; a collector may only identify.
+        """Whether a control frame may pass: its claims about the sender must hold.
 
+        A collector may only identify itself, and list parameters.
         Commands are a mediator's: its key is asked for, since the machine knows a mediator by its connection alone.
         """
         try:
@@ -71,6 +72,8 @@ class PeerCheck:
                 if self._authority.refusal_reason(key, record.role, record.name):
                     self.counters["names_refused"] += 1
                     return False
+            elif isinstance(record, messages.ListParameters) and role in ("mediator", "collector"):
+                continue
             elif role == "collector" or (isinstance(record, _COMMANDS) and role != "mediator"):
                 self.counters["commands_of_collectors_refused"] += 1
                 return False

@@ -1,7 +1,8 @@
 """The part of an authorised-keys line after the name: a client's permissions and quotas.
 
 First the permissions: `publish`, `subscribe` and `group` (make consumer groups), separated by commas, or `none`; then
-quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`; and `names=PREFIX,PREFIX`, prefixes of the names of
+quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`, and of subscribers that stay away for long their number,
+`durable=N`, and how far one may be behind, `held-bytes=N`; and `names=PREFIX,PREFIX`, prefixes of the names of
 subscribers and publishers that belong to this identity. Clients without restrictions need none of it; other roles may
 have none.
 """
@@ -16,7 +17,8 @@ from plimsoll.core.permissions import ClientPermissions
 
 ROLES: Final = ("publish", "subscribe", "group")
 NO_ROLES: Final = "none"
-QUOTAS: Final = ("publications/s", "bytes/s", "subscriptions")
+WHOLE: Final = ("subscriptions", "durable", "held-bytes")
+QUOTAS: Final = ("publications/s", "bytes/s", *WHOLE)
 NAMES: Final = "names"
 LONGEST_PREFIX: Final = 253
 
@@ -46,14 +48,14 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
                 raise ValueError(
                     f"{field!r}: quotas are {known}, each once; prefixes of names are {NAMES}=PREFIX,PREFIX"
                 )
-            quotas[name] = _number(field, value, whole=name == "subscriptions")
+            quotas[name] = _number(field, value, whole=name in WHOLE)
         elif roles is not None or quotas or prefixes:
             raise ValueError(f"{field!r}: roles stand once, before the quotas, separated by commas")
         else:
             roles = set() if field == NO_ROLES else set(field.split(","))
             if not roles <= set(ROLES):
                 raise ValueError(f"{field!r}: what a client may do is {', '.join(ROLES)} or {NO_ROLES}")
-    most = quotas.get("subscriptions")
+    whole = {name: int(quotas[name]) for name in WHOLE if name in quotas}
     return ClientPermissions(
         identity=identity,
         publishes=roles is None or "publish" in roles,
@@ -61,7 +63,9 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
         groups=roles is None or "group" in roles,
         publications_per_second=quotas.get("publications/s"),
         bytes_per_second=quotas.get("bytes/s"),
-        max_subscriptions=None if most is None else int(most),
+        max_subscriptions=whole.get("subscriptions"),
+        max_durable_subscribers=whole.get("durable"),
+        max_held_back_bytes=whole.get("held-bytes"),
         name_prefixes=prefixes,
     )
 

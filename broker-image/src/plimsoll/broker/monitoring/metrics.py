@@ -168,6 +168,13 @@ def _contents(now: BrokerSnapshot) -> Iterator[Metric]:
     yield _gauge("publishers", "Publishers that a head remembers.", report.get("publishers", 0))
     yield _gauge("log_bytes", "Bytes in the log of a head.", report.get("log_bytes", 0))
     yield _gauge("log_limit_bytes", "Bytes that the log of a head may hold.", report.get("log_limit_bytes", 0))
+    yield _gauge("durable_subscribers", "Places that a head keeps itself.", report.get("durable_subscribers", 0))
+    yield _gauge("subscribers_away", "Of these, subscribers that are away.", report.get("subscribers_away", 0))
+    yield _gauge(
+        "away_held_bytes", "Bytes of the log that the farthest of them is behind.", report.get("away_held_bytes", 0)
+    )
+    if "log_sync" in now.process:
+        yield from _log_disk(now.process)
     yield _gauge("sessions", "Hand-overs under way that this head decides on.", now.sessions)
     yield _gauge("arriving_subscribers", "Places kept by an edge for subscribers on their way here.", now.arriving)
     yield _counters(
@@ -177,6 +184,20 @@ def _contents(now: BrokerSnapshot) -> Iterator[Metric]:
         "subscribers_disconnected",
         "Subscribers that did not keep up and were disconnected by their policy.",
         now.counters.get("subscribers_disconnected", 0),
+    )
+
+
+def _log_disk(disk: Mapping[str, Any]) -> Iterator[Metric]:
+    yield _gauge("log_disk_bytes", "Bytes of the log on its disk.", disk["log_disk_bytes"])
+    yield _gauge("log_disk_limit_bytes", "Bytes that the log may have on its disk.", disk["log_disk_limit_bytes"])
+    yield _gauge("log_disk_full", "1 while there is no room for the next segment, else 0.", bool(disk["log_fault"]))
+    yield _counter("log_syncs", "Syncs of the log.", disk["log_syncs"])
+    yield _counter("log_sync_seconds", "Time that syncs of the log have taken.", disk["log_sync_seconds"])
+    yield _gauge("log_rounds_held", "Rounds whose output waits for a sync.", disk["log_rounds_held"])
+    yield _counter(
+        "log_damages",
+        "Parts of the log that could not be read, and have become gaps.",
+        disk["log_damages"] + disk["log_read_faults"],
     )
 
 

@@ -59,7 +59,7 @@ class LogDisk:
         self.store = LogStore(self.folder, name, config.size_bytes)
         self.syncer = LogSyncer(self.folder)
         self.commit: RoundCommit | None = None
-        self.found = ""
+        self.found, self.damages = "", 0
         self._held: deque[tuple[int, RoundOutput]] = deque()
         self._round = self._asked = self._waits_for = 0
         self._next_sync = 0.0
@@ -82,6 +82,7 @@ class LogDisk:
             recovered = recovered_log(self.store, found, is_synced=self.is_always, boot=_boot())
         except (OSError, DamagedBatchError) as error:
             raise LogDiskError(f"the log in {self.config.directory} cannot be read: {error}") from error
+        self.damages = len(found.damage)
         for damage in found.damage:
             log.error("the log in %s: %s", self.config.directory, damage)
         self.found = (
@@ -172,9 +173,11 @@ class LogDisk:
             "log_syncs": syncer.syncs,
             "log_sync_seconds": syncer.sync_seconds,
             "log_longest_sync_seconds": syncer.longest_seconds,
+            "log_sync_waiting_seconds": syncer.waiting_seconds,
             "log_rounds_held": len(self._held),
             "log_found": self.found,
             "log_fault": "" if self.commit is None else self.commit.refused,
+            "log_damages": self.damages,
             "log_read_faults": len(store.read_faults),
         }
 

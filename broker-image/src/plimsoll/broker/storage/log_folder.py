@@ -88,6 +88,12 @@ class LogFolder:
         with self._guard:
             self._dirty.add(name)
 
+    def settle(self, name: str) -> None:
+        fd = self._open.get(name)
+        if fd is None:  # of an earlier process, which may have ended before its last sync
+            fd = self._open[name] = os.open(self.path / name, os.O_RDWR)
+        os.fdatasync(fd)
+
     def truncate(self, name: str, size: int) -> None:
         os.truncate(self.path / name, size)
         with (self.path / name).open("rb") as file:

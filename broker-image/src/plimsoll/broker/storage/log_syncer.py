@@ -24,6 +24,7 @@ class LogSyncer:
         self.done = self._asked = 0
         self.failed: OSError | None = None
         self.syncs, self.sync_seconds, self.longest_seconds = 0, 0.0, 0.0
+        self._began_at: float | None = None
         self._stops = False
         self._change = threading.Condition()
         self._reader, self._writer = socket.socketpair()
@@ -34,6 +35,12 @@ class LogSyncer:
     @property
     def descriptor(self) -> int:
         return self._reader.fileno()
+
+    @property
+    def waiting_seconds(self) -> float:
+        """For how long a sync has been going on; 0 if there is none."""
+        began = self._began_at
+        return 0.0 if began is None else time.monotonic() - began
 
     def start(self) -> None:
         self._thread.start()
@@ -75,13 +82,14 @@ class LogSyncer:
                 if self._asked <= self.done:
                     return
                 number = self._asked
-            started = time.monotonic()
+            self._began_at = started = time.monotonic()
             failed: OSError | None = None
             try:
                 self.files.sync()
             except OSError as error:
                 failed = error
             seconds = time.monotonic() - started
+            self._began_at = None
             with self._change:
                 self.syncs += 1
                 self.sync_seconds += seconds

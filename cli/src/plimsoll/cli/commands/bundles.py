@@ -14,7 +14,7 @@ from plimsoll.cli.output import objects_text, print_lines
 from plimsoll.core.spec.problems import nearest_word
 from plimsoll.mediator.bundle_objects import bundle_objects
 
-WORDS = ("bundles", "bundle")
+WORDS = ("bundles", "bundle", "bdl")
 """What `plimsoll get` calls them."""
 
 TITLES = ("BUNDLE", "CLUSTER", "EDGE", "TOPICS", "SESSIONS", "IN/S", "OUT/S", "BYTES/S")

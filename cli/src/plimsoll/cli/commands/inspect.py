@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from plimsoll.cli import backend, selectors
 from plimsoll.cli.backend import FleetReader
-from plimsoll.cli.commands import bundles, consumers, topics
+from plimsoll.cli.commands import away, bundles, consumers, topics
 from plimsoll.cli.describe import session
 from plimsoll.cli.describe.object import EVENT_TITLES, describe_object, event_row
 from plimsoll.cli.exit_codes import BAD_INPUT, NOT_FOUND, OK, CommandError
@@ -29,6 +29,8 @@ def get(options: argparse.Namespace) -> int:
     """Show objects of a kind, or of all kinds."""
     if options.kind in bundles.WORDS:
         return bundles.get_bundles(options)
+    if options.kind in away.WORDS:
+        return away.get_subscribers(options)
     if options.kind in consumers.WORDS:
         return consumers.get_consumers(options)
     if options.kind in topics.WORDS:

@@ -52,7 +52,7 @@ def sub(options: argparse.Namespace) -> int:
     """Print matching publications until `--count` are printed, `--seconds` have passed, or Ctrl-C."""
     until = None if options.seconds is None else time.monotonic() + options.seconds
     with open_connection(options) as connection:
-        subscriber = Subscriber(connection, name=options.name)
+        subscriber = Subscriber(connection, name=options.name, since=options.since)
         try:
             for text in options.subscriptions:
                 subscriber.subscribe(text, latency_seconds=options.latency)

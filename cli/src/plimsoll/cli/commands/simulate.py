@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
 from plimsoll.cli.output import print_line, table
 from plimsoll.core.printable import html_text
-from plimsoll.core.spec import SourceDocument
+from plimsoll.core.spec import InvalidResourcesError, SourceDocument
+from plimsoll.core.spec.problems import ResourceProblem
 from plimsoll.local import manifests
 from plimsoll.pages.charts import Chart, ChartLine, svg
 from plimsoll.pages.style import STYLE
 
 PROGRAM = "plimsoll.simulator.worlds"
+STANDARD_OUTPUT = Path("-")
 COLUMNS = (
     "POLICY", "MAX LOAD", "COV", "MOVES", "SESSIONS", "DELAY", "P99", "AT THE END", "LATE", "OVERLOADED", "OVERHEAD",
 )  # fmt: skip
@@ -31,20 +35,65 @@ COPIED = (
 
 def simulate(options: argparse.Namespace) -> int:
     """Run the world of the files under each policy, and print a row for each."""
+    for file in (options.json, options.page):
+        if file is not None and file != STANDARD_OUTPUT:
+            _check_writable(file)
+    if options.page == STANDARD_OUTPUT:
+        raise CommandError(BAD_INPUT, "a page is for a browser; name a file for --page")
     documents = manifests.load(options.file)
     world = _world(documents)
-    rest = [each.content for each in documents if each.content is not None and _kind(each) != "World"]
-    asked = {"documents": rest, "world": world, "policies": options.policy or ["own"], "seed": options.seed}
-    rows = _run(asked)
-    for line in table(COLUMNS, [_row(row) for row in rows]):
-        print_line(line)
-    for line in _beside_measured(world, rows[0]):
-        print_line(line)
-    if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=1))
+    rest = [each for each in documents if each.content is not None and _kind(each) != "World"]
+    asked = {
+        "documents": [each.content for each in rest], "world": _spec(world), "policies": options.policy or ["own"],
+        "seed": options.seed,
+    }  # fmt: skip
+    answer = _run(asked)
+    if "problems" in answer:
+        raise InvalidResourcesError(_located(each, world, rest) for each in answer["problems"])
+    rows: list[dict[str, Any]] = answer["rows"]
+    if options.json == STANDARD_OUTPUT:
+        print_line(json.dumps(rows))
+    else:
+        for line in (*table(COLUMNS, [_row(row) for row in rows]), *_beside_measured(_spec(world), rows[0])):
+            print_line(line)
+    if options.json is not None and options.json != STANDARD_OUTPUT:
+        _write(options.json, json.dumps(rows, indent=1))
     if options.page is not None:
-        options.page.write_text(page(rows))
+        _write(options.page, page(rows))
     return OK
+
+
+def _check_writable(file: Path) -> None:
+    """Before the run: it may take minutes."""
+    folder = file.parent
+    if file.is_dir():
+        raise CommandError(BAD_INPUT, f"{file} is a folder; name a file, which is written when the run is over")
+    if not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
+        said = "may not be written to" if folder.is_dir() else f"has no folder: there is no {folder}"
+        raise CommandError(BAD_INPUT, f"{file} {said}; name another file")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(FAILED, f"{file} cannot be written: {error.strerror}") from error
+
+
+def _located(problem: Mapping[str, Any], world: SourceDocument, rest: Sequence[SourceDocument]) -> ResourceProblem:
+    """A problem with the file and the line of what it is about."""
+    number, path = problem.get("document"), tuple(problem.get("path", ()))
+    document, subject = (world, _subject(world)) if number is None else (rest[number], problem["subject"])
+    if number is None:
+        path = ("spec", *path)
+    line = document.line_of(path)
+    return ResourceProblem(document.file, line, subject, path, problem["found"], problem.get("remedy", ""))
+
+
+def _subject(world: SourceDocument) -> str:
+    metadata = world.content.get("metadata") if isinstance(world.content, Mapping) else None
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return f"World/{name}" if name else "World"
 
 
 def _beside_measured(world: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
@@ -74,19 +123,22 @@ def _kind(document: SourceDocument) -> str:
     return str(document.content.get("kind")) if isinstance(document.content, Mapping) else ""
 
 
-def _world(documents: Sequence[SourceDocument]) -> Mapping[str, Any]:
+def _world(documents: Sequence[SourceDocument]) -> SourceDocument:
     found = [each for each in documents if _kind(each) == "World"]
     if len(found) != 1:
         said = "there is no World" if not found else f"there are {len(found)} Worlds"
         raise CommandError(BAD_INPUT, f"{said} in the files: give one, as `plimsoll example worlds/two-edges` prints")
-    content: Any = found[0].content
-    spec = content.get("spec")
-    if not isinstance(spec, Mapping):
+    if not isinstance(_spec(found[0]), Mapping):
         raise CommandError(BAD_INPUT, f"{found[0].file}: the World has no spec: name duration, publishers, subscribers")
-    return spec
+    return found[0]
 
 
-def _run(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _spec(world: SourceDocument) -> Any:
+    content: Any = world.content
+    return content.get("spec")
+
+
+def _run(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Run the simulator as a program."""
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM], input=json.dumps(asked, default=str), stdout=subprocess.PIPE, text=True,
@@ -94,11 +146,8 @@ def _run(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     )  # fmt: skip
     if done.returncode != 0:
         raise CommandError(FAILED, f"the simulation ended with code {done.returncode}; what it wrote is above")
-    answer = json.loads(done.stdout)
-    if "problems" in answer:
-        raise CommandError(BAD_INPUT, "\n".join(answer["problems"]))
-    rows: list[dict[str, Any]] = answer["rows"]
-    return rows
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from plimsoll.core.session import Session
 from plimsoll.core.session.session_plan import Forecast, LoadFigures, Offer
 
 METRIC_TITLES = {"input": "input utilisation", "output": "output utilisation", "match": "matching delay"}
+HEAD_TITLES = {"input": "downlink", "output": "uplink"}
+"""The loads of heads, which plans for publishers are about."""
 
 
 def trigger_lines(item: Mapping[str, Any]) -> Iterator[str]:
@@ -42,14 +44,16 @@ def policy_choice_lines(session: Session) -> Iterator[str]:
     if plan is None or not plan.policy:
         return
     yield f"Chosen by:   {plan.policy}, to balance {METRIC_TITLES.get(plan.metric, plan.metric)}"
+    is_of_heads = session.kind == "publishers"
+    titles = [session.member_noun.upper(), "OF" if is_of_heads else "ASK FOR", "WHY"]
     if plan.moves:
         yield "Moves:"
         rows = [[str(one.count), one.what or "-", one.reason] for one in plan.moves]
-        yield from (f"  {line}" for line in table(["SUBSCRIBERS", "ASK FOR", "WHY"], rows))
+        yield from (f"  {line}" for line in table(titles, rows))
     if plan.stays:
         yield "Stays:"
         rows = [[str(one.count), one.what or "-", f"{one.kind}: {one.reason}"] for one in plan.stays]
-        yield from (f"  {line}" for line in table(["SUBSCRIBERS", "ASK FOR", "WHY"], rows))
+        yield from (f"  {line}" for line in table(titles, rows))
     yield f"Ends with:   {plan.stop}"
 
 
@@ -59,14 +63,19 @@ def load_lines(session: Session) -> Iterator[str]:
     if not forecasts:
         return
     yield "Loads:"
-    rows = [row for one in forecasts for row in _forecast_rows(one)]
+    is_of_heads = session.kind == "publishers"
+    titles = HEAD_TITLES if is_of_heads else METRIC_TITLES
+    rows = [row for one in forecasts for row in _forecast_rows(one, titles)]
     yield from (
-        f"  {line}" for line in table(["EDGE", "LOAD", "BEFORE", "PREDICTED", "+/-", "MEASURED", "ERROR"], rows)
+        f"  {line}"
+        for line in table(
+            ["HEAD" if is_of_heads else "EDGE", "LOAD", "BEFORE", "PREDICTED", "+/-", "MEASURED", "ERROR"], rows
+        )
     )
 
 
-def _forecast_rows(one: Forecast) -> Iterator[list[str]]:
-    for metric, title in METRIC_TITLES.items():
+def _forecast_rows(one: Forecast, titles: Mapping[str, str]) -> Iterator[list[str]]:
+    for metric, title in titles.items():
         figures = (one.before, one.after, one.uncertain, one.measured)
         before, after, uncertain, measured = (_load_text(metric, loads) for loads in figures)
         error = "-" if one.after is None or one.measured is None else _error_text(metric, one.after, one.measured)

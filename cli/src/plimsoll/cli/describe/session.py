@@ -49,7 +49,7 @@ def session_lines(item: Object, at: datetime) -> Iterator[str]:
     spent = {one["phase"]: one["milliseconds"] for one in told["timeInPhases"]}
     yield from _aligned_lines([(phase, f"{spent[phase] / 1000:.3f} s") for phase in PHASES if spent.get(phase)])
     yield from policy_plan.offer_lines(session)
-    yield from _plan_lines(told)
+    yield from _plan_lines(session, told)
     yield from policy_plan.policy_choice_lines(session)
     yield from _forecast_lines(session)
     yield from policy_plan.load_lines(session)
@@ -97,13 +97,17 @@ def delivery_audit_lines(told: Object) -> Iterator[str]:
         yield f"Delivered:   False ({DELIVERY_FAULTS}: look for restarted heads, full queues and GAPs at that time)"
 
 
-def _plan_lines(told: Object) -> Iterator[str]:
+def _plan_lines(session: Session, told: Object) -> Iterator[str]:
     if "plan" not in told:
         return
     plan = told["plan"]
-    yield f"Plan:        {told['planHash']}, by {plan['handover']} ({plan['why']})"
+    how = f", by {plan['handover']} ({plan['why']})" if plan["why"] else ""
+    yield f"Plan:        {told['planHash']}{how}"
     yield from _aligned_lines(
-        [(f"{pair['source']} -> {pair['target']}", f"{pair['subscribers']} subscribers") for pair in plan["pairs"]]
+        [
+            (f"{pair['source']} -> {pair['target']}", f"{pair['subscribers']} {session.member_noun}")
+            for pair in plan["pairs"]
+        ]
     )
     if plan["rejected"]:
         yield "Not in the plan:"
@@ -132,7 +136,8 @@ def _forecast_lines(session: Session) -> Iterator[str]:
                 str(one.subscribers_measured) if is_measured else "-",
             ]
         )
-    titles = ["EDGE", "LOAD", "PREDICTED", "MEASURED", "ERROR", "SUBSCRIBERS", "PREDICTED", "MEASURED"]
+    broker = "HEAD" if session.kind == "publishers" else "EDGE"
+    titles = [broker, "LOAD", "PREDICTED", "MEASURED", "ERROR", session.member_noun.upper(), "PREDICTED", "MEASURED"]
     yield "Predicted and measured:"
     yield from (f"  {line}" for line in table(titles, rows))
     if took := measured_drain_seconds(session):
@@ -221,6 +226,9 @@ def _headlines(session: Session) -> Iterator[str]:
         yield f"{session.name} has no plan{' of its own' if session.children else ''}; it is {session.phase}{why}"
         return
     yield f"{session.name}: {session.phase}, {session.reason}: {session.message}"
+    if session.kind == "publishers":
+        yield f"plan {plan.hash}: {plan.members} publishers"
+        return
     why = plan.why or "no subscriber moves"
     yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {why}"
 

@@ -25,6 +25,7 @@ from plimsoll.client.resume_position import (
     unprocessed_items,
 )
 from plimsoll.client.security import Security
+from plimsoll.client.stay import Lease, Since, begin_at, lease_seconds
 from plimsoll.client.subscriber import ACK_SECONDS, ITEMS, OnBatch, OnState
 from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.core import client as core
@@ -54,6 +55,8 @@ class AsyncSubscriber:
         watermarks: Iterable[Token | UnitMark] = (),
         prefer: str = "",
         location: tuple[float, float] | None = None,
+        lease: Lease = 0.0,
+        since: Since | None = None,
         on_batch: OnBatch | None = None,
         on_state: OnState | None = None,
     ) -> None:
@@ -69,7 +72,7 @@ class AsyncSubscriber:
         self._inner = self._connection.machine.subscriber(
             name or self._connection.engine.own_name("s"),
             policy=policy, token=token, watermarks=watermarks, prefer=prefer, location=location,
-            holds=on_batch is None,
+            lease_seconds=lease_seconds(lease), since=begin_at(since), holds=on_batch is None,
         )  # fmt: skip
         self._lateness = Lateness(self._inner)
         self._connection.own(self._inner, self)

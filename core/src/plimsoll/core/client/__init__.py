@@ -33,6 +33,7 @@ from plimsoll.core.client.group_member import GroupEvent, GroupFailed, GroupMemb
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.machine import Client, TakenEvents
 from plimsoll.core.client.publisher import ClientPublisher
+from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.client.slice_subscriber import HandedItem
 from plimsoll.core.client.subscriber import ClientSubscriber
 
@@ -61,6 +62,7 @@ __all__ = [
     "ListFullError",
     "PublicationError",
     "PublisherEvent",
+    "PublisherPosition",
     "PublisherReady",
     "Renumbered",
     "SlicesChanged",

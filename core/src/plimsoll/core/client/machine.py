@@ -23,8 +23,9 @@ from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import ClientPublisher, Confirm
 from plimsoll.core.client.publisher_moves import ClientPublisherMoves, MoveState
+from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.client.records import UNREADABLE, pass_over
-from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, SubscriberPhase, UnitMark
+from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, Since, SubscriberPhase, UnitMark
 from plimsoll.core.client.topic_division import TopicDivision
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -63,7 +64,7 @@ class Client(OverlayNode):
         )
         if not heads:
             raise ValueError("a client needs the address of at least one head")
-        self.incarnation, self.heads = incarnation, tuple(heads)
+        self.incarnation, self.heads, self.last_number = incarnation, tuple(heads), 0
         self.publishers: dict[str, ClientPublisher] = {}
         self.subscribers: dict[str, ClientSubscriber] = {}
         self.members: dict[str, GroupMember] = {}
@@ -91,8 +92,20 @@ class Client(OverlayNode):
 
     # -- for the application
 
-    def publisher(self, name: str, *, confirm: Confirm = "head") -> ClientPublisher:
+    def publisher(
+        self,
+        name: str,
+        *,
+        confirm: Confirm = "head",
+        position: PublisherPosition | None = None,
+        unanswered: Iterable[bytes] = (),
+        sent_us: int = 0,
+        away_seconds: float = 0.0,
+    ) -> ClientPublisher:
         """A new publisher; its name is unique in the fleet.
+
+        `position`: of an earlier life, to go on from there; `unanswered`: the encoded publications behind it, in order;
+        `away_seconds`: how long ago that life ended.
 
         Raises:
             ValueError: the name is used here already, or is empty or too long.
@@ -100,6 +113,8 @@ class Client(OverlayNode):
         """
         _check_name(name, self.publishers)
         publisher = self.publishers[name] = ClientPublisher(self, name, self.incarnation, confirm)
+        if position is not None:
+            publisher.resume(position, unanswered, sent_us=sent_us, away_seconds=away_seconds)
         publisher.open()
         return publisher
 
@@ -113,22 +128,32 @@ class Client(OverlayNode):
         prefer: str = "",
         location: Location | None = None,
         holds: bool = False,
+        lease_seconds: float = 0.0,
+        since: Since | None = None,
     ) -> ClientSubscriber:
         """A new subscriber; it looks for an edge from the next round on. Its name is unique in the fleet.
 
         `token` and `watermarks`: of an earlier life, to go on from there. `prefer`: the name of an edge.
         `location`: where it is, for a fleet that places subscribers by distance.
+        `lease_seconds`: for how long its place is to be kept while it is away, if for longer than any.
+        `since`: where it begins without a token, a position or a time in seconds since 1970.
         `holds`: its items count as queued until `consumed`, and a full queue pauses it; if not, until `take_events`.
 
         Raises:
-            ValueError: the name is used here already, or is empty or too long; or a coordinate is not finite.
+            ValueError: the name is used here already, or is empty or too long; or a number is not finite.
 
         """
         _check_name(name, self.subscribers)
         if location is not None and not all(math.isfinite(each) for each in location):
             raise ValueError(f"a location has two finite coordinates, not {location}")
+        if not 0.0 <= lease_seconds < math.inf:
+            raise ValueError(f"a lease is a finite number of seconds of at least 0, not {lease_seconds}")
+        if isinstance(since, float) and not math.isfinite(since):
+            raise ValueError(f"`since` is a finite time, not {since}")
         own = policy or msg.Policy()
-        subscriber = self.subscribers[name] = ClientSubscriber(self, name, own, token, prefer, location)
+        subscriber = self.subscribers[name] = ClientSubscriber(
+            self, name, own, token, prefer, location, lease_seconds, since
+        )
         for mark in watermarks:
             if len(mark) == 4:
                 subscriber.unit_marks.append(mark)
@@ -235,6 +260,7 @@ class Client(OverlayNode):
     def drop_subscriber(self, subscriber: ClientSubscriber) -> None:
         self.subscribers.pop(subscriber.name, None)
         self.changed.pop(subscriber, None)
+        self.last_number = max(self.last_number, subscriber.number)
         subscriber.wake = 0
 
     def begin(self, subscriber: ClientSubscriber) -> None:

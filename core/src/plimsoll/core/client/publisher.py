@@ -9,7 +9,7 @@ incarnation.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, assert_never
 
 import msgspec
@@ -19,6 +19,7 @@ from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent
 from plimsoll.core.client.head_ports import HeadPort
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves, PublisherAnswer
+from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
@@ -125,6 +126,35 @@ class ClientPublisher:
         self.counts["published"] += 1
         self._pump()
         return self.number
+
+    def resume(
+        self, position: PublisherPosition, bodies: Iterable[bytes], *, sent_us: int, away_seconds: float = 0.0
+    ) -> None:
+        """Go on from an earlier life, before it is opened.
+
+        `bodies`: all publications behind the position that the earlier life may have sent, encoded. The head says which
+        of them it has; the others are sent now. If it no longer knows this publisher, they are answered `unknown`.
+        `away_seconds`: how long ago the earlier life ended, for heads forget those that are away for long.
+        """
+        self.incarnation, self.number = position.incarnation, position.number
+        self._base = position.number - position.seq
+        self._session = (position.head, position.epoch)
+        self._progress_at = self._client.now
+        self._left_at = self._client.now - away_seconds
+        for body in bodies:
+            self.number += 1
+            self.buffered_bytes += len(body)
+            self.counts["published"] += 1
+            flags = wire.FLAG_CONFIRM_EDGES if self.confirm == "edges" else 0
+            self._sent[self.number - self._base] = SentPublication(self.number, body, sent_us, flags)
+
+    @property
+    def position(self) -> PublisherPosition | None:
+        """How far it has got, for `resume` in a later life; None before a head has opened it."""
+        if self._session is None:
+            return None
+        first = next(iter(self._sent), self.number - len(self._queued) - self._base + 1)
+        return PublisherPosition(self.incarnation, first - 1 + self._base, first - 1, *self._session)
 
     def _check_progress(self) -> None:
         now = self._client.now

@@ -34,6 +34,7 @@ class SubscriberHost(Protocol):
     """The subscribers' interface to the client."""
 
     incarnation: int
+    last_number: int
     limits: ClientLimits
     changed: dict[ClientSubscriber, None]
 
@@ -87,6 +88,8 @@ class SubscriberPhase(Enum):
     FAILED = "failed"
 
 
+Since = Token | float
+"""A position, or a time in seconds since 1970."""
 Location = tuple[float, float]
 """Coordinates on a plane, in a unit that the edges of the fleet share."""
 
@@ -96,11 +99,15 @@ class ClientSubscriber:
 
     Above 25 methods since the application, the edge finder, the hand-overs and the edges' records each have a side of
     it, and all of them move the same two attachments.
+
+    `lease_seconds`: for how long it asks that its place be kept while it is away, and `kept_seconds` what the head has
+    said to that; 0: as for any. `since`: where it begins, without a token.
     """
 
     __slots__ = (
         "_client", "again", "asked_since", "attempts", "conflicts", "counts", "current", "events", "exclude", "failed",
-        "handover", "is_paused", "location", "name", "number", "phase", "policy", "prefer", "session", "stream",
+        "handover", "is_paused", "kept_seconds", "lease_seconds", "location", "name", "number", "phase", "policy",
+        "prefer", "session", "since", "stream",
         "subscription_list", "topics", "unit_marks", "wake",
     )  # fmt: skip
 
@@ -112,13 +119,17 @@ class ClientSubscriber:
         token: Token | None,
         prefer: str,
         location: Location | None = None,
+        lease_seconds: float = 0.0,
+        since: Since | None = None,
     ) -> None:
+        self.lease_seconds, self.since, self.kept_seconds = lease_seconds, since, 0.0
         self._client, self.name, self.policy, self.prefer, self.location = client, name, policy, prefer, location
         self.events: list[SubscriberEvent] = []
         self.counts: Counter[str] = Counter()
         self.stream = SubscriberStream(self, self.events, self.counts, client.limits, token)
         self.subscription_list = SubscriptionList(self)
-        self.number = 0
+        # Brokers remember the epochs of one of this name that has ended: this one begins behind all of them.
+        self.number = client.last_number
         self.phase = SubscriberPhase.WAITING
         self.current: Attachment | None = None
         self.handover: Handover | None = None
@@ -258,6 +269,7 @@ class ClientSubscriber:
             "watermarks": stream.marks(),
             "subscriptions": len(self.subscriptions),
             "version": self.version,
+            "lease_seconds": self.kept_seconds,
         }
         return found if self.topics is None else self.topics.statistics(found)
 
@@ -281,18 +293,21 @@ class ClientSubscriber:
         self.stream.even_version = self.version
         return msg.Resume(
             attachment.id, self.name, self.epoch, self.version, list(self.subscription_list.items.values()),
-            self.policy, self.stream.token, self.stream.marks(), self.session,
+            self.policy, self.stream.token, self.stream.marks(), self.session, self.lease_seconds,
+            None if self.stream.token is not None else self.since,
         )  # fmt: skip
 
     def attach_item(self, attachment: Attachment) -> msg.AttachItem:
         """This subscriber's state for the target of a hand-over, with the epoch that it will have from END on."""
         epoch = (self._client.incarnation, self.number + 1)
         return msg.AttachItem(
-            attachment.id, self.name, epoch, self.version, list(self.subscription_list.items.values()), self.policy
+            attachment.id, self.name, epoch, self.version, list(self.subscription_list.items.values()), self.policy,
+            self.lease_seconds,
         )  # fmt: skip
 
     def on_resumed(self, attachment: Attachment, resumed: msg.Resumed, now: float) -> None:
         self.session = None
+        self.kept_seconds = resumed.lease_seconds
         self._served(attachment, (resumed.head, resumed.epoch))
         if resumed.gap is not None:
             self.stream.on_gap(attachment, resumed.gap, now)

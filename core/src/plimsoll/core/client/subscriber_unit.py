@@ -29,7 +29,10 @@ class SubscriberUnit(ClientSubscriber):
 
     def __init__(self, client: SubscriberHost, owner: UnitOwner, topic: int, token: Token | None) -> None:
         root = owner.root
-        super().__init__(client, unit_name(root.name, topic), root.policy, token, root.prefer, root.location)
+        super().__init__(
+            client, unit_name(root.name, topic), root.policy, token, root.prefer, root.location,
+            root.lease_seconds, root.since,
+        )  # fmt: skip
         self._owner, self.topic = owner, topic
         self.stream.holds, self.stream.queue = root.stream.holds, root.stream.queue
         self.events = self.stream.events = root.events

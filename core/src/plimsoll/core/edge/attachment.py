@@ -43,7 +43,8 @@ REFUSALS = {
     "range": "an incarnation is below 2^53, the number of an owner epoch and the position of a token are below 2^62",
     "session": "there is no place for the subscriber in this hand-over here; stay at the edge that serves you",
     NOT_PERMITTED: "the key of this connection may not subscribe; its identity lacks the role",
-    "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0",
+    "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0,"
+    " and so is the lease",
 }
 """Why a RESUME or an ATTACH is answered with ATTACHMENT_CLOSED, by code."""
 
@@ -105,7 +106,7 @@ class EdgeAttachment:
 
     `position`: unless LIVE, how far in the head's log it has been served. `is_installed`: publications are matched
     against its list. `arriving`: numbers, by id, of a change that is not complete. `is_covered`: the list is announced
-    upward. `keeps_place`: entry and cover outlast its closing.
+    upward. `keeps_place`: entry and cover outlast its closing. `lease_seconds`: as in RESUME.
 
     `incoming_session`: the one that brings it here, until GO; `is_held`: all of its list has been taken, and HELD sent;
     `has_go`: GO has come before INSTALLED.
@@ -145,6 +146,7 @@ class EdgeAttachment:
         "is_verified",
         "keeps_place",
         "last_position",
+        "lease_seconds",
         "link",
         "matched",
         "moved_by",
@@ -175,6 +177,7 @@ class EdgeAttachment:
         self.arriving: dict[int, int] = {}
         self.is_installed = self.is_covered = False
         self.keeps_place = True
+        self.lease_seconds = 0.0
         self.state = AttachmentState.RESUMING
         self.out: RecordSink = void
         self.queue: deque[bytes] = deque()
@@ -296,6 +299,8 @@ def out_of_bounds(asked: Resume | AttachItem) -> str:
         return "range"
     if token is not None and token[2] >= COUNTED_TO:
         return "range"
+    if not 0.0 <= asked.lease_seconds < float("inf"):
+        return "policy"
     policy = asked.policy
     return "" if policy.slow in POLICIES and 0.0 <= policy.block_seconds < float("inf") else "policy"
 

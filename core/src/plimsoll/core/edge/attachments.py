@@ -15,6 +15,7 @@ from typing import Protocol
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment, LinkAttachments
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
+from plimsoll.core.edge.kept_places import keep_place, place_left
 from plimsoll.core.edge.pending_subacks import PendingSubacks
 from plimsoll.core.edge.queues import DeliveryQueues
 from plimsoll.core.edge.subscription_table import Numbered, SubscriptionTable
@@ -79,6 +80,7 @@ class AttachmentTable:
             asked.subscriber, asked.attachment, link, asked.epoch, asked.version, self.queues.void
         )  # fmt: skip
         attachment.identity = owner_identity(asked.subscriber, link.identity)
+        attachment.lease_seconds = asked.lease_seconds
         attachment.apply(asked.policy, self.host.config.limits, self.host.config.time_factor)
         self.by_subscriber[asked.subscriber] = self.by_link[link].by_id[attachment.id] = attachment
         return attachment
@@ -112,12 +114,24 @@ class AttachmentTable:
             attachment.is_covered = True
         return self.subscription_table.step([pair for numbered in taken.values() for pair in numbered], removes)
 
+    def announce(self, attachment: EdgeAttachment, cover: msg.Cover) -> None:
+        """Send the last covering update of a change of a list, behind the list itself if the head is to keep it."""
+        self.keep(attachment)
+        self.host.up(cover)
+
+    def keep(self, attachment: EdgeAttachment) -> None:
+        """Send the head the list of an attachment, if it is to keep a place for it."""
+        for part in keep_place(attachment):
+            self.host.up(part)
+
     # -- closing
 
     def close(self, attachment: EdgeAttachment) -> None:
         """Detach it. If it keeps its place, that stays until the head releases it or its lease ends."""
         if attachment.state is AttachmentState.CLOSED:
             return
+        for left in place_left(attachment, self.host.position):
+            self.host.up(left)
         self.cursor.leave(attachment)
         if attachment.outgoing_session and attachment.pending_end is None:
             self.interrupted.append(attachment)

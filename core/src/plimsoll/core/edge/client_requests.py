@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import assert_never
 
 from plimsoll.core.edge.attachment import REFUSALS, AttachmentState, EdgeAttachment, out_of_bounds
@@ -89,7 +90,10 @@ class ClientRequests:
         def announce(cover: msg.Cover) -> None:
             whose = owner_identity(x, link.identity)
             member = "" if whose == link.identity else link.identity
-            self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, whose, member))
+            self.attachments.keep(attachment)
+            self.host.up(
+                msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, whose, member, resume.since)
+            )
 
         yield from self.list_change.apply(
             attachment, resume.subscriptions, (), resume.version, announce, uncovered=removes
@@ -126,7 +130,8 @@ class ClientRequests:
             return
         if attachment.state is AttachmentState.ENDING or attachment.pending_end is not None:
             return  # after the cut the target answers
-        yield from self.list_change.apply(attachment, subs.adds, subs.removes, subs.version, self.host.up)
+        announce = partial(self.attachments.announce, attachment)
+        yield from self.list_change.apply(attachment, subs.adds, subs.removes, subs.version, announce)
 
     def on_detach(self, link: Link, detach: msg.Detach) -> None:
         gone = []

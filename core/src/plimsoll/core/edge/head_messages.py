@@ -149,7 +149,7 @@ class HeadMessages:
         # RESUMED goes ahead of every delivery: what came before it on this link was of another place in the log.
         self.host.say(
             attachment.link,
-            msg.Resumed(attachment.id, head, epoch, resumed.start, resumed.gap, resumed.lapsed),
+            msg.Resumed(attachment.id, head, epoch, resumed.start, resumed.gap, resumed.lapsed, resumed.lease_seconds),
         )
         self.target.on_resumed(attachment)
         if resumed.start >= resumed.position:

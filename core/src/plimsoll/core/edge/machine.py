@@ -23,6 +23,7 @@ from plimsoll.core.edge.edge_report import EdgeAddress, StreamPlace, edge_report
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.head_messages import HeadMessages
+from plimsoll.core.edge.kept_places import kept_again, left_again
 from plimsoll.core.edge.load_reports import LoadReports
 from plimsoll.core.edge.queues import DeliveryQueues, QueueOutcomes
 from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
@@ -147,8 +148,13 @@ class Edge(OverlayNode):
         self.head.buffer.clear()  # gathered for the old stream, and wrong ahead of the report
         mediator_epoch = self.head_messages.mediator_epoch
         told = EdgeAddress(self.config.advertised, self.public_key)
+        here = list(self.attachments.by_subscriber.values())
+        for place in kept_again(here):
+            self.say(self.head, place)
         for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter, at):
             self.say(self.head, message)
+        for left in left_again(here, at.position):
+            self.say(self.head, left)
         if self.is_leaving:
             self.say(self.head, msg.Leaving())
 
@@ -298,7 +304,7 @@ class Edge(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        """Commands of the head. Of any other peer only a mediator is heard: LEAVE, and listings."""
+        """Commands of the head. Of others, mediators are heard: LEAVE, and listings; collectors ask for parameters."""
         message = self.reporter.on_control(peer, record, self.now)
         if isinstance(message, msg.Leave):
             if peer in self.reporter.mediators:
@@ -306,6 +312,9 @@ class Edge(OverlayNode):
         elif isinstance(message, msg.ListSubscriptions):
             if peer in self.reporter.mediators:
                 self.say_control(peer, subscription_page(message, self.epoch, self.attachments.by_subscriber))
+        elif isinstance(message, msg.ListParameters):
+            if peer in self.reporter.mediators or peer in self.reporter.collectors:
+                self.say_control(peer, self.subscription_table.parameters.page(message, self.epoch))
         elif peer != self.config.head_name:
             return
         elif isinstance(message, msg.Revoke):

@@ -16,6 +16,7 @@ from plimsoll.core import predicates
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet
 from plimsoll.core.edge.attachment import EdgeAttachment
+from plimsoll.core.edge.parameters_in_force import ParametersInForce
 from plimsoll.core.matching import Index
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.protocol import messages as msg
@@ -43,6 +44,7 @@ class SubscriptionTable:
         self.holders: dict[int, EdgeAttachment] = {}
         self.with_several: set[EdgeAttachment] = set()
         self.cover: CoveringSet[int] = CoveringSet()
+        self.parameters = ParametersInForce()
         self.seq = 0
         self.widenings = 0
         """Updates that announced something not covered before: from then on the edge sees more of the traffic."""
@@ -180,11 +182,16 @@ class SubscriptionTable:
 
     def _apply(self, adds: Iterable[Numbered]) -> CoverDelta[int]:
         removes: list[int] = []
+        removed: list[Subscription] = []
         constraints = 0
         while self._uncovering and constraints < REMOVED_CONSTRAINTS:
             removes.append(self._uncovering.popleft())
-            constraints += len(self.cover.member(removes[-1]).constraints)
-        return self.cover.apply(adds, removes, units=STEP_UNITS)
+            removed.append(self.cover.member(removes[-1]))
+            constraints += len(removed[-1].constraints)
+        added = list(adds)
+        delta = self.cover.apply(added, removes, units=STEP_UNITS)
+        self.parameters.change((subscription for _, subscription in added), removed)
+        return delta
 
     @property
     def is_tidy(self) -> bool:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from plimsoll.core.head.bundles import Bundles
+from plimsoll.core.head.bundles import FIRST, Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement, policy_of
@@ -75,13 +75,19 @@ class ClusterPolicies:
         """Take over what a mediator says of bundles, and tell the edges, to which the same may have been lost."""
         if host.topics.take_table(said):
             return
+        begins = host.bundles.version == FIRST and host.bundles.is_used
+        if begins and host.bundles.take_ranges(said.boundaries, (said.mediator, said.version)):
+            self._adopt(host)  # units outlive a policy with bundles, and are there when the next one comes
         if not host.bundles.take_table(said):
             host.counters["bundle_tables_refused"] += 1
             return
         if host.bundles.is_vacant(said):
-            host.bundles.adopt({name: owner.edge for name, owner in host.owners.entries.items()})
+            self._adopt(host)
         for peer in self._peers(host):
             host.say_control(peer, host.bundles.table(said.released))
+
+    def _adopt(self, host: BundleTableContext) -> None:
+        host.bundles.adopt({name: owner.edge for name, owner in host.owners.entries.items()})
 
     def _peers(self, host: BundleTableContext) -> Iterable[Peer]:
         found = (host.reporter.brokers.get(name) for name in host.edges)

@@ -98,6 +98,16 @@ class CoverUpdates(HeadPart):
         if self.resend is None or not self.resend.to_neighbor(outbox, report):
             self.outboxes.send(outbox, self.outboxes.logged())
 
+    def change(self, key: str, cover: msg.Cover) -> None:
+        """Apply a change of what no link has announced, and no acknowledgement waits for.
+
+        Raises:
+            WireError: `cover`, as `apply`.
+
+        """
+        self.announce(self.routes.apply(key, cover))
+        self._count(cover)
+
     def drop(self, key: str) -> None:
         """Forget the cover of a link that is gone for good."""
         self.announce(self.routes.drop(key))

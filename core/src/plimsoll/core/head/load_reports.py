@@ -41,6 +41,7 @@ class LoadReportContext(Protocol):
     meter: LoadMeter
     outboxes: Outboxes
     owners: OwnershipTable
+    process: dict[str, Any]
     publisher_paths: PathExchange
     publisher_topics: PublisherTopics
     publishers: PublisherTable
@@ -86,6 +87,7 @@ class LoadReports:
             "covers": {outbox.name: host.routes.size(outbox.key) for outbox in host.outboxes.by_key.values()},
             **round_trips.measured(host.links.values()),
             **(host.load_exchange.cluster() if host.load_exchange is not None else {}),
+            **{name: value for name, value in host.process.items() if name.startswith("log_")},
         }
         for part in self.parts:
             fields |= part.report()

@@ -109,6 +109,11 @@ class Log:
                 raise_to(last, self._evicted[position])
         return last
 
+    def bytes_after(self, position: int) -> int:
+        """About how many bytes the entries after a position take, of those that are kept."""
+        kept = self.last - max(position, self.first - 1)
+        return kept * self.bytes // len(self) if kept > 0 else 0
+
     def get(self, position: int) -> LogEntry | None:
         """The entry at a position, or None if it has been evicted or is not there yet."""
         if not self.first <= position <= self.last:

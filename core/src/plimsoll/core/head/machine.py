@@ -39,6 +39,7 @@ class Head(HeadParts):
         self.handlers.of_mediators.add(msg.BundleTable, self._on_bundles)
         self.handlers.of_mediators.add(msg.Leave, lambda *_: self.leave(self.now))
         self.continuation.restore()
+        self.durable_places.restore()
         for peer in config.neighbors:
             if config.name < peer.name:  # of two neighbours the one whose name sorts first dials
                 self.dial(peer.name, peer.data, peer.public_key)

@@ -13,6 +13,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.durability.continuation import EpochContinuation
+from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
@@ -21,10 +22,11 @@ from plimsoll.core.head.log import Log
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable, ReplayStart
 from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.record_handlers import RecordHandlers
+from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name, incarnation_fault
@@ -49,6 +51,8 @@ class MembershipContext(Protocol):
     head_cordon: HeadCordon
     outboxes: Outboxes
     covers: CoverUpdates
+    routes: RoutingTable
+    durable_places: DurablePlaces
     owners: OwnershipTable
     placement: Placement
     bundles: Bundles
@@ -84,7 +88,7 @@ class Membership(HeadPart):
         host.head_cordon.take(said)
 
     def on_ready(self) -> None:
-        served = {name: owner.edge for name, owner in self.host.owners.entries.items()}
+        served = {name: owner.edge for name, owner in self.host.owners.entries.items() if owner.edge}
         self.host.bundles.adopt(served)
         self.host.topics.adopt(served)
 
@@ -166,21 +170,33 @@ class Membership(HeadPart):
         began = (host.epoch, host.log.last)
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
+        host.durable_places.attached(outbox.key, x)
         host.bundles.attached(x, outbox.name)
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.
-        at = host.continuation.replay_start(resume.token, owner.since)
+        at = self._start(resume, owner)
         host.groups.resumed(x, (host.name, host.epoch, at.start))
         lapsed = at.lapsed or owner.has_lapsed(host.name, resume.token)
+        lease_seconds = host.durable_places.lease_seconds(x)
         host.outboxes.send(
-            outbox, msg.ResumedDown(x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed)
+            outbox,
+            msg.ResumedDown(x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed, lease_seconds),
         )  # fmt: skip
         # At RELEASE the old edge takes the subscriber out of its cover, so the new cover must be in place.
         if old is not None and old.key != outbox.key:
             above = (old.epoch[0], old.epoch[1] + 1)  # another identity's epoch may be the higher one
             self.release(old.key, x, resume.epoch if old.is_of(resume.identity) else max(resume.epoch, above))
         self.drop_ghosts()
+
+    def _start(self, resume: msg.ResumeUp, owner: OwnerEntry) -> ReplayStart:
+        """Where it goes on; without a token where it asks to begin."""
+        host = self.host
+        if resume.token is not None or resume.since is None:
+            return host.continuation.replay_start(resume.token, owner.since)
+        at = host.continuation.start_since(resume.since)
+        # What other heads published before this subscriber was covered may have passed this one by.
+        return at._replace(lapsed=bool(host.routes.neighbors) and at.start < owner.since[1])
 
     def _refusal(self, resume: msg.ResumeUp, newest: OwnerEpoch) -> tuple[str, str] | None:
         """Why this identity may not have the subscriber, or not with this incarnation: a code and a text."""
@@ -198,7 +214,10 @@ class Membership(HeadPart):
             self.host.outboxes.send(outbox, msg.Release(subscriber, epoch))
 
     def on_expire(self, outbox: Outbox, expire: msg.Expire) -> None:
-        """The lease of a closed attachment has ended: compare-and-swap on its owner entry, then RELEASE."""
+        """The lease of a closed attachment has ended: compare-and-swap on its owner entry, then RELEASE.
+
+        A place that the head keeps for longer goes on without the edge.
+        """
         host, key, x = self.host, outbox.key, expire.subscriber
         if host.groups.keeps(x) and x in host.owners.entries:
             return
@@ -212,6 +231,7 @@ class Membership(HeadPart):
     def end_place(self, subscriber: str) -> None:
         """Let go what is kept for a subscriber that has no client."""
         if (entry := self.host.owners.entries.get(subscriber)) is not None:
+            self.host.durable_places.end(subscriber)
             self._lapse(subscriber)
             self.release(entry.key, subscriber, (entry.epoch[0], entry.epoch[1] + 1))
             self.drop_ghosts()
@@ -219,13 +239,17 @@ class Membership(HeadPart):
     def _lapse(self, subscriber: str) -> None:
         host = self.host
         epoch = host.owners.entries[subscriber].epoch
-        host.owners.forget(subscriber, host.now)
+        if host.durable_places.is_kept(subscriber):
+            host.owners.keep(subscriber)
+        else:
+            host.owners.forget(subscriber, host.now)
         host.remote_members.lapsed(subscriber, epoch)
         host.coordinator.lapsed(subscriber, epoch)
 
     def on_forget(self, outbox: Outbox, gone: msg.Forget) -> None:
         entry = self.host.owners.entries.get(gone.subscriber)
         if entry is not None and entry.key == outbox.key and entry.epoch == gone.epoch:
+            self.host.durable_places.end(gone.subscriber)
             self._lapse(gone.subscriber)
 
     # -- time

@@ -22,6 +22,10 @@ REMEMBERED_EPOCHS = 100_000
 """Owner epochs kept of subscribers that have gone, for one lease: what was under way then has arrived or is lost."""
 
 
+AWAY_KEY = "#away"
+"""The key of an owner entry of a subscriber that is away, and whose place the head itself keeps: of no link."""
+
+
 class OwnerEntry(NamedTuple):
     """`is_again`: the cover began with a subscriber that came back after its earlier cover had lapsed."""
 
@@ -121,10 +125,17 @@ class OwnershipTable:
         have come while the head did not know of the first yet.
         """
         old, reported = self.entries.get(subscriber), OwnerEntry(key, epoch, since, identity=identity)
+        if old is not None and old.key == AWAY_KEY and old.is_of(identity) and old.epoch == epoch:
+            self._put(subscriber, reported)  # the head has recovered, and the edge has been serving it all along
+            return None
         if old is not None and (old.epoch >= epoch if old.is_of(identity) else old.since <= since):
             return None if old.key == key else reported
         self._put(subscriber, reported)
         return old
+
+    def keep(self, subscriber: str) -> None:
+        """The link that owned a subscriber serves it no more; the head keeps the entry itself."""
+        self._put(subscriber, self.entries[subscriber]._replace(key=AWAY_KEY))
 
     def forget(self, subscriber: str, now: float = 0.0) -> None:
         """Remove an entry; its epoch stays for a while, for an older RESUME may be on its way."""

@@ -13,6 +13,7 @@ from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, durable_log
+from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.groups.definition import declared_in
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.times import GroupTimes
@@ -31,7 +32,7 @@ from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.ownership import AWAY_KEY, OwnershipTable
 from plimsoll.core.head.part import HeadPart, with_hook
 from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.head.publish_requests import PublishRequests
@@ -97,7 +98,7 @@ class HeadParts(OverlayNode):
         config, limits, neighbors = self.config, self.config.limits, [peer.name for peer in self.config.neighbors]
         self.log = Log(limits.log_bytes) if recovered is None else durable_log(recovered, limits.log_bytes)
         self.log_reader = LogReader(self)
-        self.routes = RoutingTable(neighbors, compiled=config.may_compile)
+        self.routes = RoutingTable(neighbors, compiled=config.may_compile, unmatched=AWAY_KEY)
         self.outboxes = Outboxes(self, self.log, (self.name, self.epoch))
         self.server: ServiceQueue[QueuedRecord] = ServiceQueue(config.hardware)
         self.meter = LoadMeter()
@@ -139,6 +140,7 @@ class HeadParts(OverlayNode):
         """Who serves which subscriber, and the groups that some of them form."""
         config, lease_seconds = self.config, self.config.limits.lease_seconds
         self.owners = OwnershipTable()
+        self.durable_places = DurablePlaces(self)
         self.membership = Membership(self, self._seconds(lease_seconds))
         self.join_requests = JoinRequests(
             self, self.placement, (self.bundles, self.topics), self.router, config.time_factor
@@ -159,7 +161,8 @@ class HeadParts(OverlayNode):
 
     def _in_turn(self) -> tuple[HeadPart, ...]:
         return (
-            self.startup, self.covers, self.record_input, self.membership, self.remote_members, self.coordinator,
+            self.startup, self.covers, self.record_input, self.durable_places, self.membership,
+            self.remote_members, self.coordinator,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
             self.publisher_moves, self.groups, self.distributor, self.router, self.handovers, self.mediator_fence,
             self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon, self.log_reader,

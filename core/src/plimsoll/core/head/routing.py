@@ -49,11 +49,15 @@ class PendingCoverUpdate:
 
 
 class RoutingTable:
-    """Covers by link key. Keys of neighbours are their names; a key of an edge names one incarnation of its link."""
+    """Covers by link key. Keys of neighbours are their names; a key of an edge names one incarnation of its link.
 
-    def __init__(self, neighbors: Iterable[str], *, compiled: bool = True) -> None:
+    `unmatched`: a key that neighbours are told of, and that needs no publications.
+    """
+
+    def __init__(self, neighbors: Iterable[str], *, compiled: bool = True, unmatched: str = "") -> None:
         self.neighbors = {name: NeighborCover() for name in neighbors}
         self.waits: list[PendingCoverUpdate] = []
+        self._unmatched = unmatched
         self._index: Index = Index(compiled=compiled)
         self._covers: dict[str, dict[int, int]] = {}
         self._owner: dict[int, str] = {}
@@ -125,11 +129,14 @@ class RoutingTable:
         return self._change(key, [], list(self._covers.pop(key, {}).values()))
 
     def _change(self, key: str, new: list[tuple[int, Subscription]], gone: list[int]) -> dict[str, CoverDelta[int]]:
+        is_matched = key != self._unmatched
         for i in gone:
-            self._index.remove(i)
+            if is_matched:
+                self._index.remove(i)
             del self._owner[i], self._subscriptions[i]
         for i, subscription in new:
-            self._index.add(i, subscription)
+            if is_matched:
+                self._index.add(i, subscription)
             self._owner[i] = key
             self._subscriptions[i] = subscription
         deltas = {}

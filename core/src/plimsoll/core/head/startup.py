@@ -52,6 +52,8 @@ class StartupBarrier(HeadPart):
         self._held: list[HeldRelay] = []
         self._epochs: dict[str, int] = {}
         self._restarted: set[str] = set()
+        self.given_up: set[str] = set()
+        """Neighbours that reported too late: meanwhile others were told that those ask for nothing."""
         self._known: set[str] = set()
         self._is_restart = self._welcomed_early = self._remembers = False
 
@@ -120,9 +122,13 @@ class StartupBarrier(HeadPart):
         """A neighbour's report has been applied. `holds_cover`: it has subscriptions, so it was at work before."""
         # The lease of this neighbour had passed before it reported: whether it restarted meanwhile is not known either.
         is_late = self._is_restart and name not in self._known and name not in self.missing
-        if name in self._restarted or is_late:
+        if name in self.given_up:
+            # Others have published what the neighbour asks for, and have not sent it here.
+            self.distributor.log_uncertainty("")
+        elif name in self._restarted or is_late:
             self.distributor.log_uncertainty(name)
         self._restarted.discard(name)
+        self.given_up.discard(name)
         self._known.add(name)
         # It had something for a head that has just started: so this head has been here before.
         self._is_restart |= bool(self.missing and holds_cover)
@@ -143,6 +149,9 @@ class StartupBarrier(HeadPart):
 
     def lease_passed(self) -> None:
         """Wait no longer for those that have not reported."""
+        neighbors = self.covers.routes.neighbors.keys()
+        if self._remembers and len(neighbors) > 1:
+            self.given_up |= self.missing & neighbors
         for name in sorted(self.missing):
             self.reported(name)
 

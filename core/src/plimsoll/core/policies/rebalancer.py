@@ -157,23 +157,31 @@ class RebalancingPlan:
 def fleet_plan(policy: Rebalancer[F], sample: FleetSample, memory: Memory) -> RebalancingPlan:
     """Take the policy's steps one by one, as many as the limit of moves allows."""
     fleet = policy.fleet(sample, memory)
-    before, steps, taken = fleet.loads, policy.steps(fleet, memory), list[Step]()
-    end = StepsEnd("Limit", f"{sample.most} may move, which is the limit, and the next step does not fit")
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as over:
-            end = over.value
-            break
-        if sample.most is not None and _movers(_in_waves([*taken, step])) > sample.most:
-            steps.close()
-            break
-        taken.append(step)
-        fleet = fleet.after(step)
+    before = fleet.loads
+    fleet, taken, end = take_steps(fleet, policy.steps(fleet, memory), sample.most)
     waves = _in_waves(taken)
     rejected = end.rejected or _others(sample, waves, end.stopped)
     owners = tuple(dict(each for step in taken for each in step.owners).items())
     return RebalancingPlan(before, fleet.loads, waves, bounded_rejections(rejected), end.ended, end.stopped, owners)
+
+
+def take_steps(fleet: F, steps: Steps, most: int | None) -> tuple[F, list[Step], StepsEnd]:
+    """The fleet after as many steps as `most` movers allow, those steps, and why there are no more."""
+    taken = list[Step]()
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as over:
+            return fleet, taken, over.value
+        if most is not None and _movers(_in_waves([*taken, step])) > most:
+            steps.close()
+            return (
+                fleet,
+                taken,
+                StepsEnd("Limit", f"{most} may move, which is the limit, and the next step does not fit"),
+            )
+        taken.append(step)
+        fleet = fleet.after(step)
 
 
 def _movers(waves: Iterable[Iterable[PlanMove]]) -> int:

@@ -15,6 +15,7 @@ from plimsoll.core.policies.bad.placers import NearestPlacer, RandomPlacer, Roun
 from plimsoll.core.policies.bad.relief import OverloadRules
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.delay_sensitive import DelaySensitive
+from plimsoll.core.policies.delay_sensitive.head_relief import HeadRelief
 from plimsoll.core.policies.delay_sensitive.limits import DeadlineLimits
 from plimsoll.core.policies.delay_sensitive.placer import LeastUsedPlacer
 from plimsoll.core.policies.greedy import Greedy
@@ -40,6 +41,7 @@ from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.policy import (
     FLEET_WIDE_TYPES,
     BadParameters,
+    HeadThresholds,
     PadresParameters,
     PolicySpec,
     PolicyType,
@@ -87,6 +89,23 @@ def deadlines_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> DelaySensit
         rules=own.rules,
         interval_seconds=own.interval.seconds * time_factor,
     )
+
+
+def head_relief_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> HeadRelief | None:
+    """The policy by which publishers leave an overloaded head; None under one by which they stay."""
+    own = spec.delay_sensitive
+    if spec.type != "DelaySensitive" or own is None or own.publishers == "Stay":
+        return None
+    limits = own.thresholds
+    return HeadRelief(
+        DeadlineLimits(_of_head(limits.head_downlink), NO_THRESHOLDS, _of_head(limits.head_uplink)),
+        own.rules,
+        own.interval.seconds * time_factor,
+    )
+
+
+def _of_head(found: HeadThresholds) -> OverloadThreshold:
+    return OverloadThreshold(*(NO_THRESHOLD if one is None else _ratio(one) for one in (found.lower, found.higher)))
 
 
 def _bad(own: BadParameters, thresholds: ResourceThresholds, time_factor: float) -> Bad:

@@ -49,6 +49,7 @@ from plimsoll.core.session.triggers import (
     edge_triggers,
     fleet_policies,
     global_detection,
+    head_overload,
     publisher_follow,
 )
 
@@ -184,6 +185,7 @@ class MediatorEngine:
         global_detection.detect_imbalance(self._context)
         fleet_policies.look_at_clusters(self._context)
         publisher_follow.follow_subscribers(self._context)
+        head_overload.relieve_heads(self._context)
         bundle_tables.send_bundle_tables(self._context)
         self._send()
         self._expire_sessions()

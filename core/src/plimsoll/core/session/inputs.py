@@ -46,7 +46,8 @@ class SessionRequest:
 class HeadView:
     """A head. `reachable`: it answers, and knows the state of its edges and neighbours. `epoch`: the last known one.
 
-    `endpoint` and `public_key`: as clients reach it. `cordoned`: it takes no new publishers.
+    `endpoint` and `public_key`: as clients reach it. `cordoned`: it takes no new publishers. `report` is its last load
+    report, empty if there is none that is fresh; `report_age_seconds`: how long before this view it came.
     """
 
     name: str
@@ -57,6 +58,7 @@ class HeadView:
     endpoint: str = ""
     public_key: str = ""
     cordoned: bool = False
+    report_age_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,22 @@ class FleetView:
         known = self.edges.get(edge)
         return self.policies.get(known.cluster) if known is not None else None
 
-    def report_of(self, edge: str) -> Mapping[str, Any]:
-        """The last load report of an edge; empty if there is none."""
-        known = self.edges.get(edge)
+    def broker(self, name: str) -> EdgeView | HeadView | None:
+        """The edge of this name, or the head."""
+        return self.edges.get(name) or self.heads.get(name)
+
+    def report_of(self, broker: str) -> Mapping[str, Any]:
+        """The last load report of an edge or a head; empty if there is none."""
+        known = self.broker(broker)
         return known.report if known is not None else {}
+
+    def neighbor_heads(self) -> dict[str, frozenset[str]]:
+        """By head, the heads that are linked to it."""
+        names = {head.cluster: head.name for head in self.heads.values()}
+        return {
+            names[cluster]: frozenset(names[other] for other in others if other in names)
+            for cluster, others in self.neighbors.items() if cluster in names
+        }  # fmt: skip
 
     def is_cluster(self, name: str) -> bool:
         """Whether a cluster of this name has edges."""

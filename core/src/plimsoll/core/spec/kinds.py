@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from plimsoll.core.spec.field_info import NamedReference
 from plimsoll.core.spec.types.bundle import BundleSpec
+from plimsoll.core.spec.types.channel import ChannelSpec
 from plimsoll.core.spec.types.cluster import (
     BrokerClusterSpec,
     EdgeBrokerSpec,
@@ -34,6 +35,7 @@ __all__ = [
     "BrokerFleetSpec",
     "BundleSpec",
     "CandidateSpec",
+    "ChannelSpec",
     "EdgeBrokerSpec",
     "EdgeGroup",
     "FeedSpec",
@@ -52,7 +54,13 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
 AnySpec = (
-    BrokerFleetSpec | BrokerClusterSpec | EdgeBrokerSpec | HardwareProfileSpec | LoadBalancingSessionSpec | FeedSpec
+    BrokerFleetSpec
+    | BrokerClusterSpec
+    | EdgeBrokerSpec
+    | HardwareProfileSpec
+    | LoadBalancingSessionSpec
+    | FeedSpec
+    | ChannelSpec
 )
 
 
@@ -75,6 +83,7 @@ KINDS = {
         ResourceKind("HardwareProfile", "hardwareprofiles", "hwp", HardwareProfileSpec),
         ResourceKind("LoadBalancingSession", "loadbalancingsessions", "lbs", LoadBalancingSessionSpec),
         ResourceKind("Feed", "feeds", "fd", FeedSpec),
+        ResourceKind("Channel", "channels", "ch", ChannelSpec),
     )
 }
 """Kinds whose objects users write."""

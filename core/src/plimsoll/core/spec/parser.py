@@ -87,6 +87,7 @@ def assemble(resources: Iterable[Resource[AnySpec]]) -> Resources:
         profiles=by_kind["HardwareProfile"],
         sessions=by_kind["LoadBalancingSession"],
         feeds=by_kind["Feed"],
+        channels=by_kind["Channel"],
     )
     problems = list(consistency.check_resources(found))
     if problems:

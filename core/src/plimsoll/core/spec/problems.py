@@ -52,7 +52,7 @@ class ResourceProblem:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         where = " ".join(part for part in (self.subject, path_text(self.path)) if part)
         found = f"{place}: {where}: {self.found}" if where else f"{place}: {self.found}"
-        return f"{printable(found)}\n    {printable(self.remedy)}"
+        return f"{printable(found)}\n    {printable(self.remedy)}" if self.remedy else printable(found)
 
 
 class InvalidResourcesError(ValueError):

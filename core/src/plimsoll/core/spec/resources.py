@@ -14,6 +14,7 @@ from plimsoll.core.spec.kinds import (
     AnySpec,
     BrokerClusterSpec,
     BrokerFleetSpec,
+    ChannelSpec,
     EdgeBrokerSpec,
     FeedSpec,
     HardwareProfileSpec,
@@ -72,11 +73,12 @@ class Resources:
     profiles: Mapping[str, Resource[HardwareProfileSpec]]
     sessions: Mapping[str, Resource[LoadBalancingSessionSpec]]
     feeds: Mapping[str, Resource[FeedSpec]] = field(default_factory=dict)
+    channels: Mapping[str, Resource[ChannelSpec]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Resource[AnySpec]]:
         """Objects in the order in which they can be created: referenced objects come first."""
         yield self.fleet
-        for group in (self.profiles, self.clusters, self.edges, self.sessions, self.feeds):
+        for group in (self.profiles, self.clusters, self.edges, self.sessions, self.feeds, self.channels):
             yield from (group[name] for name in sorted(group))
 
 

@@ -2,7 +2,7 @@
 
 Control records are unnumbered and may be lost; each report stands for itself. An edge reports to its head, a head
 passes on what its edges say and adds its own report for every mediator and collector that has identified itself.
-A collector receives load reports and may only identify itself.
+A collector receives load reports, and may only identify itself and list parameters of channels.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LoadReporter:
             self.mediators[peer], self.epochs[peer] = now, record.epoch
         elif isinstance(record, msg.Identify) and record.role == "collector":
             self.collectors[peer] = now
-        elif peer in self.collectors:
+        elif peer in self.collectors and not isinstance(record, msg.ListParameters):
             self.node.counters["collectors_refused"] += 1
         elif isinstance(record, msg.Identify):
             self.brokers[record.name] = peer
@@ -110,6 +110,8 @@ class LoadReporter:
             "cpu_ratio": self.cpu_ratio,
             "memory_ratio": self.memory_ratio,
             "balanced_set": [],
+            **({} if bandwidth is None else {"bandwidth_bytes_per_second": bandwidth}),
+            **({} if downlink is None else {"downlink_bandwidth_bytes_per_second": downlink}),
             **extra,
         }
         return self.last

@@ -35,19 +35,24 @@ class WorkerTask(msgspec.Struct, frozen=True, kw_only=True):
     journal: str
 
 
-class ClientTask(WorkerTask, frozen=True, kw_only=True):
-    """The task of a client: it takes every `of`-th party of the plan, from `part` on."""
+class ConnectingTask(WorkerTask, frozen=True, kw_only=True):
+    """The task of a client of the fleet: how it connects."""
 
-    scenario: DemoScenario
     endpoint: str
     head_key: str
     own_secret_key: str
+
+
+class ClientTask(ConnectingTask, frozen=True, kw_only=True):
+    """The task of a client with a plan: it takes every `of`-th party of it, from `part` on."""
+
+    scenario: DemoScenario
     part: int = 0
     of: int = 1
 
 
 @contextlib.contextmanager
-def connect(given: ClientTask, name: str) -> Iterator[client.Connection]:
+def connect(given: ConnectingTask, name: str) -> Iterator[client.Connection]:
     """A worker's connection to the fleet, plain where the fleet has no keys; a fault ends every wait for an answer."""
     security: Literal["plain"] | client.Curve = client.Curve(given.own_secret_key) if given.own_secret_key else "plain"
     connection = client.Connection(

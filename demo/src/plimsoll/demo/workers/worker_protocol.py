@@ -10,17 +10,18 @@ import select
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from plimsoll import client
 from plimsoll.core.printable import printable_lines
-from plimsoll.demo.workers.worker_process import ClientTask
+from plimsoll.demo.workers.worker_process import ClientTask, WorkerTask
 
 STATE_SECONDS: Final = 0.25
 CONNECT_SECONDS: Final = 10.0
 FINISH: Final = b"finish"
+Task = TypeVar("Task", bound=WorkerTask)
 
 
 class ParentEndedError(RuntimeError):
@@ -68,8 +69,12 @@ class WorkerPipe:
                 self.wait(0.0)
 
     def task(self) -> ClientTask:
-        """The first order."""
-        return msgspec.json.decode(self.next(), type=ClientTask)
+        """The first order of a client with a plan."""
+        return self.task_of(ClientTask)
+
+    def task_of(self, kind: type[Task]) -> Task:
+        """The first order, of this kind."""
+        return msgspec.json.decode(self.next(), type=kind)
 
     def report(self, state: Mapping[str, Any]) -> None:
         """Send one line to the demo."""

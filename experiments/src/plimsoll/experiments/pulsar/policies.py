@@ -91,16 +91,16 @@ def traces(plan: PoliciesPlan, seed: int) -> TopicWorld:
 
 
 def idle_edge(plan: PoliciesPlan) -> TopicWorld:
-    """Ten edges at 80 % with two bundles of one topic each, and an idle one."""
-    edges, bundles = tuple(f"e{number:02}" for number in range(11)), equal_bundles(22)
-    owners = {bundle: edges[number // 2] for number, bundle in enumerate(bundles[:20])}
+    """Ten edges at 80 % with four bundles of one topic each, and an idle one."""
+    edges, bundles = tuple(f"e{number:02}" for number in range(11)), equal_bundles(44)
+    owners = {bundle: edges[number // 4] for number, bundle in enumerate(bundles[:40])}
     topics = {bundle: topics_in(bundle, 1, "t")[0] for bundle in owners}
-    rates = {topic: (RateStep(0.0, 10.0),) for topic in topics.values()}
+    rates = {topic: (RateStep(0.0, 5.0),) for topic in topics.values()}
     some = [
         TopicSubscriber(f"s{number}-{topic}", (topic,), owners[bundle])
         for bundle, topic in topics.items() for number in range(SUBSCRIBERS_OF_A_TOPIC)
     ]  # fmt: skip
-    sent = 2 * 10.0 * SUBSCRIBERS_OF_A_TOPIC * delivery_bytes("t100")
+    sent = 4 * 5.0 * SUBSCRIBERS_OF_A_TOPIC * delivery_bytes("t100")
     return TopicWorld(edges, rates, some, round(sent / 0.8), plan.case_seconds, 0.01, owners)
 
 
@@ -126,7 +126,7 @@ def run(seed: int, *, plan: PoliciesPlan = PLAN) -> ExperimentResult:
     """The traces under each policy, then both cases."""
     world = traces(plan, seed)
     compared = {name: run_topics(world, each, name, seed) for name, each in policies(plan.bundles, seed).items()}
-    one_idle, chosen = idle_edge(plan), policies(22, seed)
+    one_idle, chosen = idle_edge(plan), policies(44, seed)
     idle = {name: run_topics(one_idle, chosen[name], name, seed) for name in (THRESHOLD, AVG, BAD, PADRES)}
     one_hot = hot_bundle(plan)
     splits = {"no splits": {"auto": False}, "splits": {"maxTopics": 10}}

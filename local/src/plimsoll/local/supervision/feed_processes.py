@@ -16,8 +16,6 @@ from typing import Any, Final
 
 import msgspec
 
-from plimsoll.client.connection_file import connection_file_text
-from plimsoll.core.client import Address
 from plimsoll.core.predicates import ParseError
 from plimsoll.core.predicates import parse as parse_subscription
 from plimsoll.core.spec import InvalidResourcesError, Resource, Resources
@@ -26,10 +24,9 @@ from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.feeds.config import RecorderConfig, RecorderFigures, read_figures
 from plimsoll.feeds.names import subscriber_name
 from plimsoll.feeds.schema import declared
-from plimsoll.local import keys
-from plimsoll.local.head_access import HeadAccessError, all_head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import write_private
+from plimsoll.local.supervision.application_connection import ApplicationConnection
 from plimsoll.local.supervision.sidecar import RecordFleetEvent, Sidecar
 from plimsoll.mediator.resource_status import merged_conditions
 
@@ -38,7 +35,6 @@ STOP_SECONDS: Final = 5.0
 """How long a recorder may take to commit what it holds."""
 FIGURES_FRESH_SECONDS: Final = 15.0
 """A recorder writes its figures each second; with older ones it does not record."""
-RETRY_SECONDS: Final = 1.0
 
 
 def check_feeds(resources: Resources) -> None:
@@ -66,39 +62,21 @@ class FeedProcesses:
         self._folder = folder
         self._keepers: dict[str, Sidecar] = {}
         self._written: dict[str, bytes] = {}
-        self._connection = ""
-        self._try_at = 0.0
+        self._connection = ApplicationConnection(folder, "recorders-connection")
+        self._known = 0
 
     def poll(self, now: float, resources: Resources, record: RecordFleetEvent) -> None:
         """Start, restart and end recorders, as the feeds say. Raises `StateWriteError`; the next call goes on."""
         for name in sorted(self._keepers.keys() - resources.feeds.keys()):
             self._end([self._keepers.pop(name)])
             self._written.pop(name, None)
-        if not resources.feeds or (now >= self._try_at and not self._connected(now)):
+        if not resources.feeds or not self._connection.poll(now):
             return
+        if self._known != self._connection.version:
+            self._known, self._written = self._connection.version, {}
         for name, feed in sorted(resources.feeds.items()):
-            if self._connection:
-                self._follow(feed, now)
-                self._keepers[name].poll(now, record)
-
-    def _connected(self, now: float) -> bool:
-        """Whether there is a connection file; it is written again when a head has another address."""
-        self._try_at = now + RETRY_SECONDS
-        try:
-            ways = all_head_access(self._folder)
-        except HeadAccessError:  # no head has reported its address yet
-            return bool(self._connection)
-        heads = {ways[0].cluster: Address(ways[0].endpoint, ways[0].server)}
-        pair = keys.key_pair(self._folder, keys.CLIENTS) if ways[0].server else None
-        text = connection_file_text(heads, (pair.public, pair.secret()) if pair is not None else None)
-        if text != self._connection:
-            write_private(self._connection_file, text)
-            self._connection, self._written = text, {}
-        return True
-
-    @property
-    def _connection_file(self) -> Path:
-        return self._folder.config("recorders-connection")
+            self._follow(feed, now)
+            self._keepers[name].poll(now, record)
 
     def _follow(self, feed: Resource[FeedSpec], now: float) -> None:
         """Write its configuration; a recorder with an older one is restarted."""
@@ -117,7 +95,7 @@ class FeedProcesses:
         age, size = spec.retain.age, spec.retain.size
         return RecorderConfig(
             feed=feed.name, subscriber=subscriber_name(path), subscription=spec.subscription, path=path,
-            connection=str(self._connection_file), figures=str(self._figures_file(feed.name)),
+            connection=str(self._connection.file), figures=str(self._figures_file(feed.name)),
             schema=declared(spec.schema), commit_seconds=spec.commit_interval.seconds,
             retain_seconds=None if age is None else age.seconds, retain_bytes=None if size is None else int(size.value),
         )  # fmt: skip

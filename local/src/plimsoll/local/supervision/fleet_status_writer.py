@@ -11,6 +11,7 @@ from plimsoll.core.spec import Resources
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 from plimsoll.local.storage.session_cache import SessionBriefCache
+from plimsoll.local.supervision.channel_process import ChannelProcess
 from plimsoll.local.supervision.collector_processes import CollectorProcesses
 from plimsoll.local.supervision.feed_processes import FeedProcesses
 from plimsoll.local.supervision.sidecar import Sidecar
@@ -18,9 +19,11 @@ from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import balance, resource_status
+from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
+from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.mediator.topic_status import topic_status
 
@@ -36,13 +39,14 @@ class FleetStatusWriter:
         collectors: CollectorProcesses,
         spark: SparkProcess,
         feeds: FeedProcesses,
+        channels: ChannelProcess,
         *,
         pid: int,
         plain: bool,
     ) -> None:
         self._store, self._brokers, self._pid, self._plain = store, brokers, pid, plain
         self._mediator, self._collectors, self._spark = mediator, collectors, spark
-        self._feeds = feeds
+        self._feeds, self._channels = feeds, channels
         self._session_cache = SessionBriefCache(store)
 
     def write(self, resources: Resources, now: float) -> None:
@@ -66,6 +70,8 @@ class FleetStatusWriter:
             now_us = time.time_ns() // 1000
             for name in resources.feeds:
                 self._set("Feed", name, partial(self._feeds.status, name, now_us=now_us, text=text))
+            for name in resources.channels:
+                self._set("Channel", name, partial(self._channels.status, name, now_us=now_us, text=text))
             change = partial(
                 resource_status.fleet_status,
                 brokers=list(seen.values()),
@@ -89,8 +95,8 @@ class FleetStatusWriter:
         text: str,
     ) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
         known = (resources, name, edges, self._session_cache.refresh(), time.time())
-        others = [balance.balanced_condition(*known)]
-        summary = {**balance.cluster_summary(*known), **group_status(head)}
+        others = [balance.balanced_condition(*known), *log_conditions(head)]
+        summary = {**balance.cluster_summary(*known), **group_status(head), **away_status(head)}
 
         def change(old: dict[str, Any]) -> Mapping[str, Any]:
             told = resource_status.cluster_status(old, head, edges, interval, text, others)

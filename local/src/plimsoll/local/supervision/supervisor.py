@@ -15,6 +15,7 @@ from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.supervision.broker_reconciler import BrokerReconciler, FleetStartError
+from plimsoll.local.supervision.channel_process import ChannelProcess
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
 from plimsoll.local.supervision.collector_processes import CollectorProcesses
 from plimsoll.local.supervision.feed_processes import FeedProcesses
@@ -69,11 +70,20 @@ class Supervisor:
         self._collectors = CollectorProcesses(folder, self._fleet, spec)
         self._spark = SparkProcess(folder, self._fleet, spec, self._collectors.data)
         self._feeds = FeedProcesses(folder)
+        self._channels = ChannelProcess(folder, plain=plain)
         self._reconciler = BrokerReconciler(
             folder, store, resources, self._brokers, self._control, self._events, command, self._collectors.names
         )
         self._status = FleetStatusWriter(
-            store, self._brokers, self._mediator, self._collectors, self._spark, self._feeds, pid=pid, plain=plain
+            store,
+            self._brokers,
+            self._mediator,
+            self._collectors,
+            self._spark,
+            self._feeds,
+            self._channels,
+            pid=pid,
+            plain=plain,
         )
         self._ask_at = self._status_at = self._reconcile_at = 0.0
         self._is_ready = False
@@ -104,6 +114,7 @@ class Supervisor:
             for broker in self._brokers.values():
                 broker.kill()
             self._spark.stop()
+            self._channels.stop()
             self._feeds.stop()
             self._collectors.stop()
             self._faults.attempt("status", lambda: self._write_status(time.monotonic()))
@@ -137,6 +148,7 @@ class Supervisor:
         """Stop edges before heads: an edge needs its head to send its subscribers elsewhere."""
         self._announce(f"stopping fleet {self._fleet}")
         self._mediator.stop()
+        self._channels.stop()
         self._feeds.stop()
         for role in ("edge", "head"):
             wave = [broker for broker in self._brokers.values() if broker.config.role == role]
@@ -160,6 +172,8 @@ class Supervisor:
             if not self._stop:
                 resources, record = self._reconciler.resources, self._events.record_fleet_event
                 self._attempt("feeds", lambda: self._feeds.poll(now, resources, record))
+                edges = [each.peer for each in self._brokers.values() if each.config.role == "edge" and each.running]
+                self._attempt("channels", lambda: self._channels.poll(now, resources, edges, record))
         if now >= self._ask_at:
             for name, broker in self._brokers.items():
                 self._control.ask(name, self._reconciler.members_of(broker))

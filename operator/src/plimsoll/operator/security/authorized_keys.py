@@ -54,6 +54,8 @@ def _permissions(client: ClientSpec | None) -> list[str]:
         "publications/s": _number(client.publications_per_second),
         "bytes/s": _number(client.bytes_per_second),
         "subscriptions": client.max_subscriptions,
+        "durable": client.max_durable_subscribers,
+        "held-bytes": _number(client.max_held_back),
     }
     given = [f"{name}={value}" for name, value in quotas.items() if value is not None]
     given += [f"names={','.join(sorted(set(client.name_prefixes)))}"] if client.name_prefixes else []

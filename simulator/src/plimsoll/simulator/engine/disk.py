@@ -1,10 +1,13 @@
-"""A disk: files whose latest writes are lost, or torn, when the machine stops before they have been synced."""
+"""A disk: files whose latest writes are lost, or torn, when the machine stops before they have been synced.
+
+Each file is written back by itself: of one the last write may be safe, and of another one, though older, none.
+"""
 
 from __future__ import annotations
 
 import errno
 import random
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass
 
 
@@ -24,9 +27,8 @@ class SimulatedDisk:
         self.files: dict[str, bytearray] = {}
         self.is_full = False
         self.syncs = self.torn = self.lost = 0
-        self.writes = self.safe_writes = 0
-        """How many writes there have been, and how many of them, the oldest, are safe."""
-        self._unsynced: deque[tuple[str, int, bytes]] = deque()
+        self.writes = 0
+        self._unsynced: deque[tuple[int, str, int, bytes]] = deque()
         self._safe: dict[str, bytearray] = {}
 
     # -- LogFiles
@@ -46,7 +48,15 @@ class SimulatedDisk:
     def write(self, name: str, start: int, data: bytes) -> None:
         _put(self.files[name], start, data)
         self.writes += 1
-        self._unsynced.append((name, start, data))
+        self._unsynced.append((self.writes, name, start, data))
+
+    def settle(self, name: str) -> None:
+        waiting, self._unsynced = self._unsynced, deque()
+        for each in waiting:
+            if each[1] == name:
+                self._keep(name, each[2], each[3])
+            else:
+                self._unsynced.append(each)
 
     def truncate(self, name: str, size: int) -> None:
         del self.files[name][size:]
@@ -60,25 +70,31 @@ class SimulatedDisk:
     def sync(self, through: int) -> None:
         """The first `through` writes are safe from here on."""
         self.syncs += 1
-        while self._unsynced and self.safe_writes < through:
-            name, start, data = self._unsynced.popleft()
-            self.safe_writes += 1
-            if name in self._safe:
-                _put(self._safe[name], start, data)
+        while self._unsynced and self._unsynced[0][0] <= through:
+            _, name, start, data = self._unsynced.popleft()
+            self._keep(name, start, data)
 
     def stop(self) -> None:
-        """The machine stops: some of what was not synced is lost, and the first that is lost may be torn."""
-        self.sync(self.safe_writes + self.rng.randint(0, len(self._unsynced)))
-        if self._unsynced:
-            name, start, data = self._unsynced[0]
-            part = data[: self.rng.randint(0, len(data))]
-            self.torn += 0 < len(part) < len(data)
-            if name in self._safe:
-                _put(self._safe[name], start, part)
-        self.lost += len(self._unsynced)
-        self.safe_writes = self.writes
+        """The machine stops: of each file some of what was not synced is lost, and the first of that may be torn."""
+        by_file: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
+        for _, name, start, data in self._unsynced:
+            by_file[name].append((start, data))
         self._unsynced.clear()
+        for name, writes in sorted(by_file.items()):
+            kept = self.rng.randint(0, len(writes))
+            for start, data in writes[:kept]:
+                self._keep(name, start, data)
+            if writes[kept:]:
+                start, data = writes[kept]
+                part = data[: self.rng.randint(0, len(data))]
+                self.torn += 0 < len(part) < len(data)
+                self._keep(name, start, part)
+            self.lost += len(writes) - kept
         self.files = {name: bytearray(data) for name, data in self._safe.items()}
+
+    def _keep(self, name: str, start: int, data: bytes) -> None:
+        if name in self._safe:
+            _put(self._safe[name], start, data)
 
 
 def _put(file: bytearray, start: int, data: bytes) -> None:

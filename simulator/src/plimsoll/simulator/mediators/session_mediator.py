@@ -80,22 +80,41 @@ class PulsarShape:
 
 
 @dataclass(frozen=True, slots=True)
+class HeadShape:
+    """What heads may carry, out, in bytes per second: the first one, and each of the others.
+
+    `lower` and `higher` are the thresholds, as ratios. They are low, so that no head has to hold back what it sends.
+    """
+
+    first: float = 100_000.0
+    others: float = 1_000_000.0
+    lower: float = 0.015
+    higher: float = 0.02
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"headUplink": {"lower": f"{self.lower:g}", "higher": f"{self.higher:g}"}}
+
+
+@dataclass(frozen=True, slots=True)
 class DeadlineShape:
     """A policy that defends deadlines, with `lower` and `higher` as the thresholds of matching, as ratios.
 
-    They are low, so that a short run has overloaded edges. `latency_seconds`: what all topics require. `is_across`:
-    topics may go to neighbouring clusters.
+    They are low, so that a short run has overloaded edges. `latency_seconds`: what all topics require. `heads`: what
+    heads may carry, if publishers are to leave overloaded ones. `is_across`: topics may go to neighbouring clusters.
     """
 
     lower: float = 0.025
     higher: float = 0.03
     latency_seconds: float = 0.5
     is_across: bool = False
+    heads: HeadShape | None = None
 
     def to_spec(self, interval: str) -> dict[str, Any]:
-        matching = {"lower": f"{self.lower:g}", "higher": f"{self.higher:g}"}
+        thresholds = {"matching": {"lower": f"{self.lower:g}", "higher": f"{self.higher:g}"}}
         return {
-            "topicAttribute": TOPIC_ATTRIBUTE, "interval": interval, "thresholds": {"matching": matching},
+            "topicAttribute": TOPIC_ATTRIBUTE, "interval": interval,
+            "thresholds": thresholds if self.heads is None else {**thresholds, **self.heads.to_spec()},
+            "publishers": "Stay" if self.heads is None else "Move",
             "defaultLatency": f"{round(1000 * self.latency_seconds)}ms",
         }  # fmt: skip
 
@@ -452,7 +471,10 @@ class SessionMediator(OverlayNode):
             if broker.is_head:
                 epoch, replacement = report.get("epoch", 0), self.backend.replacement
                 is_cordoned = replacement is not None and replacement.is_cordoned(name, epoch)
-                heads[name] = s.HeadView(name, name, epoch, name in fresh, report, broker.config.data, "", is_cordoned)
+                age = self.now - self._reports[name].at if name in fresh else 0.0
+                heads[name] = s.HeadView(
+                    name, name, epoch, name in fresh, report, broker.config.data, "", is_cordoned, age
+                )
             else:
                 edges[name] = s.EdgeView(
                     name,
@@ -465,13 +487,13 @@ class SessionMediator(OverlayNode):
                 )
         policy = self.backend.policy
         policies = {} if policy is None else dict.fromkeys(self.backend.fleet.shape.heads(), policy)
+        neighbors: dict[str, set[str]] = {head: set() for head in self.backend.fleet.shape.heads()}
+        for one, other in self.backend.fleet.links:
+            neighbors[one].add(other)
+            neighbors[other].add(one)
+        linked = {head: frozenset(others) for head, others in neighbors.items()}
         compared = s.ClusterComparison(COMPARED_SECONDS) if self.backend.is_across else None
-        return s.FleetView(heads, edges, policies, self._neighbors(), compared, memories=dict(self.backend.memories))
-
-    def _neighbors(self) -> dict[str, frozenset[str]]:
-        """The clusters whose heads are linked."""
-        heads = (broker.config for broker in self.backend.fleet.brokers.values() if broker.is_head)
-        return {config.name: frozenset(peer.name for peer in config.neighbors) for config in heads}
+        return s.FleetView(heads, edges, policies, linked, compared, memories=dict(self.backend.memories))
 
     def _head(self, name: str) -> str:
         """A head by its name. In a simulated fleet a cluster has the name of its head, without a suffix of its own."""

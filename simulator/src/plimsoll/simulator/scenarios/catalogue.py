@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.scenarios import group_scenarios, handover_scenarios
-from plimsoll.simulator.scenarios.scenario import SimulationScenario
+from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
 from plimsoll.simulator.world.workload import WorkloadSize
@@ -107,6 +109,18 @@ _ALL = [
         fault_rates=replace(CALM, crash_head=0.3),
         processes=3,
         durable=DurableHeads(always=False),
+    ),
+    SimulationScenario(
+        "durable-away",
+        "applications go away for longer than edges keep their places, while edges and heads with disks are killed",
+        FleetShape(2, 2),
+        WorkloadSize(subscribers=6, publications=80),
+        fault_rates=FaultRates(pause_client=0.4, reconnect=0.2, crash_edge=0.2, crash_head=0.2, seconds=(0.2, 7.0)),
+        processes=4,
+        is_gap_free=True,
+        durable=DurableHeads(),
+        lease_seconds=1000.0,
+        base=msgspec.structs.replace(SMALL_LIMITS, lease_seconds=1.0),
     ),
     SimulationScenario(
         "storm",

@@ -11,7 +11,13 @@ from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.mediators.handover_plan import HandoverMix
-from plimsoll.simulator.mediators.session_mediator import DeadlineShape, PlannedSessionMix, PulsarShape, SimulatedPolicy
+from plimsoll.simulator.mediators.session_mediator import (
+    DeadlineShape,
+    HeadShape,
+    PlannedSessionMix,
+    PulsarShape,
+    SimulatedPolicy,
+)
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
@@ -31,6 +37,7 @@ PUBLISHERS_LOAD = WorkloadSize(publishers=5, subscribers=5, publications=150, se
 TOPICS_LOAD = replace(BALANCING_LOAD, publications=450, topics=9)
 SHARED_TOPICS_LOAD = replace(TOPICS_LOAD, topics=5)
 """Most topics have several subscribers in a cluster."""
+HEADS_LOAD = replace(TOPICS_LOAD, publishers=6, topics=5)
 FREQUENT_REPORTS = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = HandoverMix(3, replay=0.3, aim=0.4)
 EMULATION = HardwareEmulation(base_seconds=0.004, per_subscription_seconds=0.0004)
@@ -407,6 +414,31 @@ HANDOVER_SCENARIOS = [
         policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
         base=FREQUENT_REPORTS,
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
+        processes=3,
+        settle_seconds=30.0,
+        last_seconds=10.0,  # a session may begin after the last publications
+    ),
+    _handover_scenario(
+        "deadlines-heads",
+        "publishers leave an overloaded head by themselves, and topics overloaded edges, no faults",
+        FleetShape(3, 2),
+        HandoverMix(),
+        load=HEADS_LOAD,
+        control=None,
+        policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape(heads=HeadShape())),
+        base=FREQUENT_REPORTS,
+        processes=3,
+        is_gap_free=True,
+    ),
+    _handover_scenario(
+        "deadlines-heads-faults",
+        "publishers leave an overloaded head by themselves, while heads, edges and mediators are killed or cut off",
+        FleetShape(3, 2),
+        HandoverMix(lives=0.6),
+        load=HEADS_LOAD,
+        policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape(heads=HeadShape())),
+        base=FREQUENT_REPORTS,
+        fault_rates=replace(BUMPY, crash_edge=0.1, crash_head=0.3, pause_head=0.1),
         processes=3,
         settle_seconds=30.0,
         last_seconds=10.0,  # a session may begin after the last publications

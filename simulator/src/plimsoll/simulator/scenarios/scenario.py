@@ -49,6 +49,7 @@ class SimulationScenario:
     `group`: a consumer group at the first head, with consumers that come and go.
     `durable`: heads keep their logs on disks.
     `is_always_answered`: no publication is `unknown`: heads end only once their publishers have left.
+    `lease_seconds`: for how long applications ask that their places be kept; then none may lapse. 0: they do not ask.
     `is_gap_free`: no bound is reached in this scenario, so a single gap breaks law I1.
     """
 
@@ -73,6 +74,7 @@ class SimulationScenario:
     is_gap_free: bool = False
     durable: DurableHeads | None = None
     is_always_answered: bool = False
+    lease_seconds: float = 0.0
     group: GroupLoad | None = None
     base: BrokerLimits = SMALL_LIMITS
 

@@ -83,7 +83,7 @@ def client_limits(links: LinkLimits) -> c.ClientLimits:
 
 
 class SimulatedApplications:
-    """All application processes of a run."""
+    """All application processes of a run. `lease_seconds`: that all subscribers ask for; then none may lapse."""
 
     def __init__(
         self,
@@ -92,8 +92,10 @@ class SimulatedApplications:
         journal: ObservationJournal,
         rng: random.Random,
         limits: c.ClientLimits,
+        lease_seconds: float = 0.0,
     ) -> None:
         self.schedule, self.network, self.journal, self.rng, self.limits = schedule, network, journal, rng, limits
+        self.lease_seconds = lease_seconds
         self.processes: dict[str, SimulatedProcess] = {}
         self.process_of: dict[str, SimulatedProcess] = {}
         """The process of each publisher and subscriber."""
@@ -124,7 +126,8 @@ class SimulatedApplications:
         for publisher in process.publishers:
             client.publisher(publisher)
         for subscriber, rules in process.subscribers.items():
-            client.subscriber(subscriber, policy=process.policies[subscriber])
+            policy = process.policies[subscriber]
+            client.subscriber(subscriber, policy=policy, lease_seconds=self.lease_seconds)
             for rule in rules:
                 self._subscribe(process, client, subscriber, rule)
         if process.consumer is not None:
@@ -294,6 +297,8 @@ class SimulatedApplications:
                 observe(seen.AttachmentObserved(served, incarnation, event.edge, at))
         elif isinstance(event, c.Lapsed):
             observe(seen.LeaseEndObserved(name, incarnation, at))
+            if self.lease_seconds:
+                observe(seen.ResidueObserved(name, f"lapsed within its lease of {self.lease_seconds:g} s", 1, at))
         elif isinstance(event, c.SubscriptionRefused):
             observe(seen.ResidueObserved(name, f"refused subscription: {event.text}", 1, at))
         elif isinstance(event, c.Failed):

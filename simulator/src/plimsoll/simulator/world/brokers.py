@@ -103,13 +103,14 @@ def observe_head(
     call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
     call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
     call_after(head.handover_links, "send_to_edge", sent_to_edge)
-    _cause_during(head.membership, "on_resume", cause, "resume")
-    _cause_during(head.remote_members, "on_cut_request", cause, "guest")  # what the journal calls a remote member
+    handlers, resume = head.handlers.of_brokers, msg.ResumeUp
+    handlers[resume] = _cause_during(handlers[resume], cause, "resume")
+    guest = _cause_during(head.remote_members.on_cut_request, cause, "guest")  # what the journal calls a remote member
+    head.remote_members.on_cut_request = guest  # type: ignore[method-assign]  # of this one object
 
 
-def _cause_during(part: object, name: str, cause: list[str], why: str) -> None:
-    """Use `why` as the cause of owner changes while a method of this one object runs."""
-    method = getattr(part, name)
+def _cause_during(method: Callable[..., Any], cause: list[str], why: str) -> Callable[..., Any]:
+    """The method, with `why` as the cause of owner changes while it runs."""
 
     def watched(*arguments: Any) -> Any:
         before, cause[0] = cause[0], why
@@ -118,7 +119,7 @@ def _cause_during(part: object, name: str, cause: list[str], why: str) -> None:
         finally:
             cause[0] = before
 
-    setattr(part, name, watched)
+    return watched
 
 
 @dataclass(slots=True)

@@ -37,7 +37,10 @@ def check_content(text: str) -> None:
 
 def check_subscription(text: str) -> None:
     """ValueError unless this is a subscription."""
-    predicates.parse(text)
+    try:
+        predicates.parse(text)
+    except ValueError as error:
+        raise ValueError(f"is not a subscription: {error}") from error
 
 
 def _name(text: str) -> FieldInfo:

@@ -97,6 +97,8 @@ def faults(world: WorldSpec, resources: Resources) -> list[str]:
     for each in world.subscribers:
         if each.edge and edges.get(each.edge) != each.cluster:
             found.append(f"subscribers {each.name}: {each.edge} is no edge of cluster {each.cluster}")
+        if each.leaves is not None and each.leaves.seconds <= each.joins.after.seconds + each.joins.over.seconds:
+            found.append(f"subscribers {each.name}: they leave before all have joined; let `leaves` be later")
     for publisher in world.publishers:
         for whose, rates in _rates(publisher):
             times = [rate.at.seconds for rate in rates]

@@ -13,8 +13,9 @@ from plimsoll.demo.fleet import DemoFleetError
 from plimsoll.demo.workers.worker_process import WorkerError
 from plimsoll.soak import matrix
 from plimsoll.soak.bundle_kills import page
-from plimsoll.soak.bundle_kills.cell_run import BundleKillError, BundleKillRun
+from plimsoll.soak.bundle_kills.cell_run import BundleKillRun
 from plimsoll.soak.bundle_kills.cells import BundleKillCell, BundleKillResult, all_cells
+from plimsoll.soak.supervised_kill import KillError
 
 
 class BundleKills(matrix.Matrix[BundleKillCell, BundleKillResult]):
@@ -25,7 +26,7 @@ class BundleKills(matrix.Matrix[BundleKillCell, BundleKillResult]):
     about = "Kill a process at each step in which a bundle is unloaded or split, and audit every delivery."
     file = "bundle-kills.json"
     order, example = "change,step,victim", "split,stored,head"
-    errors = (BundleKillError, DemoFleetError, WorkerError)
+    errors = (KillError, DemoFleetError, WorkerError)
     result_type = BundleKillResult
 
     def cells(self) -> Iterator[BundleKillCell]:

@@ -31,7 +31,9 @@ def missing_requirement(environment: Mapping[str, str] = os.environ) -> str:
     """What Spark lacks on this machine, as a sentence; empty if it lacks nothing."""
     home = environment.get("JAVA_HOME", "")
     java = home and (Path(home) / "bin" / "java").exists()
-    if not java and shutil.which("java", path=environment.get("PATH")) is None:
+    if home and not java:
+        return f"JAVA_HOME is {home}, and there is no bin/java in it; Spark 4 needs Java 17 or 21"
+    if not home and shutil.which("java", path=environment.get("PATH")) is None:
         return "there is no Java: no `java` on PATH and none in JAVA_HOME; Spark 4 needs Java 17 or 21"
     if importlib.util.find_spec("pyspark") is None:
         return "PySpark is not installed: pip install 'plimsoll-operator[spark]'"

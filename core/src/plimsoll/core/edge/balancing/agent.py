@@ -30,8 +30,6 @@ class BalancingAgent:
     def __init__(self, host: BalancingContext, config: BrokerConfig, policy: PolicySpec) -> None:
         self.host, self.policy = host, policy
         self.time_factor = config.time_factor
-        self.bandwidth = config.hardware.output_bytes_per_second
-        self.downlink = config.hardware.input_bytes_per_second
         self.load_monitor = load_monitor.LoadMonitor(host, detection_parameters(policy, config.time_factor))
         self.ring: RingEstimator | None = None
         self.profiler: profiler.Profiler | None = None
@@ -81,9 +79,7 @@ class BalancingAgent:
         if steady.publications:
             each = steady.subscriptions / steady.publications
             self.fits.note(each, steady.deliveries, steady.seconds, steady.publications)
-        found: dict[str, Any] = {"balanced_set": self.load_monitor.balanced, **self.fits.report(count)}
-        known = {"bandwidth_bytes_per_second": self.bandwidth, "downlink_bandwidth_bytes_per_second": self.downlink}
-        return {**found, **{name: bandwidth for name, bandwidth in known.items() if bandwidth is not None}}
+        return {"balanced_set": self.load_monitor.balanced, **self.fits.report(count)}
 
     def tick(self) -> None:
         """Advance in time, after the stream has been served."""

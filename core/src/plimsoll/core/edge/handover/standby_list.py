@@ -9,6 +9,7 @@ Rules (docs/handover.md, 3, rule 6):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from plimsoll.core.covering.cover_set import reading_units
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
@@ -75,4 +76,5 @@ class StandbyList:
     ) -> Iterator[int]:
         """Make the rest of a change whose attachment is on standby no more."""
         if is_changeable(attachment):
-            yield from self.list_change.apply(attachment, adds, leaving, version, self.host.up)
+            announce = partial(self.attachments.announce, attachment)
+            yield from self.list_change.apply(attachment, adds, leaving, version, announce)

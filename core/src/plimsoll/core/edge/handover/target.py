@@ -172,6 +172,7 @@ class HandoverTarget:
         for attachment in cutting:
             attachment.state, attachment.keeps_place = AttachmentState.CUTTING, True
             self.slots.free(attachment.subscriber, session)  # its place is its attachment from here on
+            self.attachments.keep(attachment)
         cover = self.attachments.install({attachment: [] for attachment in cutting})
         items = [msg.MemberItem(attachment.subscriber, attachment.epoch) for attachment in cutting]
         # Also when the covering set does not change: what counts is its place in the stream (docs/handover.md, 3, 1).

@@ -94,7 +94,12 @@ class RoundCommit:
         """Begin the next segment; without room for it publications are refused, and what is left is for relays.
 
         The checkpoint has the state behind what has been written; so nothing waits to be written, but at the start.
+
+        Raises:
+            OSError: the segment before it could not be synced.
+
         """
+        self.store.settle()
         try:
             self.store.remove_old()
             self.store.begin(self.head.continuation.checkpoint())

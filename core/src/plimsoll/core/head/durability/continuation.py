@@ -12,8 +12,9 @@ from typing import Protocol
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.journal import LogJournal, exceptions_of
-from plimsoll.core.head.durability.records import Checkpoint, NeighborMet, NumberRefused
+from plimsoll.core.head.durability.records import Checkpoint, NeighborMet, NumberRefused, PlaceKept
 from plimsoll.core.head.durability.store import UnreadableLogError
+from plimsoll.core.head.durability.time_index import TimeIndex
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
@@ -23,6 +24,13 @@ from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Token
+
+
+class PlacesOfHead(Protocol):
+    """The places that a head keeps, and its index of times."""
+
+    kept: dict[str, PlaceKept]
+    times: TimeIndex
 
 
 class ContinuationContext(Protocol):
@@ -40,6 +48,7 @@ class ContinuationContext(Protocol):
     distributor: Distributor
     confirmations: Confirmations
     startup: StartupBarrier
+    durable_places: PlacesOfHead
 
 
 class EpochContinuation:
@@ -92,6 +101,8 @@ class EpochContinuation:
             [each for _, each in sorted(host.publishers.remembered())],
             list(self._exceptions()),
             [(name, *at) for name, at in sorted(distributor.heard.items())],
+            [place for _, place in sorted(host.durable_places.kept.items())],
+            list(host.durable_places.times.marks),
         )
 
     def _exceptions(self) -> Iterator[NumberRefused]:
@@ -120,7 +131,7 @@ class EpochContinuation:
     def to_neighbor(self, outbox: Outbox, report: msg.NeighborReport) -> bool:
         """Send a neighbour what it has missed of earlier epochs; False if it is not known what that is."""
         journal = self.host.journal
-        if journal is None or not report.head_epoch:
+        if journal is None or not report.head_epoch or outbox.name in self.host.startup.given_up:
             return False
         start = journal.goes_on_from(report.head_epoch, report.position, self.host.log.last)
         if start is None:
@@ -151,6 +162,18 @@ class EpochContinuation:
     def heard(self, neighbor: str) -> tuple[int, int]:
         """The epoch and the position up to which the log of a neighbour has come here; zeros if none has."""
         return self.host.distributor.heard.get(neighbor, (0, 0))
+
+    def start_since(self, since: Token | float) -> ReplayStart:
+        """Where a subscriber begins that wants what came since a time, or behind a position, whether it was covered."""
+        host, journal = self.host, self.host.journal
+        if not isinstance(since, tuple):
+            at = host.durable_places.times.position_at(since)
+            return replay_start((host.name, host.epoch, at), (0, 0), host.name, host.epoch, host.log)
+        start = None
+        if journal is not None and since[0] == host.name:
+            start = journal.goes_on_from(since[1], since[2], host.log.last)
+        token = since if start is None else (host.name, host.epoch, start)
+        return replay_start(token, (0, 0), host.name, host.epoch, host.log)
 
     def replay_start(self, token: Token | None, since: Since) -> ReplayStart:
         """Where a subscriber goes on, as `ownership.replay_start`; tokens of epochs that the log knows are its own."""

@@ -21,6 +21,7 @@ class LogArchive(Protocol):
 
     def read(self, position: int, most_bytes: int) -> list[tuple[int, LogEntry]]: ...
     def records(self, position: int, most_bytes: int) -> list[tuple[int, Logged]]: ...
+    def bytes_after(self, position: int) -> int: ...
 
 
 class DurableLog(Log):
@@ -78,6 +79,9 @@ class DurableLog(Log):
     def lost(self, low: int, high: int) -> dict[Origin, int]:
         """As `Log.lost`: known only of all that is gone."""
         return dict(self.gone) if high >= self.first - 1 else {}
+
+    def bytes_after(self, position: int) -> int:
+        return self.archive.bytes_after(position) if position < self.last else 0
 
     def get(self, position: int) -> LogEntry | None:
         """The entry at a position; None if it is not kept, or cannot be read any more."""

@@ -15,8 +15,13 @@ from plimsoll.core.head.durability.records import (
     Logged,
     NeighborMet,
     NumberRefused,
+    PlaceEnded,
+    PlaceKept,
     PublisherKnown,
+    SubscriberLeft,
+    TimeMark,
 )
+from plimsoll.core.head.durability.time_index import TimeIndex
 from plimsoll.core.head.log import LogEntry
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.origins import Origin, raise_to
@@ -53,6 +58,8 @@ class LogState:
         self._last: dict[str, int] = {}
         self.exceptions: dict[str, deque[NumberRefused]] = {}
         self.neighbors: dict[str, tuple[int, int]] = {}
+        self.places: dict[str, PlaceKept] = {}
+        self.times = TimeIndex()
 
     def apply(self, records: Iterable[DiskRecord]) -> None:
         """Take the records of a batch in."""
@@ -71,6 +78,14 @@ class LogState:
                     self._number_refused(record)
                 case NeighborMet():
                     self.neighbors[record.name] = (record.epoch, record.position)
+                case PlaceKept():
+                    self.places[record.subscriber] = record
+                case PlaceEnded():
+                    self.places.pop(record.subscriber, None)
+                case SubscriberLeft():
+                    self._left(record)
+                case TimeMark():
+                    self.times.note(record.at, record.position)
                 case Checkpoint():
                     self._checkpoint(record)
                 case _:
@@ -85,6 +100,12 @@ class LogState:
         for refused in record.refused:
             self._exceptions(refused.publisher).append(refused)
         self.neighbors = {name: (epoch, position) for name, epoch, position in record.neighbors}
+        self.places = {place.subscriber: place for place in record.places}
+        self.times = TimeIndex(record.times)
+
+    def _left(self, left: SubscriberLeft) -> None:
+        if (place := self.places.get(left.subscriber)) is not None:
+            self.places[left.subscriber] = msgspec.structs.replace(place, left_at=left.left_at, position=left.position)
 
     def _logged(self, logged: Logged) -> None:
         self.position += 1

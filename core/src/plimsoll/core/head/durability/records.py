@@ -72,6 +72,46 @@ class NumberRefused(Struct, array_like=True, frozen=True, tag=4):
     text: str
 
 
+class PlaceKept(Struct, array_like=True, frozen=True, tag=7):
+    """A subscriber has a place at this head for `lease_seconds` of absence, with this list; a later one replaces it.
+
+    `since`: where its cover began, as an epoch of this head and a position. `left_at`: when it went away, in seconds
+    since 1970, 0 while it is served; it had been sent the log up to `position`. `most_bytes`: of log that its identity
+    may hold back.
+    """
+
+    subscriber: str
+    identity: str
+    epoch: tuple[int, int]
+    since: tuple[int, int]
+    lease_seconds: float
+    texts: list[str]
+    most_bytes: int = 0
+    left_at: float = 0.0
+    position: int = 0
+
+
+class PlaceEnded(Struct, array_like=True, frozen=True, tag=8):
+    """The place of a subscriber has ended: it has withdrawn, or its lease is over."""
+
+    subscriber: str
+
+
+class SubscriberLeft(Struct, array_like=True, frozen=True, tag=9):
+    """A subscriber that has a place has gone away: fields as in `PlaceKept`."""
+
+    subscriber: str
+    left_at: float
+    position: int
+
+
+class TimeMark(Struct, array_like=True, frozen=True, tag=10):
+    """At this time, in seconds since 1970, the log ended at this position."""
+
+    at: float
+    position: int
+
+
 class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     """The first record of every segment: all that the segments before it said, but for their entries.
 
@@ -83,6 +123,8 @@ class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     publishers: list[PublisherKnown]
     refused: list[NumberRefused]
     neighbors: list[tuple[str, int, int]]
+    places: list[PlaceKept] = []
+    times: list[tuple[float, int]] = []
 
 
 class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
@@ -93,7 +135,10 @@ class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
     position: int
 
 
-DiskRecord = Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet
+DiskRecord = (
+    Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet | PlaceKept | PlaceEnded
+    | SubscriberLeft | TimeMark
+)  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[DiskRecord])

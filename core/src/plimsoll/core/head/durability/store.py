@@ -49,6 +49,9 @@ class LogFiles(Protocol):
         """A new file with room for `size` bytes: writing into it does not fail for want of space."""
 
     def write(self, name: str, start: int, data: bytes) -> None: ...
+    def settle(self, name: str) -> None:
+        """All that has been written to this file is safe when this returns."""
+
     def truncate(self, name: str, size: int) -> None: ...
     def remove(self, name: str) -> None: ...
 
@@ -223,8 +226,21 @@ class LogStore:
         segment.end += len(data)
         self.position += sum(type(record) is Logged for record in records)
 
+    def settle(self) -> None:
+        """Make the last segment safe to its end, before there is a newer one.
+
+        A system writes files back in any order: a newer segment on the disk beside a torn end of an older one would be
+        taken for damage, and what lies before it would be given up.
+
+        Raises:
+            OSError: the disk has failed; what was written is not to be trusted, and trying again says nothing.
+
+        """
+        if self.segments:
+            self.files.settle(self.segments[-1].name)
+
     def begin(self, checkpoint: Checkpoint) -> None:
-        """Begin a segment. `checkpoint`: the state behind all that has been written.
+        """Begin a segment; `settle` comes first. `checkpoint`: the state behind all that has been written.
 
         Raises:
             OSError: there is no room for it, or it cannot be made. The segment before it goes on.
@@ -250,6 +266,16 @@ class LogStore:
         return len(self.segments) < before
 
     # -- reading back
+
+    def bytes_after(self, position: int) -> int:
+        """The bytes of the segments from a position on, but for at most `INDEX_BYTES`."""
+        i = max(bisect_right(self.segments, position, key=lambda segment: segment.first) - 1, 0)
+        if not self.segments:
+            return 0
+        segment = self.segments[i]
+        at = bisect_right(segment.places, position, key=lambda place: place[0]) - 1
+        start = segment.places[at][1] if at >= 0 else 0
+        return segment.end - start + sum(later.end for later in self.segments[i + 1 :])
 
     def read(self, position: int, most_bytes: int) -> list[tuple[int, LogEntry]]:
         """Entries from a position on, as `records`.

@@ -128,10 +128,12 @@ from plimsoll.core.protocol.messages.overlay import (
     Fetch,
     Fetched,
     Forget,
+    KeepPlace,
     Leaving,
     NeighborReport,
     OriginPath,
     OwnedItem,
+    PlaceLeft,
     PublisherPaths,
     Release,
     ReleasedBundle,
@@ -141,6 +143,7 @@ from plimsoll.core.protocol.messages.overlay import (
     Welcome,
     replay_prefix,
 )
+from plimsoll.core.protocol.messages.parameters import ListParameters, ParameterItem, ParameterPage
 from plimsoll.core.protocol.messages.publications import (
     Accepted,
     Body,
@@ -274,9 +277,11 @@ __all__ = [
     "Installed",
     "Join",
     "JoinFor",
+    "KeepPlace",
     "Leave",
     "Leaving",
     "LinkMessage",
+    "ListParameters",
     "ListPublications",
     "ListPublishers",
     "ListSubscribers",
@@ -300,9 +305,12 @@ __all__ = [
     "Orphan",
     "Outcome",
     "OwnedItem",
+    "ParameterItem",
+    "ParameterPage",
     "Pause",
     "PeerClusterLoads",
     "PeerLoads",
+    "PlaceLeft",
     "Placed",
     "PlacedFor",
     "Policy",
@@ -394,8 +402,8 @@ ToClient = (
     GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
 )  # fmt: skip
 FromEdge = (
-    Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | Slot | TargetAttached | CutRequest | Done |
-    HandoverRejected | AuditSummary
+    Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | Slot |
+    TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary
 )  # fmt: skip
 ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |
@@ -412,7 +420,7 @@ ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
-    ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage |
+    ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups
 )  # fmt: skip
 

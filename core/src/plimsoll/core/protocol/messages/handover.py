@@ -61,7 +61,7 @@ class StartMove(Struct, array_like=True, frozen=True, tag=72):
 
 
 class AttachItem(Struct, array_like=True, frozen=True):
-    """`epoch`: the owner epoch of the subscriber at the target."""
+    """`epoch`: the owner epoch of the subscriber at the target. `lease_seconds`: as in RESUME."""
 
     attachment: U32
     subscriber: Name
@@ -69,6 +69,7 @@ class AttachItem(Struct, array_like=True, frozen=True):
     version: U63
     subscriptions: Listed[SubscriptionItem]
     policy: Policy
+    lease_seconds: float = 0.0
 
 
 class Attach(Struct, array_like=True, frozen=True, tag=73):

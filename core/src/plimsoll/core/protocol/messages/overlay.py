@@ -7,7 +7,7 @@ import math
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.publications import Gap, PubOpen
-from plimsoll.core.protocol.wire import U32, U63, Name, Named, OwnerEpoch, Text, Token
+from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, OwnerEpoch, Text, Token
 
 
 class CoverItem(Struct, array_like=True, frozen=True):
@@ -35,7 +35,7 @@ class CoverAck(Struct, array_like=True, frozen=True, tag=51):
 class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
     """`identity`: whose key the client has; the name of a subscriber belongs to the identity that made it.
 
-    Of a slice it is the group's, and `member` is whose key the client has.
+    Of a slice it is the group's, and `member` is whose key the client has. `since`: as in RESUME.
     """
 
     subscriber: Name
@@ -45,10 +45,14 @@ class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
     session: Name | None = None
     identity: Text = ""
     member: Text = ""
+    since: Token | float | None = None
 
 
 class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
-    """The edge serves from `start`: the position of the token, or of the end of the gap."""
+    """The edge serves from `start`: the position of the token, or of the end of the gap.
+
+    `lease_seconds`: for how long the head keeps a place of its own for the subscriber; 0: it does not.
+    """
 
     subscriber: Name
     epoch: OwnerEpoch
@@ -57,6 +61,7 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
     since: tuple[U63, U63]
     gap: Gap | None
     lapsed: bool
+    lease_seconds: float = 0.0
 
 
 class Release(Struct, array_like=True, frozen=True, tag=54):
@@ -186,6 +191,32 @@ class Forget(Struct, array_like=True, frozen=True, tag=64):
 
     subscriber: Name
     epoch: OwnerEpoch
+
+
+class KeepPlace(Struct, array_like=True, frozen=True, tag=66):
+    """The list of a subscriber that wants its place kept for longer than edges do: its head keeps one of its own.
+
+    It counts once this link is the owner of the subscriber in this epoch, and comes ahead of what makes it so, and of
+    the COVER of the list. With `more` the next record has more of the list. `most_places` and `most_bytes`: what its
+    identity may have kept; 0: as much as any.
+    """
+
+    subscriber: Name
+    epoch: OwnerEpoch
+    lease_seconds: float
+    texts: Listed[Text]
+    identity: Text = ""
+    most_places: U63 = 0
+    most_bytes: U63 = 0
+    more: bool = False
+
+
+class PlaceLeft(Struct, array_like=True, frozen=True, tag=67):
+    """A subscriber whose place the head keeps has gone away; it had been sent the log up to `position`."""
+
+    subscriber: Name
+    epoch: OwnerEpoch
+    position: U63
 
 
 class OriginPath(Struct, array_like=True, frozen=True):

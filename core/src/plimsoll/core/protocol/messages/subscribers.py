@@ -69,7 +69,11 @@ class Policy(Struct, frozen=True):
 
 
 class Resume(Struct, array_like=True, frozen=True, tag=30):
-    """Attach a subscriber to this edge, starting at `token`; without one, from now on."""
+    """Attach a subscriber to this edge, starting at `token`; without one at `since`, without either from now on.
+
+    `lease_seconds`: how long its place is to be kept while it is away; 0: as long as the fleet keeps any. `since`: a
+    position, or a time in seconds since 1970.
+    """
 
     attachment: U32
     subscriber: Name
@@ -80,15 +84,20 @@ class Resume(Struct, array_like=True, frozen=True, tag=30):
     token: Token | None
     watermarks: Named[Token]
     session: Name | None = None
+    lease_seconds: float = 0.0
+    since: Token | float | None = None
 
 
 class Resumed(Struct, array_like=True, frozen=True, tag=31):
+    """`lease_seconds`: for how long its place is kept while it is away, if for longer than any; else 0."""
+
     attachment: U32
     head: Name
     epoch: U63
     position: U63
     gap: Gap | None
     lapsed: bool
+    lease_seconds: float = 0.0
 
 
 class Suback(Struct, array_like=True, frozen=True, tag=32):

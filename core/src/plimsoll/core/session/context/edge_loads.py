@@ -1,9 +1,12 @@
-"""Loads and policies as sessions see them: an edge's answer to a reservation, or else its last load report."""
+"""Loads and policies as sessions see them: an edge's answer to a reservation, or else its last load report.
+
+A head has a load as well: its input is its downlink, since it matches for links alone, and it is asked for nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll.core.policies.balancing_policy import BalancingPolicy
@@ -50,8 +53,11 @@ class EdgeLoads:
         return max(self.settings.scaled.answer, LEAST_ANSWER_SECONDS)
 
     def settle_seconds(self, session: Session) -> float:
-        """From the last move to the measurement: with a policy as long as both edges stabilise."""
+        """From the last move to the measurement: with a policy as long as brokers stabilise."""
         parameters = self.parameters_of(session.sources[0]) if session.chooses_by_policy else None
+        if session.kind == "publishers" and (head := self.fleet.heads.get(session.sources[0])) is not None:
+            spec = self.fleet.policies.get(head.cluster)
+            parameters = None if spec is None else parameters_of_spec(spec, self.settings.time_factor)
         return self.settings.scaled.settle if parameters is None else parameters.stabilize_seconds
 
     def current(self, edge: str) -> BrokerLoad | None:
@@ -61,13 +67,14 @@ class EdgeLoads:
             return self._parse(edge, answer.report)
         return self.reported(edge)
 
-    def reported(self, edge: str) -> BrokerLoad | None:
-        """The load in an edge's last report; None without a report that can be read."""
-        return self._parse(edge, self.fleet.report_of(edge))
+    def reported(self, broker: str) -> BrokerLoad | None:
+        """The load in the last report of an edge or a head; None without a report that can be read."""
+        report = self.fleet.report_of(broker)
+        return head_load(report) if broker in self.fleet.heads else self._parse(broker, report)
 
-    def is_reported_since(self, edge: str, at: float) -> bool:
-        """Whether the interval of an edge's last report began at `at` or later."""
-        known, report = self.fleet.edges.get(edge), self.fleet.report_of(edge)
+    def is_reported_since(self, broker: str, at: float) -> bool:
+        """Whether the interval of the last report of an edge or a head began at `at` or later."""
+        known, report = self.fleet.broker(broker), self.fleet.report_of(broker)
         interval = report.get("interval_seconds", 0.0)
         if known is None or not report or not isinstance(interval, int | float):
             return False
@@ -83,6 +90,15 @@ class EdgeLoads:
             return BrokerLoad.from_report(report, bandwidth=bandwidth, delay=model)
         except (TypeError, ValueError):  # missing: a session that needs it waits for another, and says so
             return None
+
+
+def head_load(report: Mapping[str, Any]) -> BrokerLoad | None:
+    """The load in a report of a head; None if it cannot be read. Its input is its downlink; it serves publishers."""
+    try:
+        load = BrokerLoad.from_report({**report, "subscribers": report.get("publishers", 0)})
+    except (TypeError, ValueError):
+        return None
+    return replace(load, input_utilization=load.downlink_utilization, match_delay_seconds=0.0)
 
 
 def _match_delay_of(report: Mapping[str, Any], spec: PolicySpec) -> MatchDelayModel | None:

@@ -47,6 +47,10 @@ class EngineContext:
         self.watched_clusters: dict[str, WatchedCluster] = {}
         self.following: dict[str, frozenset[tuple[str, str]]] = {}
         """Publishers of each cluster that were to follow at the last look, each with the head to go to."""
+        self.overloaded_heads: dict[str, tuple[int, int]] = {}
+        """Heads that were overloaded at the last look, by cluster: epoch and number of the first report of it."""
+        self.awaited_relief = "", 0.0
+        """The last session that was created for an overloaded head, and until when its object is awaited."""
         self.cluster_memories = ClusterMemories()
 
     @property
@@ -78,6 +82,13 @@ class EngineContext:
         if self.now - self.fleet_observed_at > self.timings.view:
             return self.now
         return max(session.phase_at, self.started_at, self.view_resumed_at)
+
+    def recently_moved(self, seconds: float, *, publishers: bool = False) -> set[str]:
+        """Subscribers that any session has moved within this time; or publishers."""
+        since = self.now - seconds
+        recent = (one for one in self.table.sessions.values() if one.ended_at is None or one.ended_at > since)
+        some = (one for one in recent if (one.kind == "publishers") is publishers)
+        return {name for session in some for name in session.moved_since(since)}
 
     def forget_answers(self, uid: str) -> None:
         """Drop listings and profiles for a session, so that its next question is queried again."""

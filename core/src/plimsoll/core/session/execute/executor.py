@@ -183,29 +183,27 @@ def is_settling(context: EngineContext, session: Session) -> bool:
     if context.now >= min(settled + REPORTS_AWAITED * _report_seconds(context, session), closing):
         return False
     return not all(
-        context.loads.is_reported_since(edge, session.phase_at) for edge in _reporting_edges(context, session)
+        context.loads.is_reported_since(edge, session.phase_at) for edge in _reporting_brokers(context, session)
     )
 
 
 def _note_reports(context: EngineContext, session: Session) -> None:
     """Keep what edges have reported of the second half of the time in which loads settle."""
     half = session.phase_at + context.loads.settle_seconds(session) / 2.0
-    for edge in _reporting_edges(context, session):
+    for edge in _reporting_brokers(context, session):
         if context.loads.is_reported_since(edge, half) and (load := context.loads.reported(edge)) is not None:
             context.settled_loads.note(session.uid, load)
 
 
-def _reporting_edges(context: EngineContext, session: Session) -> list[str]:
-    """The edges of its forecasts that report."""
-    edges = context.fleet.edges
+def _reporting_brokers(context: EngineContext, session: Session) -> list[str]:
+    """The edges and heads of its forecasts that report."""
     planned = session.plan.forecasts if session.plan is not None else []
-    return [one.edge for one in planned if one.edge in edges and edges[one.edge].report]
+    return [one.edge for one in planned if context.fleet.report_of(one.edge)]
 
 
 def _report_seconds(context: EngineContext, session: Session) -> float:
-    """The longest interval between load reports of its edges."""
-    edges = context.fleet.edges
-    told = (edges[name].report.get("interval_seconds") for name in _reporting_edges(context, session))
+    """The longest interval between load reports of its brokers."""
+    told = (context.fleet.report_of(name).get("interval_seconds") for name in _reporting_brokers(context, session))
     return max((float(each) for each in told if isinstance(each, int | float)), default=0.0)
 
 

@@ -18,7 +18,7 @@ from plimsoll.core.session.completion import closing_seconds, end_attempt, end_b
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute import batches, executor
 from plimsoll.core.session.inputs import SessionRequest
-from plimsoll.core.session.request import lifecycle, publisher_plan
+from plimsoll.core.session.request import lifecycle, planner, publisher_plan
 from plimsoll.core.session.session_plan import PlannedPair
 from plimsoll.core.session.state import Session, SessionVerdict
 
@@ -46,15 +46,33 @@ def _unready(context: EngineContext, name: str) -> SessionVerdict | None:
 def step_sampling(context: EngineContext, request: SessionRequest, session: Session) -> Session:
     """Wait for the list of publishers, and plan."""
     names = context.publisher_listings.of(session.uid, session.sources[0])
-    if names is not None:
-        plan = publisher_plan.make_publisher_plan(context, request, session, names)
-        if session.plan is not None and session.approved == session.plan.hash and session.plan.hash == plan.hash:
-            return lifecycle.begin_execution(context, session)
-        return lifecycle.accept_plan(context, request, session, plan)
+    if names is not None and (after := _with_plan(context, request, session, names)) is not None:
+        return after
     if context.now < min(context.waiting_since(session) + context.timings.sample, session.deadline_at):
         return session
-    message = f"the publishers of {session.sources[0]} were not listed in time"
+    what = "the load" if names is not None else "the publishers"
+    message = f"{what} of {session.sources[0]} did not come in time"
     return end_by_verdict(context, request, session, SessionVerdict(reason="NoSample", message=message, again=True))
+
+
+def _with_plan(context: EngineContext, request: SessionRequest, session: Session, names: list[str]) -> Session | None:
+    """Execute an approved plan if all its publishers are still there, whatever they publish now; else make a new one.
+
+    None while the policy waits for the load of the head.
+    """
+    old, stale = session.plan, ""
+    if old is not None and session.approved == old.hash:
+        missing = sorted({name for pair in old.pairs for name in pair.members} - set(names))
+        if not missing:
+            return lifecycle.begin_execution(context, session)
+        stale = f"no longer at {session.sources[0]}: {planner.shorten_names(missing)}"
+    plan = publisher_plan.make_publisher_plan(context, request, session, names)
+    if plan is None:
+        return None
+    if stale:
+        context.outbox.emit(session, "PlanStale", stale, "Warning")
+        session = replace(session, approved="")
+    return lifecycle.accept_plan(context, request, session, plan, stale)
 
 
 def step_moving(context: EngineContext, request: SessionRequest, session: Session) -> Session:
@@ -190,7 +208,7 @@ def _progressed(context: EngineContext, batch: Batch, told: PublisherOutcome) ->
 def step_stabilizing(context: EngineContext, request: SessionRequest, session: Session) -> Session:
     """The end; or another round, if all publishers are to leave and some are there."""
     if not is_drain(request) or session.verdict is not None:
-        return _finished(context, request, session)
+        return _measured(context, request, session)
     if context.now < min(session.phase_at + context.timings.ask, session.deadline_at):
         return session  # those that have just opened are listed
     names = context.publisher_listings.of(session.uid, session.sources[0])
@@ -207,13 +225,21 @@ def step_stabilizing(context: EngineContext, request: SessionRequest, session: S
         shown = f"{len(left)} publishers remain: {', '.join(left[:10])}"
         return end_by_verdict(context, request, session, SessionVerdict(reason="NotEmpty", message=shown, again=True))
     plan = publisher_plan.make_publisher_plan(context, request, session, names)
-    if not plan.members:
+    if plan is None or not plan.members:
         return session
     now = {name for pair in plan.pairs for name in pair.members}
     earlier = [replace(batch, members=_moved_for_good(batch, now)) for batch in session.batches]
     session = replace(session, plan=plan, approved=plan.hash, round=session.round + 1, batches=earlier)
     context.outbox.emit(session, "AnotherRound", lifecycle.plan_summary(plan))
     return session.entered("Preparing", context.now)
+
+
+def _measured(context: EngineContext, request: SessionRequest, session: Session) -> Session:
+    """The end; a plan that predicts loads is measured first, once these have settled."""
+    predicts = session.plan is not None and bool(session.plan.forecasts) and session.verdict is None
+    if predicts and executor.is_settling(context, session):
+        return session
+    return _finished(context, request, executor.with_measurements(context, session) if predicts else session)
 
 
 def is_drain(request: SessionRequest) -> bool:

@@ -239,7 +239,7 @@ def _plan_by_policy(
     context: EngineContext, request: SessionRequest, session: Session, served: Mapping[str, list[str]]
 ) -> tuple[SessionPlan | None, int | None]:
     """The plan of a policy; None while it waits for its inputs."""
-    resting = _recently_moved(context, context.settings.seconds(request.spec.limits.move_interval))
+    resting = context.recently_moved(context.settings.seconds(request.spec.limits.move_interval))
     chosen = fleet_plan.make_fleet_plan if session.is_fleet_wide else policy_plan.make_policy_plan
     found = chosen(context, request, session, served, resting, _members_of_other_sessions(context, session))
     return (None if found is None else _with_handover_method(context, request, found)), None
@@ -250,7 +250,7 @@ def make_selection_plan(
 ) -> tuple[SessionPlan, int | None]:
     """A plan for the present subscribers, and how many should move in all attempts if the request gives a number."""
     edges = context.fleet.edges
-    resting = _recently_moved(context, context.settings.seconds(request.spec.limits.move_interval))
+    resting = context.recently_moved(context.settings.seconds(request.spec.limits.move_interval))
     selection = planner.select_members(
         request, served, session.wanted, resting, _members_of_other_sessions(context, session)
     )
@@ -271,13 +271,6 @@ def _with_handover_method(context: EngineContext, request: SessionRequest, plan:
         return plan
     handover: Literal["replay", "drain"] = "replay" if choice.replay else "drain"
     return replace(plan, drain_seconds=choice.drain_seconds, handover=handover, why=choice.why)
-
-
-def _recently_moved(context: EngineContext, interval: float) -> set[str]:
-    """Subscribers that any session has moved within the last `interval` seconds."""
-    since = context.now - interval
-    sessions = (one for one in context.table.sessions.values() if one.ended_at is None or one.ended_at > since)
-    return {name for session in sessions for name in session.moved_since(since)}
 
 
 def _members_of_other_sessions(context: EngineContext, session: Session) -> set[str]:

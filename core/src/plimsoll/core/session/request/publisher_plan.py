@@ -8,7 +8,7 @@ from typing import Any
 from plimsoll.core.policies import publisher_balance
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import HeadView, SessionRequest
-from plimsoll.core.session.request import planner
+from plimsoll.core.session.request import head_relief_plan, planner
 from plimsoll.core.session.session_plan import MoveGroup, PlannedPair, SessionPlan
 from plimsoll.core.session.state import Session, SessionVerdict
 
@@ -57,11 +57,24 @@ def target_heads(context: EngineContext, request: SessionRequest) -> list[HeadVi
 
 def make_publisher_plan(
     context: EngineContext, request: SessionRequest, session: Session, names: list[str]
-) -> SessionPlan:
-    """The publishers of the source that move, and to which heads. `names`: those that are open there."""
+) -> SessionPlan | None:
+    """The publishers of the source that move, and to which heads. `names`: those that are open there.
+
+    A policy chooses them where the request does not; None while it waits for the load of the source.
+    """
     source = source_head(context, request)
     if source is None:
         raise AssertionError("a request without a source is refused before this")
+    policy = head_relief_plan.policy_of(context, source)
+    if policy is not None and request.spec.select is None:
+        able = target_heads(context, request)
+        return head_relief_plan.make_head_relief_plan(context, request, policy, source, able, names)
+    return _plan_by_rates(context, request, session, source, names)
+
+
+def _plan_by_rates(
+    context: EngineContext, request: SessionRequest, session: Session, source: HeadView, names: list[str]
+) -> SessionPlan:
     heads = {head.name: head for head in target_heads(context, request)}
     rates = _rates(source.report, names)
     accepted = {name: accepted_per_second(head) for name, head in heads.items()}

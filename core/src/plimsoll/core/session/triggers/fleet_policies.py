@@ -56,7 +56,7 @@ def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Reb
     memory = policy.observe(memory, replace(look, balancings=_balancings(ended)))
     if context.cluster_memories.put(cluster, policy.name, memory):
         context.outbox.remember(cluster, policy.name, context.cluster_memories.of(cluster, policy.name))
-    is_time = context.now >= _earliest_next(ended, policy.interval_seconds)
+    is_time = context.now >= earliest_next(ended, policy.interval_seconds)
     is_allowed = maintenance_windows.is_balancing_allowed(context, cluster)
     if not (why := policy.wanted(memory)) or not is_allowed:
         return
@@ -122,7 +122,7 @@ def _balancings(ended: list[Session]) -> tuple[float, ...]:
     return tuple(sum(seconds for phase, seconds in one.spent.items() if phase != "Stabilizing") for one in some)
 
 
-def _earliest_next(ended: list[Session], interval_seconds: float) -> float:
+def earliest_next(ended: list[Session], interval_seconds: float) -> float:
     """When the next plan may be made: some intervals after plans of the policy that moved none, more each time."""
     own = [session for session in ended if session.triggered]
     fruitless = next((number for number, one in enumerate(own) if one.counts()["moved"]), len(own))

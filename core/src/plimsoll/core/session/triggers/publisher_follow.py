@@ -44,10 +44,10 @@ def _look_at(context: EngineContext, cluster: str, interval_seconds: float) -> N
     seen = frozenset((name, toward) for toward, names in wanted.items() for name in names)
     again = seen & context.following.get(cluster, frozenset())
     context.following[cluster] = seen
-    sessions = [one for one in context.table.sessions.values() if _is_of(context, one, cluster)]
+    sessions = [one for one in context.table.sessions.values() if is_of_head(context, one, cluster)]
     if any(not one.is_over for one in sessions) or not maintenance_windows.is_balancing_allowed(context, cluster):
         return
-    alone = _left_alone(sessions, context.now - LEFT_ALONE_INTERVALS * interval_seconds)
+    alone = left_alone(sessions, context.now - LEFT_ALONE_INTERVALS * interval_seconds)
     for toward in sorted(wanted):
         target = context.fleet.heads.get(toward)
         names = [name for name in wanted[toward] if (name, toward) in again and name not in alone]
@@ -57,7 +57,7 @@ def _look_at(context: EngineContext, cluster: str, interval_seconds: float) -> N
             return
 
 
-def _is_of(context: EngineContext, session: Session, cluster: str) -> bool:
+def is_of_head(context: EngineContext, session: Session, cluster: str) -> bool:
     """Whether a session moves publishers from the head of this cluster, asked for by a user or by a policy."""
     request = context.requests.get(session.uid)
     spec = request.spec if request is not None else None
@@ -65,7 +65,7 @@ def _is_of(context: EngineContext, session: Session, cluster: str) -> bool:
     return source is not None and source.name == cluster
 
 
-def _left_alone(sessions: list[Session], since: float) -> set[str]:
+def left_alone(sessions: list[Session], since: float) -> set[str]:
     """Publishers that sessions since that time could not move."""
     late = [one for one in sessions if (one.ended_at or 0.0) > since]
     return {name for one in late for name, outcome in one.outcomes().items() if outcome != "moved"}

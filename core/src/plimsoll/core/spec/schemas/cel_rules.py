@@ -17,6 +17,7 @@ from plimsoll.core.spec.types.policy import (
     BadParameters,
     BundlesSpec,
     EstimationSpec,
+    HeadThresholds,
     OverloadThresholds,
     PolicySpec,
 )
@@ -71,6 +72,14 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
     OverloadThresholds: (
         CelRule(
             "quantity(string(self.lower)).compareTo(quantity(string(self.higher))) <= 0",
+            "`lower` is above `higher`: lower it, or raise `higher`",
+            ".lower",
+        ),
+    ),
+    HeadThresholds: (
+        CelRule(
+            "!has(self.lower) || !has(self.higher) ||"
+            " quantity(string(self.lower)).compareTo(quantity(string(self.higher))) <= 0",
             "`lower` is above `higher`: lower it, or raise `higher`",
             ".lower",
         ),

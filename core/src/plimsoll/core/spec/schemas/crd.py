@@ -14,6 +14,7 @@ from plimsoll.core.spec.schemas.cel_rules import ROOT_RULES
 from plimsoll.core.spec.schemas.openapi import Schema, block_schema
 from plimsoll.core.spec.status.objects import (
     BundleLoadStatus,
+    ChannelStatus,
     ClusterStatus,
     EdgeStatus,
     FeedStatus,
@@ -31,6 +32,7 @@ STATUSES: dict[str, type] = {
     "HardwareProfile": ProfileStatus,
     "LoadBalancingSession": SessionStatus,
     "Feed": FeedStatus,
+    "Channel": ChannelStatus,
     "Bundle": BundleLoadStatus,
 }
 
@@ -191,6 +193,19 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _column("Bytes", ".status.sizeBytes", "Size of its files.", "integer"),
         _wide("Path", ".status.path", "Folder of its dataset."),
         _wide("Message", _condition("Recording", "message"), "Why, in a sentence."),
+        _AGE,
+    ),
+    "Channel": (
+        _column("Running", _condition("Running"), "Whether its driver computes and publishes its results."),
+        _column("Reason", _condition("Running", "reason"), "Why."),
+        _column("Subscriptions", ".status.subscriptions", "Distinct parameters that are subscribed to.", "integer"),
+        _column("Mode", ".spec.mode", "Continuous or Repetitive."),
+        _column("Batch", ".status.batch", "Number of its last batch.", "integer"),
+        _column("Results", ".status.results", "Results so far.", "integer"),
+        _column("Late", ".status.lateRows", "Rows that were gone before a batch could read them.", "integer"),
+        _wide("Rows", ".status.rowsIn", "Rows that its batches have consumed.", "integer"),
+        _wide("Every", ".spec.every", "The period of a Repetitive channel."),
+        _wide("Message", _condition("Running", "message"), "Why, in a sentence."),
         _AGE,
     ),
     "Bundle": (

@@ -34,6 +34,7 @@ class LoadStatus:
 
     input_utilization_percent: Annotated[int, FieldInfo("Arrival rate x matching delay.", unit="percent")]
     output_utilization_percent: Annotated[int, FieldInfo("Bytes per second / bandwidth.", unit="percent")]
+    downlink_utilization_percent: Annotated[int, FieldInfo("Bytes that come in / the input bandwidth.", unit="percent")]
     match_delay_microseconds: Annotated[int, FieldInfo("Time to match a publication.", unit="microseconds")]
     publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
     deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
@@ -143,6 +144,20 @@ class ConsumerStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AwaySubscriberStatus:
+    """A subscriber that is away, and whose place its head keeps for it."""
+
+    name: Annotated[str, FieldInfo("Its name.")]
+    identity: Annotated[str, FieldInfo("Whose it is.")]
+    away_seconds: Annotated[int, FieldInfo("For how long it has been away.", unit="seconds")]
+    lease_seconds: Annotated[int, FieldInfo("For how long its place is kept.", unit="seconds")]
+    behind: Annotated[int, FieldInfo("Publications that have been logged since.")]
+    held_bytes: Annotated[int, FieldInfo("Bytes of the log since then, as far as the log has them.", unit="bytes")]
+    missed: Annotated[int, FieldInfo("Publications since then that the log has no more: it gets a gap for these.")]
+    subscriptions: Annotated[int, FieldInfo("Number of its subscriptions.")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConsumerGroupStatus:
     """A consumer group."""
 
@@ -216,6 +231,11 @@ class ClusterStatus:
         tuple[ConsumerGroupStatus, ...],
         FieldInfo("Its consumer groups, by name.", key="name", max_items=1000),
     ]
+    away_subscribers: Annotated[
+        tuple[AwaySubscriberStatus, ...],
+        FieldInfo("Subscribers that are away and whose place its head keeps, those that are farthest behind.",
+                  key="name", max_items=100),
+    ]  # fmt: skip
     topics: Annotated[
         tuple[TopicStatus, ...],
         FieldInfo("Its topics, those nearest to their deadline first, under a policy that defends deadlines.",
@@ -323,6 +343,46 @@ class ProfileStatus:
     conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
     brokers: Annotated[int, FieldInfo("Number of brokers with this profile.")]
     calibrated: Annotated[CalibratedStatus, FieldInfo("The average of their measurements.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelStatus:
+    """The status of a channel, as its driver says each second; counts are since its first batch.
+
+    rowsIn = rowsUsed + lateRows + invalidRows.
+    """
+
+    observed_generation: Annotated[int, GENERATION]
+    conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
+    subscriptions: Annotated[int, FieldInfo("Distinct parameters that are subscribed to.")]
+    open_subscriptions: Annotated[
+        int, FieldInfo("Distinct subscriptions that leave a parameter open: they get what others ask for.")
+    ]
+    invalid_subscriptions: Annotated[
+        int, FieldInfo("Distinct subscriptions with a value of another type than that of its parameter.")
+    ]
+    batch: Annotated[int, FieldInfo("Number of its last batch.")]
+    batch_at: Annotated[str, FieldInfo("When that was committed.", format="date-time")]
+    batch_milliseconds: Annotated[int, FieldInfo("How long its query took in that batch.", unit="milliseconds")]
+    rows_in: Annotated[int, FieldInfo("Rows of feeds, dead letters included, that its batches have consumed.")]
+    rows_used: Annotated[int, FieldInfo("Rows that its query has seen, or that came without a subscription.")]
+    late_rows: Annotated[int, FieldInfo("Rows that retention had deleted before a batch could read them.")]
+    invalid_rows: Annotated[int, FieldInfo("Dead letters of its feeds.")]
+    results: Annotated[int, FieldInfo("Results that its batches have committed.")]
+    accepted_results: Annotated[int, FieldInfo("Results that a head has accepted, each once.")]
+    unknown_results: Annotated[
+        int, FieldInfo("Results without an answer of a head that has lost its memory; they are not sent again.")
+    ]
+    refused_results: Annotated[int, FieldInfo("Results that a head has refused, such as those that are too large.")]
+    unasked_results: Annotated[
+        int, FieldInfo("Rows of its query for parameters that no subscription asks for; they are not published.")
+    ]
+    invalid_results: Annotated[
+        int, FieldInfo("Rows of its query without a value for a parameter, or with a value that no attribute can have.")
+    ]
+    pid: Annotated[int, FieldInfo("The process of its driver; on one machine only.")]
+    restarts: Annotated[int, FieldInfo("Number of restarts of its driver.")]
+    last_end: Annotated[str, FieldInfo("How its driver last ended.")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,6 +55,49 @@ BROKERS = ReasonSection(
             "the recorder of the feed has ended; it is started again and goes on behind its last commit",
             "Do what the message and its log say: free space, make the folder writable, or choose another path.",
         ),
+        StatusReason("ChannelRunning", "Running", "the channel's batches are computed and their results published"),
+        StatusReason(
+            "ChannelStarting",
+            "Running",
+            "the driver of channels has been started, or is about to be, and has not begun with this one",
+            "Wait; Spark takes some ten seconds to start. If it lasts, read the log of the driver, `local.channels`.",
+        ),
+        StatusReason(
+            "ChannelNoSpark",
+            "Running, Warning",
+            "this machine lacks what Spark needs, as the message says; the fleet runs, its channels do not",
+            "Install what it names, and start the fleet again: channels go on where they were.",
+        ),
+        StatusReason(
+            "ChannelDriverExited",
+            "Running, Warning",
+            "the driver of channels has ended; it is started again, and each channel goes on behind its last batch",
+            "Read its log if it happens again.",
+        ),
+        StatusReason(
+            "FeedNotRecorded",
+            "Running",
+            "a feed of the channel has no schema yet, so its query cannot be checked",
+            "Publish something that the feed records, or declare its `schema`.",
+        ),
+        StatusReason(
+            "QueryInvalid",
+            "Running",
+            "Spark cannot analyse the query, or its results cannot be published; the message has line and column",
+            "Correct the query, and apply the channel again.",
+        ),
+        StatusReason(
+            "QueryUnkeyed",
+            "Running",
+            "the query joins without an equality between columns, so its cost is rows times parameters",
+            "Add an equality to the join, or write `unkeyedJoins: Allow` if the views are small.",
+        ),
+        StatusReason(
+            "BatchFailed",
+            "Running, Warning",
+            "a batch of the channel has failed; it is tried again with growing pauses, and other channels go on",
+            "Do what the message says: Spark names the column or file.",
+        ),
         StatusReason("AllReady", "Ready", "every broker answers and is connected to its peers"),
         StatusReason("Answering", "Ready", "the broker answers and is connected to its peers"),
         StatusReason(
@@ -334,6 +377,33 @@ BALANCE = ReasonSection(
     ),
 )
 
+LOGS = ReasonSection(
+    "Logs on disks",
+    "condition",
+    "Reasons of `LogSafe`, of clusters whose head keeps its log on a disk ([durability.md](durability.md)).",
+    (
+        StatusReason("LogWritten", "LogSafe", "the head writes its log, and has found no damage since it started"),
+        StatusReason(
+            "LogFull",
+            "LogSafe",
+            "the disk has no room for the next segment; publications are refused, and what is accepted is delivered",
+            "Make room on the disk, or give the claim more; the head tries again each second.",
+        ),
+        StatusReason(
+            "LogSlow",
+            "LogSafe",
+            "a sync has been going on for more than 2 s; answers and deliveries wait for it",
+            "Look at the disk and at what else writes to it.",
+        ),
+        StatusReason(
+            "LogDamaged",
+            "LogSafe",
+            "a part of the log could not be read, at the start or later, and has become a gap",
+            "Read the output of the head, which names file and byte. Replace the disk if it happens again.",
+        ),
+    ),
+)
+
 TOPICS = ReasonSection(
     "Topics with deadlines",
     "topic",
@@ -490,6 +560,13 @@ EVENTS = ReasonSection(
             "RecorderKilled",
             "Warning",
             "the recorder of a feed did not end when asked to, and was killed; it goes on behind its last commit",
+            "Read its log if it happens again.",
+        ),
+        StatusReason("ChannelDriverStarted", "Normal", "the driver of channels was started"),
+        StatusReason(
+            "ChannelDriverKilled",
+            "Warning",
+            "the driver of channels did not end when asked to, and was killed; channels go on behind their last batch",
             "Read its log if it happens again.",
         ),
         StatusReason("SparkStarted", "Normal", "the live job on Spark was started"),

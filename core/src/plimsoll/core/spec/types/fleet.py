@@ -68,6 +68,16 @@ class ClientSpec:
             high=1_000_000,
         ),
     ] = None
+    max_durable_subscribers: Annotated[
+        int | None,
+        FieldInfo("Highest number of its subscribers whose place one head keeps while they are away for long; absent:"
+              " the fleet's limit.", low=1, high=100_000),
+    ] = None  # fmt: skip
+    max_held_back: Annotated[
+        Quantity | None,
+        FieldInfo("Highest size of the log that one of them may be behind while it is away; beyond it its place ends."
+              " Absent: no limit but the log.", unit="bytes", above=0),
+    ] = None  # fmt: skip
     name_prefixes: Annotated[
         tuple[str, ...],
         FieldInfo(
@@ -118,6 +128,11 @@ class SubscriberDefaults:
     max_subscriptions: Annotated[
         int, FieldInfo("Highest number of subscriptions of one subscriber.", low=1, high=1_000_000)
     ] = 10_000
+    max_durable: Annotated[
+        int,
+        FieldInfo("Highest number of subscribers of one identity whose place a head keeps while they are away.",
+                  low=1, high=100_000),
+    ] = 1_000  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +163,11 @@ class TimingDefaults:
     reattach_within: Annotated[
         Duration, FieldInfo("How long a head keeps publications for a subscriber that is disconnected.", above=0)
     ] = Duration.parse("30s")
+    longest_lease: Annotated[
+        Duration,
+        FieldInfo("The longest time for which a subscriber may ask a head to keep its place while it is away.", above=0,
+                  high=90 * 86_400),
+    ] = Duration.parse("168h")  # fmt: skip
     heartbeat: Annotated[Duration, FieldInfo("Interval of heartbeats on an idle link.", above=0)] = Duration.parse("1s")
     dead_after: Annotated[Duration, FieldInfo("A peer that sent nothing for this long counts as gone.", above=0)] = (
         Duration.parse("10s")

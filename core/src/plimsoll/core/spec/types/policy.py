@@ -353,8 +353,25 @@ class LowerThreshold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeadThresholds:
+    """The thresholds of a resource of heads; one that is not written is none, so a block has both or lacks one."""
+
+    lower: Annotated[
+        Quantity | None, _ratio("Above it the head takes no more publishers; absent: it does below `higher`.")
+    ] = None
+    higher: Annotated[
+        Quantity | None, _ratio("Above it the head is overloaded; absent: it never is by this resource.")
+    ] = None
+
+
+TEXT_HEAD_THRESHOLDS: Final = HeadThresholds(lower=Quantity.parse("900m"), higher=Quantity.parse("950m"))
+"""The text's, Tao, Poslad, Bigham 2013, IV.B.2."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeadlineThresholds:
-    """When an edge is LOW (below all lower thresholds) and OVERLOAD (above a higher one, or a deadline in danger)."""
+    """When an edge is LOW (below all lower thresholds) and OVERLOAD (above a higher one, or a deadline in danger); and
+    when a head is, by what comes in and goes out."""
 
     downlink: Annotated[OverloadThresholds, FieldInfo("For bytes in / the input bandwidth.")] = OverloadThresholds()
     matching: Annotated[OverloadThresholds, FieldInfo("For input utilisation: arrival rate x matching delay.")] = (
@@ -364,6 +381,20 @@ class DeadlineThresholds:
         LowerThreshold,
         FieldInfo("For bytes out / the output bandwidth. There is no higher one: queues say when it is too much."),
     ] = LowerThreshold()
+    head_downlink: Annotated[
+        HeadThresholds,
+        FieldInfo(
+            "For bytes in / the input bandwidth of a head. A threshold that the block lacks is none; without the"
+            " block they are 900m and 950m."
+        ),
+    ] = TEXT_HEAD_THRESHOLDS
+    head_uplink: Annotated[
+        HeadThresholds,
+        FieldInfo(
+            "For bytes out / the output bandwidth of a head. A threshold that the block lacks is none; without the"
+            " block they are 900m and 950m."
+        ),
+    ] = TEXT_HEAD_THRESHOLDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -426,6 +457,11 @@ class DelaySensitiveParameters:
         Duration,
         FieldInfo("How long a balancing takes, t_LB, until one has been measured.", above=0, high=3600),
     ] = Duration.parse("100ms")
+    publishers: Annotated[
+        Literal["Move", "Stay"],
+        FieldInfo("Move: publishers leave a head that is overloaded for heads of other clusters. Stay: publishers stay"
+                  " at their heads."),
+    ] = "Move"  # fmt: skip
     rules: Annotated[
         Literal["Plimsoll", "Text"],
         FieldInfo("Whose rules decide where they differ: Plimsoll's, by which a topic moves only if that lessens what"

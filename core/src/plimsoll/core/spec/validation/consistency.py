@@ -22,6 +22,7 @@ from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
 from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
+from plimsoll.core.spec.validation.channels import check_channels
 
 SMALLEST_LOG_BYTES = 2**20
 LEAST_DISK_LOG = 8 * 1024 * 1024
@@ -80,6 +81,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
         *_scales(resources),
         *_sessions(resources),
         *check_feeds(resources),
+        *check_channels(resources),
     ]
     if not problems:
         problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
@@ -188,10 +190,11 @@ def _slices(cluster: Resource[AnySpec], slices: GroupSlicesSpec, path: Path) -> 
 
 
 def _deadlines(owner: Resource[AnySpec], thresholds: DeadlineThresholds, path: Path) -> Iterator[ResourceProblem]:
-    for name, limits in (("downlink", thresholds.downlink), ("matching", thresholds.matching)):
-        if limits.lower > limits.higher:
+    for name in ("downlink", "matching", "head_downlink", "head_uplink"):
+        limits = getattr(thresholds, name)
+        if None not in (limits.lower, limits.higher) and limits.lower > limits.higher:
             found = f"{limits.lower} is above `higher`, which is {limits.higher}"
-            yield owner.problem((*path, name, "lower"), found, "Lower it, or raise `higher`.")
+            yield owner.problem((*path, camel_case(name), "lower"), found, "Lower it, or raise `higher`.")
 
 
 def check_references(resources: Resources) -> Iterator[ResourceProblem]:
@@ -256,11 +259,14 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     if spec.action in ("Shuffle", "Split", "MovePublishers"):
         places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
     elif spec.action == "Unload" or _plans_for_cluster(resources, spec):
-        places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster"
+        places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster or EdgeBroker"
     for role, party in (("source", spec.source), ("target", spec.target)):
         if party is not None:
             path: Path = ("spec", role, "name")
-            yield from _reference(session, party.name, kind, list(places), path)
+            if spec.action == "Unload" and role == "target":
+                yield from _reference(session, party.name, "EdgeBroker", list(edges), path)
+            else:
+                yield from _reference(session, party.name, kind, list(places), path)
             if party.name in spec.exclusions.brokers:
                 yield session.problem(path, f"{party.name} is in exclusions.brokers", "Take it out of one of the two.")
     if spec.source is not None and spec.target is not None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from plimsoll.core.spec import head_tree
 from plimsoll.core.spec.brokers import declared_brokers
 from plimsoll.core.spec.field_info import camel_case
-from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec
+from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, ChannelSpec
 from plimsoll.core.spec.problems import Path, ResourceProblem
 from plimsoll.core.spec.resources import Resource, Resources
 
@@ -24,6 +24,7 @@ def refused_changes(running: Resources, wanted: Resources) -> Iterator[ResourceP
     yield from _clusters(running, wanted)
     yield from _brokers(running, wanted)
     yield from _feeds(running, wanted)
+    yield from _channels(running, wanted)
 
 
 def _fleet(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
@@ -114,6 +115,18 @@ def _feeds(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
             if getattr(old.spec, field) != getattr(new.spec, field):
                 found = "this cannot change for a dataset that was begun"
                 yield new.problem(("spec", field), found, "Take the change back, or write another `path` with it.")
+
+
+def _channels(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
+    for name, old in sorted(running.channels.items()):
+        new = wanted.channels.get(name)
+        if new is not None and _streamed(new) != _streamed(old):
+            found = f"the places of Channel/{name} in its feeds are kept under these names"
+            yield new.problem(("spec", "feeds"), found, "Take the change back, or give the channel another name.")
+
+
+def _streamed(channel: Resource[ChannelSpec]) -> set[str]:
+    return {each.feed for each in channel.spec.feeds if each.rows == "New"}
 
 
 def _refusal(owner: Resource[AnySpec], path: Path, found: str) -> ResourceProblem:

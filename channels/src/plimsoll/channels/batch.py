@@ -1,0 +1,118 @@
+"""A batch of a channel: which rows of which feeds it consumes, and the commit that holds all that it did.
+
+Rows of a feed are numbered from 1, dead letters included, without a hole. So a place in a feed is a number, compaction
+does not move it, and a batch accounts for each row: rows in = used + late + invalid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from plimsoll.core.protocol.wire import Scalar
+
+BATCH_ROWS: Final = 200_000
+"""At most so many rows of one feed are in a batch."""
+
+
+class RowRange(Struct, frozen=True):
+    """Rows `first` to `last` of a feed; none if `last` is below `first`."""
+
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        return max(0, self.last - self.first + 1)
+
+
+class RowCounts(Struct, frozen=True):
+    """Rows that were consumed: rows in = used + late + invalid."""
+
+    rows_in: int = 0
+    used: int = 0
+    late: int = 0
+    invalid: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(
+            self.rows_in + other.rows_in, self.used + other.used, self.late + other.late, self.invalid + other.invalid
+        )
+
+
+class Result(Struct, frozen=True):
+    """A result as it is published."""
+
+    attributes: dict[str, Scalar]
+    payload: bytes = b""
+
+
+class BatchTotals(Struct, frozen=True):
+    """Sums over all batches up to one."""
+
+    rows: RowCounts = RowCounts()
+    results: int = 0
+    unasked: int = 0
+    invalid_results: int = 0
+
+
+class BatchCommit(Struct, frozen=True):
+    """A batch: the places in its feeds behind it, the parameters that it was computed for, and its results.
+
+    `query_us`: how long its query took, in microseconds. `before`: the results of all batches before it. The first
+    commit of a channel has number 0 and only says where it begins.
+    """
+
+    number: int
+    at_us: int
+    places: dict[str, int]
+    parameters: tuple[tuple[Scalar, ...], ...] = ()
+    results: tuple[Result, ...] = ()
+    totals: BatchTotals = BatchTotals()
+    query_us: int = 0
+
+    @property
+    def before(self) -> int:
+        """How many results the batches before it have."""
+        return self.totals.results - len(self.results)
+
+
+def first_commit(ends: Mapping[str, int], at_us: int) -> BatchCommit:
+    """Where a channel begins: with what is recorded from now on."""
+    return BatchCommit(0, at_us, dict(ends))
+
+
+def planned_ranges(places: Mapping[str, int], ends: Mapping[str, int], most: int = BATCH_ROWS) -> dict[str, RowRange]:
+    """The rows of the next batch, by feed. `ends`: the number of the last row of each feed.
+
+    A feed that ends in front of its place has been deleted and begun anew, and so is its place.
+    """
+    found = {}
+    for feed, end in sorted(ends.items()):
+        place = places.get(feed, end)
+        place = 0 if place > end else place
+        found[feed] = RowRange(place + 1, min(end, place + most))
+    return found
+
+
+def next_commit(
+    last: BatchCommit,
+    ranges: Mapping[str, RowRange],
+    counts: RowCounts,
+    parameters: tuple[tuple[Scalar, ...], ...],
+    results: tuple[Result, ...],
+    *,
+    unasked: int,
+    invalid: int,
+    at_us: int,
+    query_us: int,
+) -> BatchCommit:
+    """The commit of the batch behind `last`."""
+    places = {**last.places, **{feed: each.last for feed, each in ranges.items() if each.count}}
+    totals = BatchTotals(
+        last.totals.rows + counts, last.totals.results + len(results), last.totals.unasked + unasked,
+        last.totals.invalid_results + invalid,
+    )  # fmt: skip
+    return BatchCommit(last.number + 1, at_us, places, parameters, results, totals, query_us)

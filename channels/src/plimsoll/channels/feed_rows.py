@@ -1,0 +1,90 @@
+"""The rows of a feed's dataset by number, whatever files they are in now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from plimsoll.channels.batch import RowCounts, RowRange
+from plimsoll.feeds import parquet
+from plimsoll.feeds.commit_log import FeedDatasetError, FeedFile, FeedState, Table, read_state
+from plimsoll.feeds.schema import FeedSchema
+
+ATTEMPTS: Final = 5
+"""How often files are looked up again that compaction has replaced meanwhile."""
+
+
+def feed_schema(root: Path) -> FeedSchema | None:
+    """The schema of a feed's dataset; None if it has none yet."""
+    try:
+        last = read_state(root).last
+    except FeedDatasetError:  # its recorder has not begun
+        return None
+    return last.schema if last is not None else None
+
+
+def last_row(root: Path) -> int:
+    """The number of the newest row, dead letters included; 0 for a dataset that is still to be made."""
+    try:
+        last = read_state(root).last
+    except FeedDatasetError:
+        return 0
+    return last.counts.received if last is not None else 0
+
+
+def read_rows(root: Path, wanted: RowRange) -> tuple[pa.Table, RowCounts]:
+    """The rows of a range that fit the schema, and what became of all of the range.
+
+    Raises:
+        FeedDatasetError: there is no dataset, or its files change too fast.
+
+    """
+    for _ in range(ATTEMPTS):
+        state = read_state(root)
+        try:
+            rows = _read(root, state, "rows", wanted)
+            dead = _read(root, state, "dead-letters", wanted).num_rows
+        except FileNotFoundError:
+            continue  # merged or expired meanwhile
+        late = wanted.count - rows.num_rows - dead
+        return rows, RowCounts(wanted.count, rows.num_rows, late, dead)
+    raise FeedDatasetError(f"{root}: its files change too fast to be read; try again")
+
+
+def _read(root: Path, state: FeedState, table: Table, wanted: RowRange) -> pa.Table:
+    schema = state.last.schema if state.last is not None and state.last.schema is not None else FeedSchema(())
+    kind = parquet.rows_schema(schema) if table == "rows" else parquet.dead_letters_schema()
+    parts = []
+    for file in files_of(state.table(table), wanted):
+        # An empty partitioning: names of folders are no columns here.
+        found = pq.read_table(_place(root, file), schema=kind, partitioning=None)
+        numbers = found.column("_row")
+        is_wanted = pc.and_(pc.greater_equal(numbers, wanted.first), pc.less_equal(numbers, wanted.last))
+        parts.append(found.filter(is_wanted))
+    return pa.concat_tables(parts) if parts else kind.empty_table()
+
+
+def files_of(files: Sequence[FeedFile], wanted: RowRange) -> list[FeedFile]:
+    """The files of a table, in the order of recording, that may have rows of a range: none reaches into the next."""
+    found = []
+    for index, file in enumerate(files):
+        ends = files[index + 1].first_row - 1 if index + 1 < len(files) else wanted.last
+        if wanted.count and file.first_row <= wanted.last and ends >= wanted.first:
+            found.append(file)
+    return found
+
+
+def all_files(root: Path, since_us: int | None) -> list[Path]:
+    """The files with all rows, or those with rows recorded since then. Raises FeedDatasetError."""
+    files = read_state(root).table("rows")
+    return [_place(root, each) for each in files if since_us is None or each.last_us >= since_us]
+
+
+def _place(root: Path, file: FeedFile) -> Path:
+    path, staged = root / file.path, root / "_staging" / file.staged_name
+    return staged if not path.exists() and staged.exists() else path

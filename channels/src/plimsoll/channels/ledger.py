@@ -1,0 +1,172 @@
+"""The ledger of a channel: its batches and how far their results are published. All that outlasts a killed driver.
+
+`_batches/NUMBER.batch` is one commit: the places in the feeds behind the batch, the parameters, and the results. It
+appears by a link, whole or not at all, and before any of its results is published. `position.json` says up to which
+result a head has answered, under which identity. It is written before the first publication of an identity, and after
+answers. So a life that follows knows every publication that may have been sent, and asks the head which of them it has.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from plimsoll.channels.batch import BatchCommit, Result
+from plimsoll.core.client import PublisherPosition
+from plimsoll.feeds.commit_log import link, sync_folder, unlink, write_synced
+
+BATCHES: Final = "_batches"
+POSITION: Final = "position.json"
+LOCK: Final = "lock"
+FORMAT: Final = 1
+
+
+class LedgerError(Exception):
+    """A ledger cannot be opened or written; says why and what to do."""
+
+
+class PublishedCounts(Struct, frozen=True):
+    """The answers of heads to results, up to a position."""
+
+    accepted: int = 0
+    unknown: int = 0
+    refused: int = 0
+
+    @property
+    def answered(self) -> int:
+        return self.accepted + self.unknown + self.refused
+
+    def plus(self, answer: str, number: int) -> PublishedCounts:
+        """With so many more results that have this answer of a publisher."""
+        if answer in ("accepted", "unconfirmed"):
+            return PublishedCounts(self.accepted + number, self.unknown, self.refused)
+        if answer == "unknown":
+            return PublishedCounts(self.accepted, self.unknown + number, self.refused)
+        return PublishedCounts(self.accepted, self.unknown, self.refused + number)
+
+
+class LedgerPosition(Struct, frozen=True):
+    """Results up to `number` are answered; `incarnation`, `seq`, `head`, `epoch` as in `PublisherPosition`."""
+
+    number: int
+    incarnation: int
+    seq: int
+    head: str
+    epoch: int
+    at_us: int
+    counts: PublishedCounts = PublishedCounts()
+    format: int = FORMAT
+
+    @property
+    def of_publisher(self) -> PublisherPosition:
+        return PublisherPosition(self.incarnation, self.number, self.seq, self.head, self.epoch)
+
+
+class ChannelLedger:
+    """The ledger in a folder, open for one process.
+
+    Raises:
+        LedgerError: another process has it, or a file of it cannot be read.
+        OSError: the disk fails.
+
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / BATCHES).mkdir(parents=True, exist_ok=True)
+        self._lock = (root / BATCHES / LOCK).open("ab")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._lock.close()
+            raise LedgerError(f"{root}: another driver works on this channel; end it first") from error
+        try:
+            self.position = self._read_position()
+            self._kept = self._recover()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def close(self) -> None:
+        """Let another process work on the channel."""
+        self._lock.close()
+
+    @property
+    def last(self) -> BatchCommit | None:
+        """The newest batch."""
+        return self._kept[-1] if self._kept else None
+
+    def unpublished(self) -> Iterator[Result]:
+        """The results behind the position, in order: those that have no answer of a head."""
+        through = self.position.number if self.position is not None else 0
+        for commit in self._kept:
+            yield from commit.results[max(0, through - commit.before) :]
+
+    def commit(self, commit: BatchCommit) -> None:
+        """Make a batch final. Raises LedgerError: another process has written this batch."""
+        path = self._path(commit.number)
+        partial = path.with_name(f".{path.name}.partial")
+        write_synced(partial, msgspec.msgpack.encode(commit))
+        try:
+            link(partial, path)
+        except FileExistsError as error:
+            raise LedgerError(f"{path}: another driver has written this batch; end it") from error
+        sync_folder(path.parent)
+        unlink(partial)
+        self._kept.append(commit)
+        self._forget_published()
+
+    def save_position(self, position: LedgerPosition) -> None:
+        """Note how far results are published."""
+        path = self.root / POSITION
+        partial = path.with_name(f".{path.name}.partial")
+        write_synced(partial, msgspec.json.encode(position))
+        replace(partial, path)
+        sync_folder(path.parent)
+        self.position = position
+
+    def _forget_published(self) -> None:
+        """Delete batches whose results are all answered, but for the newest, which has the places."""
+        through = self.position.number if self.position is not None else 0
+        while len(self._kept) > 1 and self._kept[0].totals.results <= through:
+            unlink(self._path(self._kept[0].number))
+            del self._kept[0]
+
+    def _recover(self) -> list[BatchCommit]:
+        folder = self.root / BATCHES
+        for path in folder.glob(".*.partial"):
+            unlink(path)
+        found = [self._decoded(path) for path in sorted(folder.glob("[0-9]*.batch"))]
+        for before, after in pairwise(found):
+            if after.number != before.number + 1:
+                raise LedgerError(f"{folder}: batch {before.number + 1} is missing: restore it from a copy")
+        return found
+
+    def _decoded(self, path: Path) -> BatchCommit:
+        try:
+            return msgspec.msgpack.decode(path.read_bytes(), type=BatchCommit)
+        except msgspec.MsgspecError as error:
+            raise LedgerError(f"{path}: this is not a batch of a channel: {error}; restore it from a copy") from error
+
+    def _read_position(self) -> LedgerPosition | None:
+        path = self.root / POSITION
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=LedgerPosition)
+        except FileNotFoundError:  # nothing has been published yet
+            return None
+        except msgspec.MsgspecError as error:
+            raise LedgerError(f"{path}: this is not a position of a channel: {error}") from error
+
+    def _path(self, number: int) -> Path:
+        return self.root / BATCHES / f"{number:012d}.batch"
+
+
+def replace(source: Path, target: Path) -> None:
+    """Move a file over another one."""
+    source.replace(target)

@@ -1,0 +1,8 @@
+"""Names of channels in the fleet."""
+
+from __future__ import annotations
+
+
+def publisher_name(channel: str) -> str:
+    """The publisher of a channel's results; the same in every life of its driver."""
+    return f"channel.{channel}"

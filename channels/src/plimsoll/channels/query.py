@@ -1,0 +1,184 @@
+"""The query of a channel in Spark: its views, its check against their schemas, and one run for all parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FractionalType,
+    IntegralType,
+    LongType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from plimsoll.channels.config import ChannelDefinition, TableView
+from plimsoll.channels.results import PAYLOAD_COLUMN
+from plimsoll.channels.subscriptions import ParameterRow
+from plimsoll.core.spec.types.channel import PARAMETERS_VIEW, RESULT_ATTRIBUTES
+from plimsoll.core.spec.types.feed import ColumnType
+from plimsoll.feeds import parquet
+from plimsoll.feeds.schema import FeedSchema
+
+COLUMN_TYPES: Final[Mapping[ColumnType, DataType]] = {
+    "String": StringType(), "Integer": LongType(), "Number": DoubleType(), "Boolean": BooleanType(),
+}  # fmt: skip
+PUBLISHABLE: Final = (
+    StringType, BooleanType, IntegralType, FractionalType, DecimalType, DateType, TimestampType, TimestampNTZType,
+)  # fmt: skip
+UNKEYED_PLANS: Final = ("CartesianProduct", "BroadcastNestedLoopJoin")
+"""How Spark carries out a join without an equality."""
+_PLACE: Final = re.compile(r"\bline (\d+),? ?(?:and )?pos(?:ition)? (\d+)")
+_CHECK_SETTINGS: Final = {
+    # Views are empty in a check, and Spark must not conclude from that how the query ends.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation",
+    "spark.sql.adaptive.enabled": "false",
+}  # fmt: skip
+
+
+class QueryError(Exception):
+    """A query cannot be used; the text has line and column where Spark says. `is_unkeyed`: its cost is not bounded."""
+
+    def __init__(self, text: str, *, is_unkeyed: bool = False) -> None:
+        super().__init__(text)
+        self.is_unkeyed = is_unkeyed
+
+
+class ChannelQuery:
+    """One channel's query in a session of its own, so that views of channels do not meet."""
+
+    def __init__(self, spark: SparkSession, channel: ChannelDefinition) -> None:
+        self._spark, self._channel = spark.newSession(), channel
+        self._parameters = StructType(
+            [StructField(each.name, COLUMN_TYPES[each.type], nullable=False) for each in channel.parameters]
+        )
+
+    @property
+    def session(self) -> SparkSession:
+        return self._spark
+
+    def check(self, schemas: Mapping[str, FeedSchema]) -> None:
+        """Analyse the query against the schemas of its feeds and tables, without reading a row of a feed.
+
+        Raises:
+            QueryError: it cannot be used.
+
+        """
+        for name, value in _CHECK_SETTINGS.items():
+            self._spark.conf.set(name, value)
+        try:
+            self._view(PARAMETERS_VIEW, self._spark.createDataFrame([], self._parameters))
+            for feed in self._channel.feeds:
+                self._view_of_arrow(feed.name, parquet.rows_schema(schemas[feed.feed]).empty_table())
+            for table in self._channel.tables:
+                self._view(table.name, self._table(table))
+            frame = self._spark.sql(self._channel.query)
+            self._check_columns(frame.schema)
+            plan = frame._jdf.queryExecution().sparkPlan().toString()
+        except PySparkException as error:
+            raise QueryError(located(error)) from error
+        finally:
+            for name in _CHECK_SETTINGS:
+                self._spark.conf.unset(name)
+        if not self._channel.allows_unkeyed and any(name in plan for name in UNKEYED_PLANS):
+            text = "the query joins without an equality between columns: its cost is the product of the rows of both"
+            raise QueryError(text, is_unkeyed=True)
+
+    def _check_columns(self, schema: StructType) -> None:
+        names = [each.name for each in schema.fields]
+        types = {each.name: each.dataType for each in schema.fields}
+        for name in names:
+            if names.count(name) > 1:
+                raise QueryError(f'the query returns two columns "{name}": give one another name')
+            if name in RESULT_ATTRIBUTES:
+                raise QueryError(f'every result has an attribute "{name}" of its own: rename this one')
+        for parameter in self._channel.parameters:
+            if parameter.name not in types:
+                text = f'the query returns no column "{parameter.name}": it must return every parameter'
+                raise QueryError(text)
+            found = types[parameter.name]
+            if not _is_of_type(found, parameter.type):
+                text = f'column "{parameter.name}" is {found.simpleString()}, the parameter {parameter.type}: cast it'
+                raise QueryError(text)
+        for name, found in types.items():
+            if name == PAYLOAD_COLUMN and isinstance(found, BinaryType | StringType):
+                continue
+            if not isinstance(found, PUBLISHABLE):
+                text = f'column "{name}" is {found.simpleString()}, which no attribute can be: use to_json or a cast'
+                raise QueryError(text)
+
+    def run(
+        self,
+        parameters: Iterable[ParameterRow],
+        new_rows: Mapping[str, pa.Table],
+        all_rows: Mapping[str, tuple[Sequence[Path], FeedSchema, int | None]],
+    ) -> list[dict[str, Any]]:
+        """The rows of the query. `all_rows`: by feed its files, schema, and since when, in microseconds since 1970."""
+        rows = sorted(parameters)
+        columns = {field.name: [row[i] for row in rows] for i, field in enumerate(self._parameters.fields)}
+        types = [(each.name, parquet.TYPES[each.type]) for each in self._channel.parameters]
+        self._view_of_arrow(PARAMETERS_VIEW, pa.table(columns, schema=pa.schema(types)))
+        for feed in self._channel.feeds:
+            if feed.is_new:
+                self._view_of_arrow(feed.name, new_rows[feed.feed])
+            else:
+                self._view(feed.name, self._all_rows(*all_rows[feed.feed]))
+        for table in self._channel.tables:
+            self._view(table.name, self._table(table))
+        found: list[dict[str, Any]] = self._spark.sql(self._channel.query).toArrow().to_pylist()
+        return found
+
+    def _all_rows(self, files: Sequence[Path], schema: FeedSchema, since_us: int | None) -> DataFrame:
+        empty = self._spark.createDataFrame(parquet.rows_schema(schema).empty_table())
+        if not files:
+            return empty
+        frame = self._spark.read.schema(empty.schema).parquet(*map(str, files))
+        return frame if since_us is None else frame.where(F.unix_micros("_recorded") >= since_us)
+
+    def _table(self, table: TableView) -> DataFrame:
+        reader = self._spark.read
+        if table.format == "Csv":
+            return reader.csv(table.path, header=True, inferSchema=True)
+        return reader.json(table.path) if table.format == "Json" else reader.parquet(table.path)
+
+    def _view_of_arrow(self, name: str, table: pa.Table) -> None:
+        self._view(name, self._spark.createDataFrame(table))
+
+    def _view(self, name: str, frame: DataFrame) -> None:
+        frame.createOrReplaceTempView(name)
+
+
+def _is_of_type(found: DataType, type_: ColumnType) -> bool:
+    if isinstance(found, NullType):
+        return False
+    if type_ == "Number":
+        return isinstance(found, IntegralType | FractionalType | DecimalType)
+    return isinstance(found, {"String": StringType, "Integer": IntegralType, "Boolean": BooleanType}[type_])
+
+
+def located(error: Exception) -> str:
+    """Spark's message in one line, with line and column of the query, counted from 1, in front."""
+    text = str(error)
+    first = text.split("== SQL", 1)[0].split(";\n", 1)[0].split("\n'", 1)[0].replace("\n", " ").strip()
+    place = _PLACE.search(text)
+    if place is None or not isinstance(error, AnalysisException):
+        return first
+    told = _PLACE.sub("", first).replace("()", "").rstrip("; ").strip()
+    return f"line {place.group(1)}, column {int(place.group(2)) + 1}: {told}"

@@ -1,0 +1,265 @@
+"""Places that a head keeps itself, of subscribers that may stay away for longer than an edge keeps theirs.
+
+Rules (tests/exploration/durable_place.py has each of them, and what breaks without it):
+- A place is the list of a subscriber and the owner epoch that it has. It counts once that epoch owns the subscriber.
+- The list is covered by the head itself, beside what edges announce: so neighbours go on sending what it asks for,
+  whatever becomes of the edge. It is not matched, since the log has everything.
+- What an edge keeps ends after its lease, as ever; the owner entry goes on without a link (`AWAY_KEY`).
+- All of it is in a log on a disk, and covered again before neighbours are told anything.
+- A place ends by withdrawal, by the end of its lease, and when its identity holds back more of the log than it may.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.durability.journal import LogJournal
+from plimsoll.core.head.durability.records import PlaceEnded, PlaceKept, SubscriberLeft, TimeMark
+from plimsoll.core.head.durability.time_index import TimeIndex
+from plimsoll.core.head.log import Log
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.ownership import AWAY_KEY, OwnerEntry, OwnershipTable
+from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.record_handlers import RecordHandlers
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport.load_reporter import LoadReporter
+
+REPORTED_AT_MOST = 100
+"""Subscribers that are away in a load report: those that are farthest behind."""
+
+
+class PlacesContext(Protocol):
+    """The parts of a head that places depend on."""
+
+    now: float
+    config: BrokerConfig
+    counters: Counter[str]
+    journal: LogJournal | None
+    log: Log
+    covers: CoverUpdates
+    owners: OwnershipTable
+    reporter: LoadReporter
+
+
+class DurablePlaces(HeadPart):
+    """`kept`: the places, by subscriber; `left_at` of one is 0 while an edge serves it."""
+
+    def __init__(self, host: PlacesContext) -> None:
+        self.host = host
+        self.kept: dict[str, PlaceKept] = {}
+        self.times = TimeIndex()
+        self._staged: dict[tuple[str, str], msg.KeepPlace] = {}
+        self._parts: dict[tuple[str, str], list[str]] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
+        self._last_number = 0
+        self._found = 0
+
+    def register(self, handlers: RecordHandlers) -> None:
+        handlers.of_brokers.add(msg.KeepPlace, self.on_keep)
+        handlers.of_brokers.add(msg.PlaceLeft, self.on_left)
+
+    @property
+    def unix_now(self) -> float:
+        """Seconds since 1970: leases and times outlast the process."""
+        return self.host.now + self.host.reporter.clock_offset_seconds
+
+    # -- a head that starts
+
+    def restore(self) -> None:
+        """Take over what the disk says; each place is the owner of its subscriber until an edge says that it is."""
+        if self.host.journal is None:
+            return
+        state = self.host.journal.state
+        self.times, self._found = state.times, state.position
+        for place in state.places.values():
+            self.kept[place.subscriber] = place
+            self.host.owners.adopt(place.subscriber, AWAY_KEY, place.epoch, place.since, place.identity)
+            self._cover(place.subscriber, place.texts)
+
+    def on_ready(self) -> None:
+        """Those that no edge has reported went away when the head did, or before."""
+        for x, place in list(self.kept.items()):
+            entry = self.host.owners.entries.get(x)
+            if entry is not None and entry.key == AWAY_KEY and not place.left_at:
+                self._leave(x, self._found)
+
+    # -- what edges say
+
+    def on_keep(self, outbox: Outbox, keep: msg.KeepPlace) -> None:
+        """Take a list, in parts; it counts once its link and epoch own the subscriber."""
+        key = outbox.key, keep.subscriber
+        texts = [*self._parts.pop(key, ()), *keep.texts]
+        if keep.more:
+            self._parts[key] = texts
+            return
+        self._staged[key] = replace(keep, texts=texts)
+        self._settle(*key)
+
+    def attached(self, key: str, subscriber: str) -> None:
+        """A RESUME through this link has become the owner; one that asks for no place gives its place up."""
+        if (key, subscriber) in self._staged:
+            self._settle(key, subscriber)
+        else:
+            self.end(subscriber)
+
+    def _settle(self, key: str, subscriber: str) -> None:
+        keep, entry = self._staged[key, subscriber], self.host.owners.entries.get(subscriber)
+        if entry is not None and entry.key == key and entry.epoch == keep.epoch:
+            del self._staged[key, subscriber]
+            self._put(keep, entry)
+
+    def _put(self, keep: msg.KeepPlace, entry: OwnerEntry) -> None:
+        x, limits = keep.subscriber, self.host.config.limits
+        before = self.kept.get(x)
+        others = sum(place.identity == entry.identity for place in self.kept.values()) - (before is not None)
+        lease_seconds = min(keep.lease_seconds, limits.longest_lease_seconds)
+        if others >= (keep.most_places or limits.max_durable_subscribers) or lease_seconds <= limits.lease_seconds:
+            self.host.counters["places_refused"] += lease_seconds > limits.lease_seconds
+            self.end(x)
+            return
+        place = PlaceKept(
+            x, entry.identity, entry.epoch, entry.since, lease_seconds, keep.texts,
+            keep.most_bytes or limits.max_held_back_bytes,
+        )  # fmt: skip
+        if place != before:
+            self._cover(x, place.texts)
+            self.kept[x] = place
+            if self.host.journal is not None:
+                self.host.journal.pending.append(place)
+
+    def on_left(self, outbox: Outbox, left: msg.PlaceLeft) -> None:
+        """An edge says that a subscriber has gone away."""
+        entry = self.host.owners.entries.get(left.subscriber)
+        if entry is not None and (entry.key, entry.epoch) == (outbox.key, left.epoch) and left.subscriber in self.kept:
+            self._leave(left.subscriber, left.position)
+
+    def broker_lost(self, outbox: Outbox) -> None:
+        """All that an edge served have gone away with it."""
+        for staged in [each for each in self._staged if each[0] == outbox.key]:
+            del self._staged[staged]
+        for part in [each for each in self._parts if each[0] == outbox.key]:
+            del self._parts[part]
+        for x, place in list(self.kept.items()):
+            entry = self.host.owners.entries.get(x)
+            if entry is not None and entry.key == outbox.key and not place.left_at:
+                self._leave(x, self.host.log.last)
+
+    def _leave(self, subscriber: str, position: int) -> None:
+        left = SubscriberLeft(subscriber, self.unix_now, position)
+        self.kept[subscriber] = replace(self.kept[subscriber], left_at=left.left_at, position=position)
+        if self.host.journal is not None:
+            self.host.journal.pending.append(left)
+
+    # -- the list, covered by the head
+
+    def _cover(self, subscriber: str, texts: list[str]) -> None:
+        """Cover this list in the place of the one before, in one step."""
+        before, wanted = self._numbers.get(subscriber, {}), dict.fromkeys(texts)
+        adds = []
+        for text in wanted:
+            if text not in before:
+                self._last_number += 1
+                adds.append(msg.CoverItem(self._last_number, text))
+        gone = [number for text, number in before.items() if text not in wanted]
+        self.host.covers.change(AWAY_KEY, msg.Cover(0, adds, gone))
+        kept = {text: number for text, number in before.items() if text in wanted}
+        self._numbers[subscriber] = kept | {item.text: item.id for item in adds}
+        if not wanted:
+            del self._numbers[subscriber]
+
+    # -- the end of a place
+
+    def is_kept(self, subscriber: str) -> bool:
+        return subscriber in self.kept
+
+    def lease_seconds(self, subscriber: str) -> float:
+        """For how long its place is kept while it is away; 0 if the head keeps none."""
+        place = self.kept.get(subscriber)
+        return place.lease_seconds if place is not None else 0.0
+
+    def end(self, subscriber: str) -> None:
+        """Keep no place for a subscriber any more, if there is one."""
+        if self.kept.pop(subscriber, None) is None:
+            return
+        self._cover(subscriber, [])
+        if self.host.journal is not None:
+            self.host.journal.pending.append(PlaceEnded(subscriber))
+
+    def _lapse(self, subscriber: str, counter: str) -> None:
+        """End the place of a subscriber that is away, and its owner entry if no edge has it."""
+        self.host.counters[counter] += 1
+        self.end(subscriber)
+        entry = self.host.owners.entries.get(subscriber)
+        if entry is not None and entry.key == AWAY_KEY:
+            self.host.owners.forget(subscriber, self.host.now)
+
+    # -- time
+
+    def tick(self) -> None:
+        host = self.host
+        for key in list(self._staged):
+            self._settle(*key)  # a hand-over may have made its link the owner
+        if self.times.is_due(self.unix_now, host.log.last):
+            self.times.note(self.unix_now, host.log.last)
+            if host.journal is not None:
+                host.journal.pending.append(TimeMark(self.unix_now, host.log.last))
+
+    def expire(self) -> None:
+        host, now = self.host, self.unix_now
+        self.times.evicted(host.log.first)
+        for key, keep in list(self._staged.items()):
+            if (entry := host.owners.entries.get(keep.subscriber)) is not None and entry.epoch > keep.epoch:
+                del self._staged[key]  # it was refused
+        for x, place in list(self.kept.items()):
+            if x not in host.owners.entries:
+                self.end(x)  # it has moved to another head
+            elif place.left_at and now - place.left_at > place.lease_seconds * host.config.time_factor:
+                self._lapse(x, "places_expired")
+        self._hold_back_less()
+
+    def _hold_back_less(self) -> None:
+        """Those that hold back more than their identity may: the ones that are farthest behind lose their places."""
+        held: defaultdict[str, int] = defaultdict(int)
+        for place in sorted(self.away(), key=lambda each: (-each.position, each.subscriber)):
+            held[place.identity] = max(held[place.identity], self.held_bytes(place))
+            if held[place.identity] > place.most_bytes:
+                self._lapse(place.subscriber, "places_over_bytes")
+
+    # -- what is known of those that are away
+
+    def away(self) -> list[PlaceKept]:
+        """The places of subscribers that are away, by name."""
+        return [place for _, place in sorted(self.kept.items()) if place.left_at]
+
+    def held_bytes(self, place: PlaceKept) -> int:
+        """The bytes of the log that a subscriber has still to be sent, as far as the log has them."""
+        return self.host.log.bytes_after(place.position)
+
+    def report(self) -> dict[str, Any]:
+        away = sorted(self.away(), key=lambda place: (place.position, place.subscriber))
+        return {**self.status(), "away": [self._told(place) for place in away[:REPORTED_AT_MOST]]}
+
+    def _told(self, place: PlaceKept) -> dict[str, Any]:
+        return {
+            "name": place.subscriber,
+            "identity": place.identity,
+            "away_seconds": max(0.0, self.unix_now - place.left_at),
+            "lease_seconds": place.lease_seconds,
+            "behind": max(0, self.host.log.last - place.position),
+            "held_bytes": self.held_bytes(place),
+            "missed": max(0, self.host.log.first - 1 - place.position),
+            "subscriptions": len(place.texts),
+        }
+
+    def status(self) -> dict[str, Any]:
+        away = self.away()
+        return {
+            "durable_subscribers": len(self.kept),
+            "subscribers_away": len(away),
+            "away_held_bytes": max(map(self.held_bytes, away), default=0),
+        }

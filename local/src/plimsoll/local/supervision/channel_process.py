@@ -1,0 +1,184 @@
+"""The driver of channels as a process of this machine: one for all Channels of a fleet, with Spark in it.
+
+Without Java or PySpark the fleet runs, the channels' condition says what is missing, and so does one event.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from plimsoll.channels.config import (
+    ChannelDefinition,
+    ChannelFigures,
+    ChannelParameter,
+    DriverConfig,
+    DriverFigures,
+    FeedView,
+    TableView,
+    read_figures,
+)
+from plimsoll.core.config import PeerBroker
+from plimsoll.core.spec import Resource, Resources
+from plimsoll.core.spec.kinds import ChannelSpec
+from plimsoll.core.spec.status.conditions import Condition
+from plimsoll.local import keys
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.state_files import write_private
+from plimsoll.local.supervision.application_connection import ApplicationConnection
+from plimsoll.local.supervision.feed_processes import FIGURES_FRESH_SECONDS, dataset_path
+from plimsoll.local.supervision.process_session import kill_marked
+from plimsoll.local.supervision.sidecar import RecordFleetEvent, Sidecar
+from plimsoll.mediator.resource_status import merged_conditions
+from plimsoll.sparkjobs.launch import local_process
+
+RUNNING: Final = "Running"
+STOP_SECONDS: Final = 8.0
+"""How long a driver may take to end its batches and to hear of their results."""
+MARK: Final = "PLIMSOLL_CHANNELS"
+"""An environment variable of all processes of a driver: the folder that it works in."""
+
+
+class ChannelProcess:
+    """The driver of one fleet, if it has channels. `missing` names what this machine lacks; empty: nothing."""
+
+    def __init__(
+        self, folder: FleetFolder, *, plain: bool, missing: Callable[[], str] = local_process.missing_requirement
+    ) -> None:
+        self._folder, self._plain, self._missing = folder, plain, missing
+        self._lack = ""
+        self._connection = ApplicationConnection(folder, "channels-connection")
+        self._written = b""
+        self._sidecar: Sidecar | None = None
+
+    @property
+    def data(self) -> Path:
+        """The folder of the channels' ledgers."""
+        return self._folder.path / "channels"
+
+    def poll(self, now: float, resources: Resources, edges: Sequence[PeerBroker], record: RecordFleetEvent) -> None:
+        """Start, restart and end the driver, as the channels say. Raises `StateWriteError`; the next call goes on."""
+        if not resources.channels:
+            self.stop()
+            return
+        if self._sidecar is None and not self._has_spark(record):
+            return
+        if not self._connection.poll(now):
+            return
+        text = msgspec.json.encode(self._config(resources, edges))
+        if text != self._written:  # the driver reads it again
+            write_private(self._config_file, text.decode())
+            self._written = text
+        if self._sidecar is None:
+            self._sidecar = self._started()
+        self._sidecar.poll(now, record)
+
+    def _has_spark(self, record: RecordFleetEvent) -> bool:
+        if not self._lack and (lack := self._missing()):
+            self._lack = lack
+            record("Warning", "ChannelNoSpark", f"no channel runs: {lack}")
+        return not self._lack
+
+    def _started(self) -> Sidecar:
+        self.data.mkdir(parents=True, exist_ok=True)
+        mark = str(self.data.resolve())
+        kill_marked(MARK, mark)  # a Java virtual machine may outlive a driver that was killed
+        command = (sys.executable, "-m", "plimsoll.channels", "--config", str(self._config_file),
+                   "--parent-pid", str(os.getpid()))  # fmt: skip
+        environment = {**local_process.job_environment(os.environ), MARK: mark}
+        return Sidecar(self._folder, keys.CHANNELS, "ChannelDriver", lambda: command, environment)
+
+    @property
+    def _config_file(self) -> Path:
+        return self._folder.config(keys.CHANNELS)
+
+    @property
+    def _figures_file(self) -> Path:
+        return self._folder.config("channels-figures")
+
+    def _config(self, resources: Resources, edges: Sequence[PeerBroker]) -> DriverConfig:
+        pair = None if self._plain else keys.key_pair(self._folder, keys.CHANNELS)
+        return DriverConfig(
+            name=keys.CHANNELS, folder=str(self.data), connection=str(self._connection.file),
+            figures=str(self._figures_file), edges=tuple(sorted(edges, key=lambda each: each.name)),
+            channels=tuple(
+                channel_definition(self._folder, resources, each) for _, each in sorted(resources.channels.items())
+            ),
+            key="" if pair is None else str(pair.secret_file),
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        """End it; its channels go on behind their last batches in the next life."""
+        if self._sidecar is not None:
+            self._sidecar.terminate()
+            self._sidecar.stop(time.monotonic() + STOP_SECONDS)
+            self._sidecar = None
+
+    def status(self, name: str, item: Mapping[str, Any], now_us: int, text: str) -> dict[str, Any]:
+        """The status of a Channel. `text`: now, as RFC 3339."""
+        kept = self._sidecar.status() if self._sidecar is not None else {}
+        figures = read_figures(self._figures_file)
+        own = figures.channels.get(name) if figures is not None else None
+        found = {} if own is None else _figures_status(own)
+        condition = running_condition(name, figures, kept, self._lack, now_us)
+        generation = int(item["metadata"].get("generation", 1))
+        return {"observedGeneration": generation, **found, **kept, **merged_conditions(item, [condition], text)}
+
+
+def channel_definition(folder: FleetFolder, resources: Resources, channel: Resource[ChannelSpec]) -> ChannelDefinition:
+    """A channel as its driver gets it: with the places of its feeds and tables."""
+    spec = channel.spec
+    return ChannelDefinition(
+        name=channel.name,
+        parameters=tuple(ChannelParameter(each.name, each.type) for each in spec.parameters),
+        feeds=tuple(
+            FeedView(
+                each.name, each.feed, str(dataset_path(folder, resources.feeds[each.feed])), each.rows == "New",
+                None if each.within is None else each.within.seconds,
+            )
+            for each in spec.feeds
+        ),
+        query=spec.query,
+        tables=tuple(TableView(each.name, str(folder.path / each.path), each.format) for each in spec.tables),
+        every_seconds=None if spec.every is None else spec.every.seconds,
+        allows_unkeyed=spec.unkeyed_joins == "Allow",
+    )  # fmt: skip
+
+
+def running_condition(
+    name: str, figures: DriverFigures | None, process: Mapping[str, Any], lack: str, now_us: int
+) -> Condition:
+    """Whether a channel runs, from the driver's figures and from what is known of its process."""
+    if lack:
+        return Condition(RUNNING, "False", "ChannelNoSpark", lack)
+    if "pid" not in process:
+        if end := process.get("lastEnd", ""):
+            return Condition(RUNNING, "False", "ChannelDriverExited", f"the driver has {end}; its log says why")
+        return Condition(RUNNING, "False", "ChannelStarting", "the driver is about to be started")
+    is_fresh = figures is not None and figures.pid == process["pid"]
+    if figures is None or not is_fresh or now_us - figures.at_us > FIGURES_FRESH_SECONDS * 1e6:
+        return Condition(RUNNING, "False", "ChannelStarting", "the driver has been started, and has said nothing yet")
+    own = figures.channels.get(name)
+    if own is None:
+        return Condition(RUNNING, "False", "ChannelStarting", "the driver has not begun with this channel yet")
+    return Condition(RUNNING, "True" if own.state == "ChannelRunning" else "False", own.state, own.message)
+
+
+def _figures_status(own: ChannelFigures) -> dict[str, Any]:
+    at = datetime.fromtimestamp(own.batch_us // 1_000_000, UTC)
+    return {
+        "subscriptions": own.subscriptions, "openSubscriptions": own.open_subscriptions,
+        "invalidSubscriptions": own.invalid_subscriptions, "batch": own.batch,
+        "batchAt": at.strftime("%Y-%m-%dT%H:%M:%SZ"), "batchMilliseconds": own.batch_milliseconds,
+        "rowsIn": own.rows_in, "rowsUsed": own.rows_used, "lateRows": own.late_rows, "invalidRows": own.invalid_rows,
+        "results": own.results, "acceptedResults": own.accepted_results, "unknownResults": own.unknown_results,
+        "refusedResults": own.refused_results, "unaskedResults": own.unasked_results,
+        "invalidResults": own.invalid_results,
+    }  # fmt: skip

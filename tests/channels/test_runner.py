@@ -1,0 +1,157 @@
+"""Channels under way in a real Spark, with feeds on a disk: batches, periods, faults, counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.channels.datasets import RecordedFeed
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
+
+from plimsoll.channels.config import ChannelDefinition, ChannelFigures, ChannelParameter, FeedView
+from plimsoll.channels.runner import ChannelRunner
+from plimsoll.channels.subscriptions import ChannelSubscriptions
+from plimsoll.core.client import Answered, PublisherPosition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY = "SELECT p.kind, r._row AS number FROM parameters p JOIN r ON r.kind = p.kind ORDER BY number"
+DEADLINE_SECONDS = 120.0
+
+
+class AcceptingPublisher:
+    """Accepts at once, and notes what it was given."""
+
+    def __init__(self, log: list[dict[str, Any]], on_answer: Callable[[list[Answered]], None], number: int) -> None:
+        self._log, self._on_answer, self._number = log, on_answer, number
+        self.is_open = True
+
+    @property
+    def position(self) -> PublisherPosition:
+        return PublisherPosition(1, self._number, self._number, "h", 1)
+
+    def publish(self, attributes: Mapping[str, Any], payload: bytes = b"") -> None:
+        self._log.append(dict(attributes))
+        self._number += 1
+        self._on_answer([Answered(self._number, self._number, "accepted", 1, self._number)])
+
+    def flush(self, timeout: float | None = None) -> None: ...
+    def close(self, timeout: float = 0.0) -> None: ...
+
+
+class Stand:
+    """A feed, the parameters in force, and channels over it."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self.feed = RecordedFeed(folder / "reports")
+        self.asked: dict[str, ChannelSubscriptions] = {}
+        self.log: list[dict[str, Any]] = []
+        self.failed: list[Exception] = []
+        self.runners: list[ChannelRunner] = []
+
+    def channel(self, name: str, query: str = QUERY, every_seconds: float | None = None) -> ChannelRunner:
+        view = FeedView("r", "reports", str(self.feed.root))
+        channel = ChannelDefinition(
+            name, (ChannelParameter("kind", "String"),), (view,), query, every_seconds=every_seconds
+        )
+        made = ChannelRunner(
+            self.spark, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
+            self.failed.append,
+        )  # fmt: skip
+        self.asked.setdefault(name, ChannelSubscriptions())
+        self.runners.append(made)
+        return made
+
+    def _opened(
+        self, position: PublisherPosition | None, unanswered: Sequence[Any], away: float,
+        on_answer: Callable[[list[Answered]], None],
+    ) -> AcceptingPublisher:  # fmt: skip
+        assert not unanswered
+        return AcceptingPublisher(self.log, on_answer, position.number if position is not None else 0)
+
+    def ask(self, channel: str, *kinds: str) -> None:
+        self.asked[channel] = ChannelSubscriptions(frozenset((kind,) for kind in kinds))
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, [each.figures() for each in self.runners]
+            for runner in self.runners:
+                runner.poll(time.monotonic())
+            time.sleep(0.05)
+
+    def published(self, channel: str) -> list[tuple[str, int]]:
+        return [(each["kind"], each["number"]) for each in self.log if each["channel"] == channel]
+
+    def close(self) -> None:
+        for runner in self.runners:
+            runner.close()
+        self.feed.close()
+
+
+@pytest.fixture
+def stand(spark: SparkSession, tmp_path: Path) -> Iterator[Stand]:
+    made = Stand(spark, tmp_path)
+    yield made
+    made.close()
+
+
+def row_sums(figures: ChannelFigures) -> tuple[int, int, int, int]:
+    return figures.rows_in, figures.rows_used, figures.late_rows, figures.invalid_rows
+
+
+def test_channels_share_a_spark_and_one_that_fails_does_not_stop_the_other(stand: Stand) -> None:
+    stand.feed.record([{"kind": "fire"}])
+    good = stand.channel("good")
+    bad = stand.channel("bad", QUERY.replace("r._row", "r._row / (r.severity - 1) AS ratio, r._row"))
+    idle = stand.channel("idle", "SELECT kind, int(raise_error('computed')) AS one FROM parameters JOIN r USING (kind)")
+    stand.ask("good", "fire")
+    stand.ask("bad", "fire")
+    stand.until(lambda: {each.figures().state for each in stand.runners} == {"ChannelRunning"})
+    stand.feed.record([{"kind": "fire", "severity": 1.0}, {"kind": 3}, {"kind": "flood"}])
+    stand.until(lambda: good.figures().rows_in == 3)
+    stand.until(lambda: bad.figures().state == "BatchFailed")
+    assert "DIVIDE_BY_ZERO" in bad.figures().message
+    assert stand.published("good") == [("fire", 2)], "a channel begins with what comes after it"
+    stand.ask("good", "fire", "flood")
+    stand.feed.record([{"kind": "flood"}, {"kind": "storm"}])
+    stand.until(lambda: good.figures().rows_in == 5)
+    assert stand.published("good") == [("fire", 2), ("flood", 5)]
+    assert row_sums(good.figures()) == (5, 4, 0, 1)
+    assert bad.figures().rows_in == 0, "a batch that fails is tried again, and consumes nothing"
+    stand.until(lambda: idle.figures().rows_in == 5)
+    assert (idle.figures().state, row_sums(idle.figures())) == ("ChannelRunning", (5, 4, 0, 1)), "nobody asks for it"
+    assert stand.failed == []
+
+
+def test_a_repetitive_channel_has_a_batch_in_each_period_and_a_later_life_goes_on(stand: Stand) -> None:
+    first = stand.channel("one", every_seconds=1.0)
+    stand.ask("one", "fire")
+    stand.feed.record([{"kind": "fire"}])
+    stand.until(lambda: first.figures().results == 1)
+    began, batch = time.time(), first.figures().batch
+    stand.until(lambda: first.figures().batch >= batch + 3)
+    assert first.figures().batch - batch <= time.time() - began + 2
+    stand.runners.remove(first)
+    first.close()
+    last = first.figures().batch
+    stand.feed.record([{"kind": "fire"}])
+    second = stand.channel("one", every_seconds=1.0)
+    stand.until(lambda: second.figures().accepted_results == 2)
+    assert stand.published("one") == [("fire", 1), ("fire", 2)]
+    assert stand.log[1]["batch"] > last
+
+
+def test_a_feed_without_a_schema_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+    stand = Stand(spark, tmp_path)
+    stand.feed.close()
+    stand.feed.root = tmp_path / "nothing"
+    one = stand.channel("one")
+    one.poll(time.monotonic())
+    assert (one.figures().state, one.figures().batch) == ("FeedNotRecorded", 0)
+    one.close()

@@ -1,0 +1,172 @@
+"""Channels of a fleet of real brokers: each result once, also when the driver is killed; and what the status says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.channels.config import ChannelFigures, DriverFigures
+from plimsoll.client import Connection, Curve, Delivery, Publisher, Subscriber, errors
+from plimsoll.core.client import Address
+from plimsoll.core.spec import SourceDocument, parse
+from plimsoll.local import manifests, runtime
+from plimsoll.local.head_access import head_access
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.local.supervision.channel_process import ChannelProcess, channel_definition, running_condition
+from plimsoll.sparkjobs.launch.local_process import missing_requirement
+
+QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart.yaml"
+DEADLINE_SECONDS = 120.0
+QUERY = "SELECT p.kind, r.number FROM parameters p JOIN r ON r.kind = p.kind"
+
+
+def document(kind: str, name: str, **spec: Any) -> SourceDocument:
+    return SourceDocument(
+        {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    )
+
+
+def documents() -> list[SourceDocument]:
+    columns = [{"name": "kind", "type": "String"}, {"name": "number", "type": "Integer"}]
+    common: dict[str, Any] = {
+        "parameters": [{"name": "kind", "type": "String"}], "feeds": [{"name": "r", "feed": "reports"}],
+    }  # fmt: skip
+    return [
+        *manifests.load([str(QUICKSTART)]),
+        document("Feed", "reports", subscription="[class,=,'REPORT']", commitInterval="1s",
+                 schema={"columns": columns, "unknownAttributes": "Drop"}),
+        document("Channel", "kinds", query=QUERY, **common),
+        document("Channel", "wrong", query=QUERY.replace("r.number", "r.nubmer"), **common),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FleetFolder]:
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+    resources = parse(documents())
+    folder = FleetFolder.of(resources.fleet.name)
+    runtime.up_detached(resources, lambda line: None)
+    yield folder
+    runtime.down(folder)
+
+
+def status(folder: FleetFolder, name: str) -> dict[str, Any]:
+    with ObjectStore(folder.store) as store:
+        found = {item["metadata"]["name"]: item.get("status", {}) for item in store.objects("Channel")[1]}
+    told: dict[str, Any] = found.get(name, {})
+    return told
+
+
+def reason(folder: FleetFolder, name: str) -> str:
+    return next((each["reason"] for each in status(folder, name).get("conditions", [])), "")
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS:.0f} s: {what}"
+        time.sleep(0.1)
+
+
+def results_until(subscriber: Subscriber, last: int) -> list[tuple[int, int, int]]:
+    """Number, batch and row of what is delivered, up to the result of publication `last`."""
+    found: list[tuple[int, int, int]] = []
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not found or found[-1][0] != last:
+        assert time.monotonic() < deadline, f"the last of {len(found)} results is {found[-1:]}"
+        try:
+            items = subscriber.receive_many(1000, 1.0)
+        except errors.WaitTimeoutError:  # a batch takes longer on a busy machine
+            continue
+        for item in items:
+            assert isinstance(item, Delivery), item
+            found.append(tuple(int(item.attributes[name]) for name in ("number", "batch", "batch_row")))  # type: ignore[arg-type]  # three
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # a fleet comes up, and Spark twice
+@pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
+def test_each_result_comes_once_though_the_driver_is_killed_and_another_channel_is_wrong(fleet: FleetFolder) -> None:
+    way = head_access(fleet)
+    assert way.secret_key_file is not None
+    with Connection([Address(way.endpoint, way.server)], security=Curve(secret=way.secret_key_file)) as connection:
+        subscriber = Subscriber(connection, name="s")
+        subscriber.subscribe("[channel,=,'kinds'],[kind,=,'fire']", timeout=30)
+        wait_until(lambda: reason(fleet, "kinds") == "ChannelRunning", "the channel runs")
+        wait_until(lambda: status(fleet, "kinds").get("subscriptions") == 1, "the driver knows the subscription")
+        with Publisher(connection, name="p") as publisher:
+            for number in range(300):
+                kind = "fire" if number % 3 else "flood"
+                publisher.publish({"class": "REPORT", "kind": kind, "number": number})
+                if number == 150:
+                    wait_until(lambda: status(fleet, "kinds")["results"] > 0, "some results")
+                    os.kill(status(fleet, "kinds")["pid"], signal.SIGKILL)
+        found = results_until(subscriber, 299)
+        assert [number for number, _, _ in found] == [number for number in range(300) if number % 3]
+        assert sorted({(batch, row) for _, batch, row in found}) == [(batch, row) for _, batch, row in found]
+        wait_until(lambda: status(fleet, "kinds").get("acceptedResults") == 200, "all results are accepted")
+    told = status(fleet, "kinds")
+    assert (told["rowsIn"], told["rowsUsed"], told["lateRows"], told["invalidRows"]) == (300, 300, 0, 0)
+    assert (told["results"], told["unknownResults"], told["unaskedResults"], told["restarts"]) == (200, 0, 0, 1)
+    wait_until(lambda: reason(fleet, "wrong") == "QueryInvalid", "the wrong channel is named")
+    [condition] = status(fleet, "wrong")["conditions"]
+    assert condition["message"].startswith("line 1, column 16: [UNRESOLVED_COLUMN")
+
+
+def test_without_java_one_event_and_the_condition_say_so(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    process = ChannelProcess(folder, plain=True, missing=lambda: "there is no Java")
+    told: list[tuple[str, str, str]] = []
+    resources = parse(documents())
+    for now in (1.0, 2.0):
+        process.poll(now, resources, [], lambda *event: told.append(event))
+    assert told == [("Warning", "ChannelNoSpark", "no channel runs: there is no Java")]
+    found = process.status("kinds", {"metadata": {"generation": 3}}, 1, "2026-01-01T00:00:00Z")
+    [condition] = found["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "ChannelNoSpark")
+
+
+def test_a_definition_has_the_places_of_feeds_and_tables(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    extra = document(
+        "Channel", "more", query="SELECT 1", parameters=[{"name": "kind", "type": "String"}], mode="Repetitive",
+        feeds=[{"name": "r", "feed": "reports", "rows": "All", "within": "1m"}], every="10s", unkeyedJoins="Allow",
+        tables=[{"name": "t", "path": "t.csv", "format": "Csv"}, {"name": "u", "path": "/u"}],
+    )  # fmt: skip
+    resources = parse([*documents(), extra])
+    found = channel_definition(folder, resources, resources.channels["more"])
+    assert [(each.path, each.is_new, each.within_seconds) for each in found.feeds] == [
+        (str(tmp_path / "feeds" / "reports"), False, 60)
+    ]
+    assert [each.path for each in found.tables] == [str(tmp_path / "t.csv"), "/u"]
+    assert (found.every_seconds, found.allows_unkeyed) == (10, True)
+
+
+FRESH = DriverFigures(7, 1_000_000, {"kinds": ChannelFigures("ChannelRunning", "m"), "b": ChannelFigures("X", "why")})
+
+
+@pytest.mark.parametrize(
+    ("name", "figures", "process", "is_true", "why"),
+    [
+        ("kinds", None, {}, "False", "ChannelStarting"),
+        ("kinds", None, {"lastEnd": "exited with code 2"}, "False", "ChannelDriverExited"),
+        ("kinds", FRESH, {"pid": 8}, "False", "ChannelStarting"),
+        ("kinds", FRESH, {"pid": 7}, "True", "ChannelRunning"),
+        ("other", FRESH, {"pid": 7}, "False", "ChannelStarting"),
+        ("b", FRESH, {"pid": 7}, "False", "X"),
+    ],
+)
+def test_the_condition_of_a_channel(
+    name: str, figures: DriverFigures | None, process: dict[str, Any], is_true: str, why: str
+) -> None:
+    found = running_condition(name, figures, process, "", 2_000_000)
+    assert (found.status, found.reason) == (is_true, why)
+    assert running_condition(name, figures, process, "", 60_000_000).status == "False"
