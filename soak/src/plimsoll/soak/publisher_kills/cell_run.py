@@ -139,9 +139,9 @@ class PublisherKillRun(SupervisedKill):
     def _is_at(self, step: str) -> bool:
         status = self._session()
         if step == "asked":
-            return status.get("batch", {}).get("state") == "preparing"
+            return bool(status.get("batch", {}).get("state") == "preparing")
         if step == "cut":
-            return status.get("batch", {}).get("state") == "preparing" and not self._rates(OLD)
+            return bool(status.get("batch", {}).get("state") == "preparing" and not self._rates(OLD))
         return status.get("phase") in ("Stabilizing", "Succeeded")
 
     def _hit(self) -> None:
