@@ -13,7 +13,7 @@ from typing import get_args
 
 from plimsoll.core.session.state import Phase
 from plimsoll.core.spec import kinds
-from plimsoll.core.spec.status import reasons, session_reasons
+from plimsoll.core.spec.status import data_reasons, reasons, session_reasons
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
@@ -141,6 +141,7 @@ OTHERS = (
     reasons.TOPICS,
     reasons.PROFILES,
     reasons.SPARK,
+    data_reasons.DATA,
     reasons.EVENTS,
 )
 

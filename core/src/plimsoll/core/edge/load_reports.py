@@ -21,7 +21,7 @@ from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 
 
-class LoadReportContext(Protocol):
+class EdgeLoadReportContext(Protocol):
     """What load reports need of their edge."""
 
     config: BrokerConfig
@@ -43,10 +43,10 @@ class LoadReportContext(Protocol):
     def say_control(self, peer: str, /, *said: msg.ControlRecord) -> None: ...
 
 
-class LoadReports:
+class EdgeLoadReports:
     """Sends one report per interval, and passes it to the balancing agent."""
 
-    def __init__(self, host: LoadReportContext) -> None:
+    def __init__(self, host: EdgeLoadReportContext) -> None:
         self.host = host
 
     def send(self) -> None:

@@ -24,7 +24,7 @@ from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.head_messages import HeadMessages
 from plimsoll.core.edge.kept_places import kept_again, left_again
-from plimsoll.core.edge.load_reports import LoadReports
+from plimsoll.core.edge.load_reports import EdgeLoadReports
 from plimsoll.core.edge.queues import DeliveryQueues, QueueOutcomes
 from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
 from plimsoll.core.edge.subscription_listing import subscription_page
@@ -106,7 +106,7 @@ class Edge(OverlayNode):
         policy = estimation.policy_of(config.policy)
         self.balancing_agent = BalancingAgent(self, config, policy) if policy is not None else None
         self._take_policy(policy)
-        self.load_reports = LoadReports(self)
+        self.load_reports = EdgeLoadReports(self)
         self.head = self.dial(config.head.name, config.head.data, config.head.public_key)
         self.dial_control(config.head.name, config.head.control, config.head.public_key)
 

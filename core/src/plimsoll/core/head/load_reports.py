@@ -27,7 +27,7 @@ from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 
 
-class LoadReportContext(Protocol):
+class HeadLoadReportContext(Protocol):
     """What load reports need of their head."""
 
     now: float
@@ -51,10 +51,10 @@ class LoadReportContext(Protocol):
     topics: TopicOwners
 
 
-class LoadReports:
+class HeadLoadReports:
     """Sends one report per interval, with the fields of all `parts`."""
 
-    def __init__(self, host: LoadReportContext, parts: Sequence[HeadPart]) -> None:
+    def __init__(self, host: HeadLoadReportContext, parts: Sequence[HeadPart]) -> None:
         self.host, self.parts = host, parts
         self.log_growth = LogGrowth()
         self._is_first = True

@@ -25,7 +25,7 @@ from plimsoll.core.head.handover.remote_members import KEPT_SECONDS, RemoteMembe
 from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.join_requests import JoinRequests
 from plimsoll.core.head.load_exchange import LoadExchange
-from plimsoll.core.head.load_reports import LoadReports
+from plimsoll.core.head.load_reports import HeadLoadReports
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.log_reader import LogReader
 from plimsoll.core.head.mediator_fence import MediatorFence
@@ -88,7 +88,7 @@ class HeadParts(OverlayNode):
         for part in self.parts:
             part.register(self.handlers)
         self.handlers.check()
-        self.load_reports = LoadReports(self, with_hook(self.parts, "report"))
+        self.load_reports = HeadLoadReports(self, with_hook(self.parts, "report"))
 
     def _seconds(self, seconds: float) -> float:
         return seconds * self.config.time_factor
