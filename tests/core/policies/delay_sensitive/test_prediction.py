@@ -82,4 +82,4 @@ def test_a_message_of_a_topic_that_has_just_come_is_no_danger_before_a_rate_is_k
     new = TopicLoad(15, "15", depth=1, required_seconds=100.0, transmission_seconds=0.03)
     assert depth_threshold(new, None, 0.1) == 0.0 < new.depth
     assert not is_serious(new, Rates(0.0, 0.0), None)
-    assert is_serious(replace(new, depth=50), Rates(10.0, 0.0), None), "what comes and does not go is one"
+    assert is_serious(replace(new, depth=150), Rates(10.0, 0.0), None), "what comes and does not go is one"
