@@ -72,6 +72,7 @@ lint: setup-spark  ## Check style, format, types and the architecture's import c
 bench: setup  ## Measure matching, brokers and collectors, beside baselines in the same run (BENCH_ARGS=--quick for brokers in less time)
 	@$(PY) -m bench.matching
 	@$(PY) -m bench.broker $(BENCH_ARGS)
+	@$(PY) -m bench.groups $(BENCH_ARGS)
 	@$(PY) -m bench.telemetry
 
 simulate: setup  ## Run SEEDS=160 fleets in virtual time under faults and check the laws (ARGS="--scenario storm")

@@ -22,7 +22,6 @@ from bench.groups.clients import publish, take
 from bench.groups.decisions import decisions
 
 from plimsoll.client import Connection
-from plimsoll.client.group import group_definition
 
 SLICES = 200
 PROCESSES = 2
@@ -83,11 +82,11 @@ def await_items(children: list[Child], items: int) -> None:
 
 
 def await_slices(children: list[Child], consumers: int) -> float:
-    """Seconds until all consumers together have all slices, each its even share."""
+    """Seconds until all consumers together have all slices, and each at least half of an even share."""
     began = time.monotonic()
     while True:
         having = [slices for child in children for slices in child.ask("slices")]
-        if len(having) == consumers and sum(having) == SLICES and min(having) >= SLICES // consumers:
+        if len(having) == consumers and sum(having) == SLICES and 2 * min(having) * consumers >= SLICES:
             return time.monotonic() - began
         if time.monotonic() > began + PATIENCE_SECONDS:
             raise TimeoutError(
@@ -115,8 +114,10 @@ def throughput(consumers: int, items: int, rounds: int) -> dict[str, Any]:
     children: list[Child] = []
     try:
         with Connection(fleet.endpoint, security="plain", name="bench-maker") as connection:
-            definition = group_definition(SLICES, filter="[class,=,'group']", function="Modulo", by="g")
-            maker = connection.group("group", **_parts(definition)).subscribe(name="maker", timeout=60.0)
+            group_of_all = connection.group(
+                "group", slices=SLICES, filter="[class,=,'group']", function="Modulo", by="g", balancing="None"
+            )
+            maker = group_of_all.subscribe(name="maker", timeout=60.0)
             group = takers(fleet, "group", consumers)
             plain = takers(fleet, "", consumers)
             children = [*group, *plain]
@@ -133,15 +134,6 @@ def throughput(consumers: int, items: int, rounds: int) -> dict[str, Any]:
             child.end()
         fleet.end()
     return summed(runs)
-
-
-def _parts(definition: Any) -> dict[str, Any]:
-    return {
-        "slices": definition.count,
-        "filter": definition.filter,
-        "function": definition.function,
-        "by": definition.by,
-    }
 
 
 def summed(runs: dict[str, list[dict[str, float]]]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ import pytest
 from plimsoll.client import SlicesChanged, errors
 from plimsoll.client.aio import AsyncConnection, AsyncPublisher
 
+WAIT = 50.0
+
 
 def run(make: Any) -> None:
     async def within() -> None:
@@ -31,9 +33,9 @@ def test_two_members_share_a_stream_and_one_leaves(fleet: Any) -> None:
         changes: list[SlicesChanged] = []
         async with connect(fleet) as one, connect(fleet) as two, AsyncPublisher(one) as publisher:
             group = one.group(word, slices=4, filter=f"[topic,=,'{word}']", function="Modulo", by="n")
-            first = await group.subscribe(name="first", on_change=changes.append)
+            first = await group.subscribe(name="first", on_change=changes.append, timeout=WAIT)
             assert list(first.slices) == [0, 1, 2, 3]
-            second = await two.group(word).subscribe(name="second")
+            second = await two.group(word).subscribe(name="second", timeout=WAIT)
             while len(second.slices) < 2:  # noqa: ASYNC110  # polled, within a deadline
                 await asyncio.sleep(0.01)  # a beat of the head
             for n in range(20):

@@ -161,7 +161,7 @@ class GroupMembership:
     # -- items
 
     def _take(self) -> list[core.HandedItem]:
-        if self._is_over:
+        if self._closed or self._connection.is_closed:
             return []
         self._inner.set_now(time.monotonic())
         return self._inner.take(1)
@@ -174,8 +174,9 @@ class GroupMembership:
 
     def _finish_current(self) -> None:
         current, self._current = self._current, None
-        if current is not None:
-            self._finish([current._handed])  # an item of this module
+        if current is not None and not self._is_over:
+            self._inner.set_now(time.monotonic())
+            self._finish_one(current._handed)  # an item of this module
 
     def _finish(self, handed: list[core.HandedItem]) -> None:
         """These items are processed."""
@@ -183,10 +184,14 @@ class GroupMembership:
             return
         self._inner.set_now(time.monotonic())
         for each in handed:
-            is_awaited = each.owned.is_stopping or each.owned.stream.queue.is_held
-            self._inner.finish(each)
-            if is_awaited:
-                self._connection.wake()
+            self._finish_one(each)
+
+    def _finish_one(self, handed: core.HandedItem) -> None:
+        owned = handed.owned
+        is_awaited = owned.is_stopping or owned.stream.queue.is_held
+        self._inner.finish(handed)
+        if is_awaited:
+            self._connection.wake()
 
     # -- the end
 

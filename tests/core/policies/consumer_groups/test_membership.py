@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 from tests.core.policies.consumer_groups.small import applied, consumer, drawn
 
 from plimsoll.core.policies.consumer_groups.membership import settle, unowned
-from plimsoll.core.policies.consumer_groups.model import SliceMove, owners
+from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceLoad, SliceMove, owners
 from plimsoll.core.verify.slice_plan_checker import slice_plan_faults
 
 
@@ -69,3 +70,13 @@ def test_thousands_of_small_groups_are_settled_at_once_and_stay_so() -> None:
         shuffled = [*consumers]
         source.shuffle(shuffled)
         assert settle(shuffled, unowned(count, shuffled)) == plan, seed
+
+
+def test_ten_thousand_slices_are_shared_out_evenly_at_once_and_when_all_join_one() -> None:
+    names = [f"c{i:04}" for i in range(1000)]
+    found = settle([ConsumerLoad(name) for name in names], range(10_000))
+    assert set(Counter(move.taker for move in found.moves).values()) == {10}
+    whole = ConsumerLoad("c0000", tuple(SliceLoad(number, 1.0, 0.001) for number in range(10_000)))
+    found = settle([whole, *(ConsumerLoad(name) for name in names[1:])])
+    assert set(Counter(move.taker for move in found.moves).values()) == {10}
+    assert len(found.moves) == 9_990

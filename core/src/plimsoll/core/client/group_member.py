@@ -135,7 +135,7 @@ class GroupMember:
         if handed.is_done:
             return
         owned.finish(handed, self._client.now)
-        if self.slices.get(owned.slice) is owned and owned.is_stopping and not owned.handed:
+        if owned.is_stopping and not owned.handed and self.slices.get(owned.slice) is owned:
             self._release(owned)
 
     def leave(self) -> None:

@@ -88,15 +88,19 @@ class SliceSubscriber(ClientSubscriber):
 
     def hand(self, most: int, now: float) -> list[HandedItem]:
         """Give the application the next items."""
-        taken = [event for event in self.events[:most] if isinstance(event, Delivery | GapNotice)]
+        found = []
+        for event in self.events[:most]:
+            if isinstance(event, Delivery | GapNotice):
+                found.append(HandedItem(self, event, now, is_redelivered=self._may_have_been_given(event)))
         del self.events[:most]
-        found = [HandedItem(self, item, now, is_redelivered=self._may_have_been_given(item)) for item in taken]
         self.handed.extend(found)
         return found
 
     def _may_have_been_given(self, item: Item) -> bool:
         until = self._given_to
-        return until is not None and isinstance(item, Delivery) and item.token[:2] == until[:2] and item.token <= until
+        if until is None:  # as of nearly all slices
+            return False
+        return isinstance(item, Delivery) and item.token[:2] == until[:2] and item.token <= until
 
     def finish(self, handed: HandedItem, now: float) -> None:
         """The application has finished an item. What counts is all up to the first that it has not finished."""
@@ -112,7 +116,11 @@ class SliceSubscriber(ClientSubscriber):
 
     def _pass(self, item: Item) -> None:
         self.acked, marks = item.token, self._marks
-        for head, epoch, offset in [item.origin] if isinstance(item, Delivery) else item.last:
+        if isinstance(item, Delivery):
+            pub = item.pub  # its offset is higher than any before it of the same head
+            marks[pub.head, pub.epoch] = pub.offset
+            return
+        for head, epoch, offset in item.last:
             marks[head, epoch] = max(offset, marks.get((head, epoch), 0))
 
     def place(self, *, is_released: bool = False, was_cut_off: bool = False) -> msg.SlicePlace:

@@ -25,20 +25,27 @@ class GroupStamps:
 
     def stamped(self, publisher: str, request: msg.Publish, body: msg.Body) -> tuple[msg.Publish, msg.Body]:
         """A publication with its stamps: itself, if it has them all already."""
-        changes: dict[str, int | None] = {}
+        attributes, changed = body.attributes, None
         for group, stamper in self.by_group.items():
-            if not stamper.asks_for(body.attributes):
+            if not stamper.asks_for(attributes):
                 continue
-            number = stamper.stamp(body.attributes, publisher, request.seq)
-            given = body.attributes.get(stamper.attribute)
-            self.unassigned[group] += number is None
-            if type(given) is not int or given != number:  # `true` equals 1, and no subscription of a slice matches it
-                self.corrected[group] += number is not None and given is not None
-                if number is not None or given is not None:
-                    changes[stamper.attribute] = number
-        if not changes:
+            attribute, number = stamper.attribute, stamper.stamp(attributes, publisher, request.seq)
+            given = attributes.get(attribute)
+            if number is None:
+                self.unassigned[group] += 1
+                if given is None:
+                    continue
+            elif given is not None:
+                if type(given) is int and given == number:  # `true` equals 1, and no subscription of a slice matches it
+                    continue
+                self.corrected[group] += 1
+            changed = dict(attributes) if changed is None else changed
+            if number is None:
+                del changed[attribute]
+            else:
+                changed[attribute] = number
+        if changed is None:
             return request, body
-        kept = {name: value for name, value in body.attributes.items() if name not in changes}
-        attributes = {**kept, **{name: number for name, number in changes.items() if number is not None}}
-        body = msg.Body(attributes, body.payload)
-        return msgspec.structs.replace(request, body=msgspec.Raw(wire.encode(body))), body
+        body = msg.Body(changed, body.payload)
+        encoded = msgspec.Raw(wire.encode(body))
+        return msg.Publish(request.handle, request.seq, request.flags, request.sent_us, encoded), body

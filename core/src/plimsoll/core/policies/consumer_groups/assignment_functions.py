@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from plimsoll.core.predicates import Subscription
@@ -67,16 +67,16 @@ class AssignmentFunction:
 
 @dataclass(frozen=True, slots=True)
 class SliceStamper:
-    """Stamps the publications of one group. `filter`: what the group asks for; None for all."""
+    """Stamps the publications of one group. `filter`: what the group asks for; None for all. `attribute`: the stamp."""
 
     group: str
     filter: Subscription | None
     function: AssignmentFunction
     unassigned: Unassigned = "Drop"
+    attribute: str = field(init=False, default="")
 
-    @property
-    def attribute(self) -> str:
-        return stamp_attribute(self.group)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attribute", stamp_attribute(self.group))  # once, not for each publication
 
     def stamp(self, attributes: Mapping[str, Scalar], publisher: str, number: int) -> int | None:
         """The stamp that a publication of this group must have; None if it must have none.

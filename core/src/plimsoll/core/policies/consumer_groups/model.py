@@ -84,20 +84,26 @@ class SlicePolicy(Protocol):
 
 @dataclass
 class Shares:
-    """Who has which slices, while a plan is made."""
+    """Who has which slices, while a plan is made; costs go along with moves."""
 
     slices: dict[str, dict[int, SliceLoad]] = field(default_factory=dict)
     moves: list[SliceMove] = field(default_factory=list)
+    _costs: dict[str, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._costs = {name: sum(each.cost for each in own.values()) for name, own in self.slices.items()}
 
     @classmethod
     def of(cls, consumers: Iterable[ConsumerLoad]) -> Shares:
         return cls({c.name: {each.number: each for each in c.slices} for c in sorted(consumers, key=lambda c: c.name)})
 
     def cost(self, name: str) -> float:
-        return sum(each.cost for each in self.slices[name].values())
+        return self._costs[name]
 
     def move(self, number: int, giver: str, taker: str) -> None:
-        self.slices[taker][number] = self.slices[giver].pop(number)
+        load = self.slices[taker][number] = self.slices[giver].pop(number)
+        self._costs[giver] -= load.cost
+        self._costs[taker] += load.cost
         self.moves.append(SliceMove(giver, taker, number))
 
     def sessions(self) -> tuple[tuple[SliceMove, ...], ...]:
