@@ -255,8 +255,8 @@ class FleetHarness:
             if now >= self._ask_at:
                 self._ask_at = now + ASK_SECONDS
                 self.ask()
-            for pair in self._pairs.values():
-                pair.poll()
+            for each in self._pairs.values():
+                each.poll()
             for event in self.control.poll(max(0.0, until - now)):
                 if isinstance(event, StatusReceived):
                     if (pair := self._pairs.get(ports.head_of(event.broker))) is not None:
