@@ -151,3 +151,13 @@ def test_topics_move_away_from_overloaded_edges_and_newcomers_with_them():
 def test_laws_hold_under_faults():
     one = run("sessions-deadlines-faults", 3)
     assert all(session.is_over for session in sessions(one))
+
+
+def test_publishers_leave_an_overloaded_head_while_topics_leave_its_edges():
+    one = run("sessions-deadlines-heads", 0)
+    relief = [each for each in sessions(one) if each.kind == "publishers"]
+    moved = {name for each in relief for name, outcome in each.outcomes().items() if outcome == "moved"}
+    assert moved
+    assert any(each.kind == "rebalance" and each.counts()["moved"] for each in sessions(one)), "beside it"
+    plans = [each.plan for each in relief if each.plan is not None and each.plan.members]
+    assert all(one.utilization_measured is not None for plan in plans for one in plan.forecasts)

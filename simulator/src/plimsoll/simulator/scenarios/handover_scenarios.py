@@ -21,6 +21,7 @@ from plimsoll.simulator.mediators.session_mediator import (
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
+from plimsoll.simulator.world.standby_heads import StandbyHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 QUICK = msgspec.structs.replace(
@@ -182,6 +183,16 @@ HANDOVER_SCENARIOS = [
         replace(FAULTY, across=0.5, aim=0.7, crashable=("head", "target-head")),
         fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
         durable=DurableHeads(),
+        is_always_answered=True,
+    ),
+    _handover_scenario(
+        "standby-head",
+        "heads are killed during hand-overs in one cluster, and their standbys take their place: without a gap",
+        FleetShape(1, 3),
+        replace(FAULTY, aim=0.7, crashable=("head",)),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=0.1, crash_standby=0.1),
+        is_gap_free=True,
+        durable=StandbyHeads(),
         is_always_answered=True,
     ),
     _handover_scenario(
