@@ -259,6 +259,7 @@ def test_a_name_of_a_unit_that_is_taken_is_a_clear_error():
     world.client.subscriber(f"s#{topic_hash('t1'):08x}")
     with pytest.raises(ValueError, match="call it something else"):
         subscriber.subscribe("[topic,in,('t2','t1')]")
+    assert isinstance(subscriber.topics, SubscriberTopics)
     assert set(subscriber.topics.units) == {topic_hash("t0")}, "nothing is half applied"
 
 
