@@ -183,7 +183,8 @@ def test_patterns_that_users_are_shown_are_short(kind: str):
         if path.startswith("spec.") and len(node.get("pattern", "")) > LONGEST_PATTERN
     }
     clients = "spec.security.clients[]"
-    allowed = {f"{clients}.publicationsPerSecond", f"{clients}.bytesPerSecond"} if kind == "BrokerFleet" else set()
+    quantities = ("publicationsPerSecond", "bytesPerSecond", "maxHeldBack")
+    allowed = {f"{clients}.{each}" for each in quantities} if kind == "BrokerFleet" else set()
     assert long == allowed
 
 

@@ -18,6 +18,12 @@ ALL = [
         durable=DurableHeads(disk=DiskQuality(sync_seconds=(0.05, 0.4))),
     ),
     replace(
+        SCENARIOS["durable-away"],
+        name="far-away",
+        about="applications are away for long and often, while edges and heads with disks are killed",
+        fault_rates=FaultRates(pause_client=1.0, crash_edge=0.6, crash_head=0.5, seconds=(0.5, 7.0)),
+    ),
+    replace(
         SCENARIOS["durable-interval"],
         name="rare-syncs",
         about="heads that seldom sync their disks lose their machines often",

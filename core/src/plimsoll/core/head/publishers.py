@@ -299,7 +299,8 @@ class PublisherTable:
                 self._touched[name] = publisher
 
     def rates(self, seconds: float) -> dict[str, int | dict[str, float]]:
-        """The publishers of a load report: their number, and the rates of those that sent most in these `seconds`.
+        """The publishers of a load report: how many are remembered, and how many of them have not left; and the rates
+        of those that sent most in these `seconds`.
 
         Counting starts over.
         """
@@ -307,6 +308,7 @@ class PublisherTable:
         most = heapq.nsmallest(REPORTED_AT_MOST, counted, key=lambda each: (-each.publications, each.name))
         found: dict[str, int | dict[str, float]] = {
             "publishers": len(self.by_name),
+            "publishers_open": sum(not each.left for each in self.by_name.values()),
             "publisher_rates": {each.name: each.publications / seconds for each in most},
             "publisher_bytes_per_second": {each.name: each.published_bytes / seconds for each in most},
         }
