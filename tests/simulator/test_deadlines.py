@@ -64,6 +64,8 @@ def test_a_longer_link_moves_the_threshold_within_two_looks():
     after = world.load("fast")
     assert after.transmission_seconds - before.transmission_seconds == pytest.approx(0.1, abs=SLACK)
     assert before.allowed_seconds - after.allowed_seconds == pytest.approx(0.1, abs=2 * SLACK)
+    one, other = (each.depth_threshold(0.1, arrival_rate=25.0, delivery_rate=25.0) for each in (before, after))
+    assert one - other == pytest.approx(0.1 * 25.0, abs=2 * SLACK * 25.0), "eq. 2: t_e times the rate of service"
 
 
 def test_a_head_without_the_policy_tells_of_its_publishers_as_long_as_a_neighbour_wants_to_know():
