@@ -37,7 +37,8 @@ def test_a_good_run_passes_and_both_files_say_so(tmp_path: Path):
 
 def test_each_fault_fails_it():
     for name in ("missing", "wrong", "lost", "duplicated", "reordered", "unasked", "gaps"):
-        assert plain(replace(RUN, verdict=replace(GOOD, **{name: 1})))["verdict"] == "failed", name
+        changes: dict[str, Any] = {name: 1}
+        assert plain(replace(RUN, verdict=replace(GOOD, **changes)))["verdict"] == "failed", name
     for changed in ({"rowsIn": 2, "rowsUsed": 2}, {"rowsUsed": 2}, {"acceptedResults": 8}):
         run = replace(RUN, channels={"type": {**STATUS, **changed}})
         assert plain(run)["verdict"] == "failed", changed

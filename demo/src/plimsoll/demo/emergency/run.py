@@ -143,7 +143,12 @@ def timeline(
     def publish(number: int) -> None:
         report = plan.reports[number]
         published[number] = people.now
-        found = {"class": "REPORT", "event": report.event, "area": report.area, "report": number}
+        found: dict[str, str | int | float | bool] = {
+            "class": "REPORT",
+            "event": report.event,
+            "area": report.area,
+            "report": number,
+        }
         publisher.publish(found, report.text.encode())
 
     def move(person: Person, area: int) -> None:
