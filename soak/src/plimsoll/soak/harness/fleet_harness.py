@@ -259,8 +259,8 @@ class FleetHarness:
                 each.poll()
             for event in self.control.poll(max(0.0, until - now)):
                 if isinstance(event, StatusReceived):
-                    if (pair := self._pairs.get(ports.head_of(event.broker))) is not None:
-                        pair.on_status(event.broker, event.status)
+                    if (answering := self._pairs.get(ports.head_of(event.broker))) is not None:
+                        answering.on_status(event.broker, event.status)
                     self.statuses[event.broker] = event.status
                 yield event
             if time.monotonic() >= until:
