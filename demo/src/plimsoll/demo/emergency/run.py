@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from plimsoll.client import Connection, Curve, Publisher
 from plimsoll.core.client import Address
+from plimsoll.core.protocol.wire import Scalar
 from plimsoll.demo.emergency.fleet import TABLES, Arm, Placement, emergency_resources, write_tables
 from plimsoll.demo.emergency.oracle import EmergencyVerdict, judge
 from plimsoll.demo.emergency.people import People
@@ -143,12 +144,9 @@ def timeline(
     def publish(number: int) -> None:
         report = plan.reports[number]
         published[number] = people.now
-        found: dict[str, str | int | float | bool] = {
-            "class": "REPORT",
-            "event": report.event,
-            "area": report.area,
-            "report": number,
-        }
+        found: dict[str, Scalar] = {
+            "class": "REPORT", "event": report.event, "area": report.area, "report": number,
+        }  # fmt: skip
         publisher.publish(found, report.text.encode())
 
     def move(person: Person, area: int) -> None:
