@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo demo-global demo-bundles demo-groups demo-deadlines experiments place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global demo-bundles demo-groups demo-channels demo-deadlines experiments place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
 
 help:  ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ experiments: setup  ## The papers' experiments in virtual time, each claim judge
 
 demo-global: setup  ## Four clusters in a chain balance with their neighbours; audit of every delivery (DEMO_ARGS="--seconds 90")
 	@$(PY) -m plimsoll.demo.multi_cluster $(DEMO_ARGS)
+
+demo-channels: setup-spark  ## Seven channels over reports for 400 people who move, judged by an oracle (DEMO_ARGS="--arm sdm")
+	@$(PY) -m plimsoll.demo.emergency.command $(DEMO_ARGS)
 
 demo-bundles: setup  ## Topics in bundles as in Pulsar: a split, shedding, unloads, a killed edge; audit of every delivery (DEMO_ARGS="--seed 7")
 	@$(PY) -m plimsoll.demo.bundle_demo $(DEMO_ARGS)

@@ -1,8 +1,8 @@
-"""A head with its log in memory, on a disk with each setting of `sync`, and what recovery takes.
+"""A head with its log in memory, on a disk with each setting of `sync`, with a standby, and what recovery takes.
 
     python -m bench.broker.durable [--folder DIR] [--quick] [--json FILE]
 
-The three run one after the other, again and again, so that the machine is the same for all; medians of their runs. The
+They run one after the other, again and again, so that the machine is the same for all; medians of their runs. The
 disk is that of DIR; one sync of it is measured first. Recovery reads a log of the size that --recover-mib says.
 """
 
@@ -33,7 +33,8 @@ from plimsoll.core.protocol import wire
 MIB = 1024 * 1024
 SUBSCRIPTIONS, LINKS = 1000, 10
 """Some six deliveries each."""
-SETTINGS = ("memory", "Always", "Interval")
+SETTINGS = ("memory", "Always", "Interval", "standby", "standby and Always")
+"""A standby keeps its copy in memory."""
 
 
 def sync_seconds(folder: Path, times: int) -> dict[str, float]:
@@ -53,8 +54,12 @@ def sync_seconds(folder: Path, times: int) -> dict[str, float]:
 
 def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seconds: float) -> dict[str, Any]:
     """Capacity, then latency at a fixed rate."""
-    disk = None if setting == "memory" else DiskLog(directory=str(folder), size_bytes=1 << 30, sync=setting)  # type: ignore[arg-type]  # one of the settings
-    one = ChainRun(load.texts, load.bodies, LINKS, PLAIN_KEYS, disk)
+    *others, sync = setting.split(" and ")
+    has_standby = "standby" in (*others, sync)
+    disk = None
+    if sync in ("Always", "Interval"):
+        disk = DiskLog(directory=str(folder), size_bytes=1 << 30, sync=sync)  # type: ignore[arg-type]  # one of the settings
+    one = ChainRun(load.texts, load.bodies, LINKS, PLAIN_KEYS, disk, has_standby=has_standby)
     first, warm = 1, flat_out // 5
     try:
         one.run(warm, 1e9, deliveries=load.deliveries(first, warm))
@@ -116,16 +121,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rate", type=float, default=3000.0, help="publications/s at which latency is measured")
     parser.add_argument("--recover-mib", type=int, default=1024, help="size of the log that is recovered")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    parser.add_argument("--settings", nargs="+", default=SETTINGS, choices=SETTINGS, help="which to run")
     options = parser.parse_args(arguments)
+    settings = list(dict.fromkeys(("memory", *options.settings)))
     scale = 0.2 if options.quick else 1.0
     load = Load(SUBSCRIPTIONS)
     with tempfile.TemporaryDirectory(dir=options.folder) as place:
         folder = Path(place)
         found: dict[str, Any] = {"sync": sync_seconds(folder / "sync", int(500 * scale))}
         print("one sync:", found["sync"], flush=True)
-        runs: dict[str, list[dict[str, Any]]] = {setting: [] for setting in SETTINGS}
+        runs: dict[str, list[dict[str, Any]]] = {setting: [] for setting in settings}
         for _ in range(options.runs):
-            for setting in SETTINGS:
+            for setting in settings:
                 one = run(load, setting, folder / "log", int(100_000 * scale), options.rate, 10 * scale)
                 runs[setting].append(one)
                 print(setting, {name: round(value, 3) for name, value in one.items()}, flush=True)
@@ -137,9 +144,9 @@ def main(arguments: list[str]) -> int:
         base = found["median"]["memory"]
         found["ratio"] = {
             setting: found["median"][setting]["publications_per_second"] / base["publications_per_second"]
-            for setting in SETTINGS
+            for setting in settings
         }
-        found["p99_more_ms"] = {setting: found["median"][setting]["p99_ms"] - base["p99_ms"] for setting in SETTINGS}
+        found["p99_more_ms"] = {setting: found["median"][setting]["p99_ms"] - base["p99_ms"] for setting in settings}
         found["recovery"] = recovery(folder / "recovery", options.recover_mib * MIB)
     print("ratio of publications/s to memory:", found["ratio"])
     print("p99 more than memory, ms:", found["p99_more_ms"])

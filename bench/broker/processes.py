@@ -30,8 +30,10 @@ from plimsoll.broker.main import new_id, report_usage, serve_http
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
+from plimsoll.broker.standby import standby_process
+from plimsoll.broker.standby.replicated_log import ReplicatedLog
 from plimsoll.broker.storage.log_disk import LogDisk
-from plimsoll.core.config import BrokerConfig, DiskLog, PeerBroker
+from plimsoll.core.config import BrokerConfig, DiskLog, HeadStandby, PeerBroker
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -128,8 +130,17 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     data, control = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
     config = msgspec.structs.replace(config, data=data, control=control)
     machine: Head | Edge
-    disk = None
-    if (asked := options.pop("disk_log", None)) is not None:
+    disk: LogDisk | ReplicatedLog | None = None
+    asked, has_standby = options.pop("disk_log", None), options.pop("standby", False)
+    config = msgspec.structs.replace(config, disk_log=asked)
+    if has_standby:
+        peer = PeerBroker(name=HEAD, data=data)
+        config = msgspec.structs.replace(config, standby=HeadStandby(term=1, head=peer, control=control))
+        disk = standby_process.replicated_log(config)
+        machine = Head(standby_process.entries_at_hand(config), EPOCH, new_id, disk.recover())
+        disk.attach(machine, time.monotonic())
+        disk.begin_feed(standby_process.make_feed(config, EPOCH, new_id))
+    elif asked is not None:
         disk = LogDisk(asked, config.name)
         machine = Head(config, EPOCH, new_id, disk.recover())
         disk.attach(machine, time.monotonic())
@@ -177,6 +188,17 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     watch.close()
     if disk is not None:
         disk.close()
+
+
+def stand_by(pipe: Connection, head: str) -> None:
+    """A standby of the head at this endpoint, which it follows into memory; never promoted."""
+    config = head_config()
+    sockets, watch = BrokerSockets(config.limits), ProcessWatch(os.getppid())
+    peer = PeerBroker(name=HEAD, data=head)
+    config = msgspec.structs.replace(config, standby=HeadStandby(follows=True, head=peer, control=head))
+    kept = standby_process.replicated_log(config)
+    pipe.send(None)
+    standby_process.follow(config, kept, sockets, watch, EPOCH + 1, new_id, authority=None, leave_seconds=1.0)
 
 
 # -- ends --------------------------------------------------------------------------------------------------------------
@@ -499,11 +521,15 @@ class ChainRun(Run):
         links: int,
         keys: RunKeys = PLAIN_KEYS,
         disk_log: DiskLog | None = None,
+        *,
+        has_standby: bool = False,
     ) -> None:
         super().__init__()
-        self.head, at_head = self.child(
-            serve, "head", ("", ""), keys, {} if disk_log is None else {"disk_log": disk_log}
-        )
+        options = {"disk_log": disk_log, "standby": has_standby}
+        self.head, at_head = self.child(serve, "head", ("", ""), keys, options)
+        if has_standby:
+            self.child(stand_by, at_head[0])
+            wait_until(lambda: self.head.ask("disk")["standby_in_sync"])
         self.edge, at_edge = self.child(serve, "edge", at_head, keys, {})
         wait_until(lambda: self.edge.ask("status")["ready"] and self.head.ask("status")["ready"])
         self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, False, True)

@@ -55,6 +55,7 @@ class Stand:
         self.runners: list[ChannelRunner] = []
 
     def channel(self, name: str, query: str = QUERY, every_seconds: float | None = None) -> ChannelRunner:
+        self.asked.setdefault(name, ChannelSubscriptions())
         view = FeedView("r", "reports", str(self.feed.root))
         channel = ChannelDefinition(
             name, (ChannelParameter("kind", "String"),), (view,), query, every_seconds=every_seconds
@@ -63,8 +64,8 @@ class Stand:
             self.spark, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
             self.failed.append,
         )  # fmt: skip
-        self.asked.setdefault(name, ChannelSubscriptions())
         self.runners.append(made)
+        made.start()
         return made
 
     def _opened(
@@ -82,7 +83,7 @@ class Stand:
         while not condition():
             assert time.monotonic() < deadline, [each.figures() for each in self.runners]
             for runner in self.runners:
-                runner.poll(time.monotonic())
+                runner.save()
             time.sleep(0.05)
 
     def published(self, channel: str) -> list[tuple[str, int]]:
@@ -152,6 +153,6 @@ def test_a_feed_without_a_schema_is_waited_for(spark: SparkSession, tmp_path: Pa
     stand.feed.close()
     stand.feed.root = tmp_path / "nothing"
     one = stand.channel("one")
-    one.poll(time.monotonic())
-    assert (one.figures().state, one.figures().batch) == ("FeedNotRecorded", 0)
+    stand.until(lambda: one.figures().state == "FeedNotRecorded")
+    assert one.figures().batch == 0
     one.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -240,3 +241,20 @@ def test_who_is_disconnected_by_policy_is_told_after_its_last_delivery(own_fleet
         with pytest.raises(errors.FailedError) as caught:
             subscriber.receive(60)
         assert caught.value.code == "slow"
+
+
+def test_a_new_subscriber_begins_in_the_past_and_one_with_a_lease_is_told_how_long_it_is(fleet: Any, topic: str):
+    with fleet.connection() as connection, Publisher(connection) as publisher:
+        publish(publisher, topic, *range(5))
+        publisher.flush()
+        later = Subscriber(connection, since=timedelta(minutes=5), lease=timedelta(hours=2))
+        later.subscribe(f"[topic,=,'{topic}']")
+        assert numbers(take(later, 5)) == list(range(5))
+        assert later.statistics()["lease_seconds"] == 7200.0
+        token, marks = later.token, later.watermarks
+        later.close(withdraw=False)
+        publish(publisher, topic, *range(5, 9))
+        publisher.flush()
+        back = Subscriber(connection, name=later.name, token=token, watermarks=marks, lease=timedelta(hours=2))
+        back.subscribe(f"[topic,=,'{topic}']")
+        assert numbers(take(back, 4)) == [5, 6, 7, 8]

@@ -42,6 +42,7 @@ BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/topic_status.py",
     "mediator/src/plimsoll/mediator/fleet_resources.py",
     "local/src/plimsoll/local/supervision/supervised_broker.py",
+    "local/src/plimsoll/local/supervision/supervised_head.py",
     "local/src/plimsoll/local/mediator.py",
     "local/src/plimsoll/local/supervision/evacuations.py",
     "local/src/plimsoll/local/supervision/fleet_events.py",

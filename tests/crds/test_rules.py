@@ -81,6 +81,8 @@ CREATED: list[tuple[str, Object, Object]] = [
      with_log(log={"memory": "1Mi"})),
     ("nothing to sync without a disk", with_log(log={"sync": "Interval"}),
      with_log(log={"sync": "Interval", "disk": {"size": "1Gi"}})),
+    ("standbys run with `plimsoll up` alone", with_log(standby=1), with_log(standby=0)),
+    ("there is no choice without a standby", with_log(confirm="Either"), with_log(confirm="Both")),
     ("parameters of DelaySensitive", policy(delaySensitive=TOPICS),
      policy(type="DelaySensitive", delaySensitive=TOPICS)),
     ("DelaySensitive needs to know what a topic is", policy(type="DelaySensitive"),
@@ -181,7 +183,8 @@ def test_patterns_that_users_are_shown_are_short(kind: str):
         if path.startswith("spec.") and len(node.get("pattern", "")) > LONGEST_PATTERN
     }
     clients = "spec.security.clients[]"
-    allowed = {f"{clients}.publicationsPerSecond", f"{clients}.bytesPerSecond"} if kind == "BrokerFleet" else set()
+    quantities = ("publicationsPerSecond", "bytesPerSecond", "maxHeldBack")
+    allowed = {f"{clients}.{each}" for each in quantities} if kind == "BrokerFleet" else set()
     assert long == allowed
 
 

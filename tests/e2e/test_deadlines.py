@@ -65,8 +65,9 @@ def moved_by(session: dict[str, Any]) -> int:
 def test_a_deadline_in_danger_is_seen(fleet: Cluster, crowd: Crowd):
     def in_danger() -> dict[str, dict[str, Any]]:
         rows = topics(fleet)
-        is_deep = rows.keys() >= set(TOPICS) and rows["buoys"]["depth"] > max(SHORT, rows["buoys"]["depthThreshold"])
-        return rows if is_deep else {}
+        if not rows.keys() >= set(TOPICS) or not all("depth" in row for row in rows.values()):
+            return {}  # not measured yet
+        return rows if rows["buoys"]["depth"] > max(SHORT, rows["buoys"]["depthThreshold"]) else {}
 
     rows = fleet.wait(in_danger, 120, "a queue of buoys that is deeper than its deadline allows")
     assert {row["edge"] for row in rows.values()} == {"edge-0"}
@@ -98,7 +99,7 @@ def test_a_topic_moves_to_the_edge_that_takes_it(fleet: Cluster, crowd: Crowd):
         lambda: {name: row["edge"] for name, row in topics(fleet).items()} == places, 60, "the status to say where"
     )
     moved = fleet.wait(lambda: [item for item in plans(fleet) if moved_by(item)], 60, "a session that has moved some")
-    assert sum(map(moved_by, moved)) == SUBSCRIBERS // len(TOPICS)
+    assert sum(map(moved_by, moved)) % (SUBSCRIBERS // len(TOPICS)) == 0, "topics move whole"
     explained = fleet.plimsoll("explain", f"lbs/{moved[0]['metadata']['name']}")
     assert "relieves edge-0" in explained
     assert any(name in explained for name in TOPICS)

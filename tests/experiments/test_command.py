@@ -38,6 +38,19 @@ def test_a_name_that_is_not_known_is_refused(capsys):
     assert "padres-local" in capsys.readouterr().err
 
 
+def test_what_cannot_be_run_or_written_is_refused(tmp_path: Path, capsys):
+    (tmp_path / "file").write_text("")
+    refused = [
+        (["--runs", "0"], "--runs: give at least 1"),
+        (["--report", str(tmp_path / "file" / "below")], "cannot be made"),
+    ]
+    for arguments, said in refused:
+        with pytest.raises(SystemExit) as ended:
+            command.main(["pulsar-shedding", *arguments])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+
+
 def test_without_quotes_it_says_what_to_do(monkeypatch, capsys):
     def missing():
         raise quotes.QuotesError("the quotes are not there; run make demo")

@@ -142,6 +142,7 @@ def test_publishers_leave_an_overloaded_head(folder: FleetFolder, capsys: pytest
         assert session["spec"]["trigger"]["broker"] == "east-head"
         [measured] = [one for one in status["measured"]["edges"] if one["name"] == "east-head"]
         assert measured["errorPercent"] <= 4, status
+        assert measured["subscribers"] == 1, "publishers, of a head"
         capsys.readouterr()
         assert main(["explain", f"lbs/{session['metadata']['name']}", "--fleet", "harbour"]) == 0
         shown = capsys.readouterr().out

@@ -64,6 +64,8 @@ def test_a_longer_link_moves_the_threshold_within_two_looks():
     after = world.load("fast")
     assert after.transmission_seconds - before.transmission_seconds == pytest.approx(0.1, abs=SLACK)
     assert before.allowed_seconds - after.allowed_seconds == pytest.approx(0.1, abs=2 * SLACK)
+    one, other = (each.depth_threshold(0.1, arrival_rate=25.0, delivery_rate=25.0) for each in (before, after))
+    assert one - other == pytest.approx(0.1 * 25.0, abs=2 * SLACK * 25.0), "eq. 2: t_e times the rate of service"
 
 
 def test_a_head_without_the_policy_tells_of_its_publishers_as_long_as_a_neighbour_wants_to_know():
@@ -151,3 +153,13 @@ def test_topics_move_away_from_overloaded_edges_and_newcomers_with_them():
 def test_laws_hold_under_faults():
     one = run("sessions-deadlines-faults", 3)
     assert all(session.is_over for session in sessions(one))
+
+
+def test_publishers_leave_an_overloaded_head_while_topics_leave_its_edges():
+    one = run("sessions-deadlines-heads", 0)
+    relief = [each for each in sessions(one) if each.kind == "publishers"]
+    moved = {name for each in relief for name, outcome in each.outcomes().items() if outcome == "moved"}
+    assert moved
+    assert any(each.kind == "rebalance" and each.counts()["moved"] for each in sessions(one)), "beside it"
+    plans = [each.plan for each in relief if each.plan is not None and each.plan.members]
+    assert all(one.utilization_measured is not None for plan in plans for one in plan.forecasts)

@@ -38,6 +38,9 @@ SEEDS = {name: 100 if name.startswith("sessions-") else 40 for name in SCENARIOS
     "sessions-shuffled": 20,
     "sessions-shuffled-faults": 20,
     "sessions-shuffled-restarts": 20,
+    "sessions-deadlines-clusters": 16,
+    "sessions-deadlines-heads": 40,
+    "sessions-deadlines-heads-faults": 40,
 }
 """About 2,200 runs in total. A run with a policy takes ten times as long as another, so these have fewer seeds."""
 

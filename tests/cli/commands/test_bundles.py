@@ -64,6 +64,18 @@ def test_a_fleet_without_bundles_says_where_they_come_from(run: Run, home: Path)
         assert "cluster east has no bundles" in error
 
 
+@pytest.mark.parametrize("kind", ["BrokerFleet", "BrokerCluster"])
+def test_while_the_head_has_not_reported_bundles_are_not_known_yet(run: Run, home: Path, kind: str):
+    policy = {"policy": {"type": "Pulsar", "pulsar": {"topicAttribute": "topic"}}}
+    name, spec = ("default", {"defaults": policy}) if kind == "BrokerFleet" else ("east", policy)
+    for found in asked.fleet():
+        with ObjectStore(found.store) as store:
+            whole = store.get(kind, name)
+            store.update({**whole, "spec": {**whole["spec"], **spec}})
+        for words in (("get", "bundles"), ("split", "east", LOW, "--no-wait")):
+            assert "not known yet" in run(*words)[2]
+
+
 def test_what_is_asked_for_is_what_yaml_would_say(run: Run, folder: FleetFolder):
     assert run("unload", "east", LOW, LOW, HIGH, "--to", "e-1", "--no-wait", "--name", "one")[0] == 0
     assert run("split", "east", LOW, "--dry-run", "--no-wait", "--name", "two")[0] == 0

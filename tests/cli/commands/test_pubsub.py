@@ -95,6 +95,10 @@ def test_bad_input_of_pub_and_sub(run, shared_fleet):
     assert code == 3
     assert 'Did you mean "east"?' in err
     assert run("sub", "[a,exists]", "--seconds", "0.3")[0] == 0
+    assert run("sub", "[a,exists]", "--seconds", "0.3", "--since", "10m")[0] == 0
+    code, _, err = run("sub", "[a,exists]", "[b,exists]", "--since", "10m")
+    assert code == 2
+    assert "--since takes one SUBSCRIPTION" in err
 
 
 def test_lines_before_a_bad_one_are_published_and_counted(run, program, shared_fleet):

@@ -433,3 +433,21 @@ def test_what_is_withdrawn_makes_room(stage: Any):
     subscriber.unsubscribe(first)
     subscriber.subscribe(f"[name,=,'{'y' * 600_000}']")
     assert len(subscriber.subscriptions) == 2  # with that of `attach`
+
+
+def test_one_that_begins_in_the_past_waits_for_what_it_wants_from_there(stage: Any):
+    subscriber = stage.client.subscriber("s", since=1.5, lease_seconds=100.0)
+    stage.run()
+    assert subscriber.current is None
+    subscriber.subscribe("[n,>,0]")
+    stage.run()
+    asked = stage.edge.last_of(msg.Resume)
+    assert (asked.token, asked.since, asked.lease_seconds, len(asked.subscriptions)) == (None, 1.5, 100.0, 1)
+    stage.answer(10)
+    assert subscriber.resume_record(subscriber.current).since is None, "from now on it has a token"
+
+
+@pytest.mark.parametrize("wrong", [{"lease_seconds": -1.0}, {"lease_seconds": float("inf")}, {"since": float("nan")}])
+def test_a_lease_or_a_beginning_that_is_no_time_is_refused(stage: Any, wrong: dict[str, float]):
+    with pytest.raises(ValueError, match="finite"):
+        stage.client.subscriber("s", **wrong)

@@ -258,7 +258,20 @@ def test_a_name_of_a_unit_that_is_taken_is_a_clear_error():
     subscriber = world.client.subscribers["s"]
     world.client.subscriber(f"s#{topic_hash('t1'):08x}")
     with pytest.raises(ValueError, match="call it something else"):
-        subscriber.subscribe("[topic,=,'t1']")
+        subscriber.subscribe("[topic,in,('t2','t1')]")
+    assert isinstance(subscriber.topics, SubscriberTopics)
+    assert set(subscriber.topics.units) == {topic_hash("t0")}, "nothing is half applied"
+
+
+@pytest.mark.parametrize("name", ["s", "n" * 250])
+def test_one_whose_unit_cannot_have_its_name_is_served_whole(name: str):
+    """The name is taken by a subscriber that was there before the cluster was known to have topics, or is too long."""
+    world = Bundled()
+    world.client.subscriber(f"s#{topic_hash('t1'):08x}")
+    subscriber = world.subscribe(name, "t1")
+    world.publish("t1")
+    world.check()
+    assert subscriber.statistics().get("units", 0) == 0
 
 
 @pytest.mark.parametrize("seed", range(examples(20)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.core.config import BrokerLimits
+from plimsoll.core.head.durability.records import PublisherKnown
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.permissions import INCARNATION_STEP, INCARNATIONS_BELOW, ClientPermissions, NameGrants
 from plimsoll.core.protocol import messages as msg
@@ -293,3 +295,15 @@ def test_a_prefix_that_is_granted_outweighs_who_came_first():
     with pytest.raises(WireError, match="another identity"):
         publishers.open(eve, msg.Open(1, "feed-2", 5), "h", 5, 0.0, names)
     assert list(publishers.regranted(ann, 0.0, names)) == []
+
+
+def test_a_restored_publisher_is_forgotten_only_once_it_has_been_away_from_this_head():
+    """The machine may have been up for days: its clock says nothing of when the publisher was there."""
+    publishers = PublisherTable(BrokerLimits())
+    publishers.restore(PublisherKnown("p", 1, "c", 7), deque())
+    publishers.forget_idle(1_000_000.0, 300.0)
+    assert publishers.by_name["p"].last_seq == 7
+    publishers.forget_idle(1_000_200.0, 300.0)
+    assert "p" in publishers.by_name
+    publishers.forget_idle(1_000_301.0, 300.0)
+    assert "p" not in publishers.by_name

@@ -21,7 +21,17 @@ STRUCTS: dict[str, Any] = {
     for name, struct in inspect.getmembers(msg, inspect.isclass)
     if issubclass(struct, msgspec.Struct) and struct.__struct_config__.tag is not None
 }
-DECODERS = (msg.from_client, msg.to_client, msg.from_edge, msg.to_edge, msg.between_heads, msg.routed, msg.control)
+DECODERS = (
+    msg.from_client,
+    msg.to_client,
+    msg.from_edge,
+    msg.to_edge,
+    msg.between_heads,
+    msg.routed,
+    msg.control,
+    msg.from_standby,
+    msg.to_standby,
+)
 
 
 def number(struct: Any) -> int:
@@ -45,7 +55,10 @@ def test_there_is_a_vector_of_every_record():
 def test_numbers_are_unique_and_those_of_control_sockets_are_apart():
     numbers = [number(struct) for name, struct in STRUCTS.items() if name != "PubOpen"]
     assert len(numbers) == len(set(numbers))
-    assert {n for n in numbers if n >= 100} == set(map(number, msg.ControlRecord.__args__))
+    of_standbys = {*msg.FromStandby.__args__, *msg.ToStandby.__args__}
+    above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in of_standbys}
+    assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__))
+    assert set(map(number, of_standbys)) == set(range(170, 176))
     assert number(msg.Pub) == number(msg.PubOpen)
 
 
@@ -57,6 +70,8 @@ def test_every_record_has_a_direction():
         msg.ToEdge,
         msg.BetweenHeads,
         msg.Routed,
+        msg.FromStandby,
+        msg.ToStandby,
         msg.ControlRecord,
     )
     assert {struct for union in unions for struct in union.__args__} == set(STRUCTS.values())

@@ -51,6 +51,8 @@ SPEAKERS: dict[str, Any] = {
     "head to edge": msg.ToEdge,
     "head to head": msg.BetweenHeads,
     "inside ROUTE": msg.Routed,
+    "standby to head": msg.FromStandby,
+    "head to standby": msg.ToStandby,
     "control socket": msg.ControlRecord,
 }
 TYPES = {

@@ -168,6 +168,8 @@ WINDOWS = "east.spec.maintenanceWindows"
         ("big.spec.bandwidth.inputBytesPerSecond", "100M", "needs a log", "Raise memory to"),
         ("east.spec.head.log.memory", "400Mi", "a log of 400Mi leaves", "at most 256Mi"),
         ("east.spec.head.log.sync", "Interval", "nothing to sync without a disk", "add `disk`"),
+        ("east.spec.head.standby", 2, "too large", "at most 1"),
+        ("east.spec.head.confirm", "Either", "no choice without both", "add `standby` and `log.disk`"),
         ("east.spec.head.log.sync", "Never", "not a choice", "Always, Interval"),
         ("east.spec.head.log.disk", {}, "missing", "Add `size`"),
         ("east.spec.head.log.disk", {"size": "1Mi"}, "too small to be divided", "at least 8192Ki"),

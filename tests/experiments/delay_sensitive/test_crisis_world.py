@@ -31,7 +31,7 @@ def test_edges_are_to_send_what_the_tables_say(edge, before, after):
 
 
 def test_deadlines_are_those_of_the_topics():
-    required = world.required()
+    required = world.required(world.CrisisTimes())
     assert required.by_topic[topic_hash("t8")] == 1.1
     assert len(required.by_topic) == len(tables.TOPICS) == 15
     assert sum(topic.subscribers for topic in tables.TOPICS.values()) == len(
@@ -40,9 +40,16 @@ def test_deadlines_are_those_of_the_topics():
 
 
 def test_a_policy_in_a_fleet_with_a_faster_clock_has_its_times():
-    made = world.resources(world.delay_sensitive(0.25, 0.25), 0.25)
+    made = world.resources(world.delay_sensitive(world.CrisisTimes(look_seconds=0.25), 0.25), 0.25)
     policy = made.fleet.spec.defaults.policy
     assert made.fleet.spec.time_scale_percent == 25
     assert policy is not None
     assert policy.delay_sensitive is not None
     assert policy.delay_sensitive.balancing_time.seconds == 1.0
+
+
+def test_shorter_links_leave_a_message_as_long_in_brokers():
+    short = world.CrisisTimes(link_seconds=0.01)
+    assert short.links.between_brokers == short.links.to_clients == 0.01
+    assert short.latencies[8] - 3 * 0.01 == pytest.approx(1.1 - 0.3)
+    assert world.CrisisTimes().latencies == tables.latencies()

@@ -31,6 +31,12 @@ class FakeControl:
     def hang_up(self, broker):
         self.dialled.remove(broker)
 
+    def ask(self, broker):
+        assert broker in self.dialled
+
+    def send(self, broker, record):
+        assert broker in self.dialled
+
 
 class Place:
     """A store with the resources of a fleet, and its reconciler; `said` is what was announced."""

@@ -162,10 +162,12 @@ def test_a_world_too_large_for_a_file(recorded, surveyed):
         fleet_world(recorded, TrafficSurvey(surveyed.heads, {"small": lists}), at=AT)
 
 
-def test_a_fleet_with_bundles_names_its_topics(recorded, surveyed):
-    of(recorded, "BrokerCluster", "quotes")["spec"]["policy"] = {
-        "type": "Pulsar", "pulsar": {"topicAttribute": "class"}
-    }  # fmt: skip
+@pytest.mark.parametrize("is_default", [False, True])
+def test_a_fleet_with_bundles_names_its_topics(recorded, surveyed, is_default):
+    policy = {"type": "Pulsar", "pulsar": {"topicAttribute": "class"}}
+    cluster, (fleet,) = of(recorded, "BrokerCluster", "quotes"), [x for x in recorded if x["kind"] == "BrokerFleet"]
+    cluster["spec"].pop("policy", None)
+    (fleet["spec"].setdefault("defaults", {}) if is_default else cluster["spec"])["policy"] = policy
     units = {"large": {"a#0000000f": ("[class,=,'STOCK']",), "b#0000000f": ("[class,=,'STOCK']",)}, "small": {}}
     found = fleet_world(recorded, replace(surveyed, subscribers=units), at=AT)
     world = documents(found)["World/trial"]

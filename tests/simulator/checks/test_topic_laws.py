@@ -12,6 +12,7 @@ from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol.topic_units import unit_name
 from plimsoll.core.session.session_plan import PlannedPair, SessionPlan
 from plimsoll.simulator.checks.topic_laws import TopicLaws
+from plimsoll.simulator.mediators.session_mediator import SessionBackend
 from plimsoll.simulator.run import SimulationRun
 
 Patch = pytest.MonkeyPatch
@@ -34,6 +35,15 @@ def left(laws: TopicLaws | None) -> list[str]:
 
 
 def test_a_settled_fleet_keeps_them(over: SimulationRun):
+    assert left(over.topics) == []
+
+
+@pytest.mark.slow
+def test_so_does_one_whose_topics_went_to_another_cluster():
+    over = run("sessions-deadlines-clusters", 3)
+    backend = over.mediators.backend
+    assert isinstance(backend, SessionBackend)
+    assert any(pair.is_across for plan in backend.plans() for pair in plan.pairs)
     assert left(over.topics) == []
 
 

@@ -15,6 +15,7 @@ from tests.simulator.mutants import (
     lists,
     members,
     publishers,
+    standby,
     streams,
     topics,
 )
@@ -29,6 +30,7 @@ SECTIONS: Final[dict[str, list[Mutant]]] = {
     "Time, restarts and gaps": endings.MUTANTS,
     "Bundles of topics": bundles.MUTANTS,
     "Logs on disks": durability.MUTANTS,
+    "Standbys of heads": standby.MUTANTS,
     "Topics with deadlines": topics.MUTANTS,
     "Publishers between heads": publishers.MUTANTS,
     "Overloaded heads": heads.MUTANTS,

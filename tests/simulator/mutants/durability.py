@@ -6,13 +6,15 @@ from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal
+from plimsoll.core.head.durable_places import DurablePlaces
+from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.transport.link import Link
 from plimsoll.simulator.world.durable_heads import HeadDisk
 
 HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
-SLOW, RARE = "slow-disk", "rare-syncs"
+SLOW, RARE, AWAY, FAR = "slow-disk", "rare-syncs", "durable-away", "far-away"
 
 MUTANTS = [
     Mutant(
@@ -62,6 +64,24 @@ MUTANTS = [
         "The incarnation of a publisher is in the log ahead of its publications.",
         (Change(PublisherTable._note, "if self.journal is not None:", "if False:"),),
         (HEAD, TREE),
+    ),
+    Mutant(
+        "places-end-with-their-edge",
+        "What an edge keeps ends after its lease; the place that a head keeps goes on.",
+        (Change(Membership._lapse, "if host.durable_places.is_kept(subscriber):", "if False:"),),
+        (FAR, AWAY),
+    ),
+    Mutant(
+        "places-are-not-recovered",
+        "A head that has recovered keeps the places that it kept, and is their owner until an edge says that it is.",
+        (Change(DurablePlaces.restore, "for place in state.places.values():", "for place in ():"),),
+        (FAR, AWAY),
+    ),
+    Mutant(
+        "places-are-not-covered",
+        "The list of a place is covered by the head itself.",
+        (Change(DurablePlaces._cover, "self.host.covers.change(AWAY_KEY, msg.Cover(0, adds, gone))", "pass"),),
+        (FAR, AWAY),
     ),
     Mutant(
         "unsure-logs-keep-their-memory",

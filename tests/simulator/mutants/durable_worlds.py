@@ -1,4 +1,4 @@
-"""Worlds of heads with logs on disks, in which the moments that matter are long."""
+"""Worlds of heads with logs on disks, or with standbys, in which the moments that matter are long."""
 
 from __future__ import annotations
 
@@ -18,10 +18,22 @@ ALL = [
         durable=DurableHeads(disk=DiskQuality(sync_seconds=(0.05, 0.4))),
     ),
     replace(
+        SCENARIOS["durable-away"],
+        name="far-away",
+        about="applications are away for long and often, while edges and heads with disks are killed",
+        fault_rates=FaultRates(pause_client=1.0, crash_edge=0.6, crash_head=0.5, seconds=(0.5, 7.0)),
+    ),
+    replace(
         SCENARIOS["durable-interval"],
         name="rare-syncs",
         about="heads that seldom sync their disks lose their machines often",
         fault_rates=FaultRates(reconnect=0.3, crash_head=1.0, seconds=(0.05, 0.5)),
         durable=DurableHeads(always=False, interval_seconds=1.0),
+    ),
+    replace(
+        SCENARIOS["standby-head"],
+        name="standby-often",
+        about="heads and standbys are killed often, with slow connections between them",
+        fault_rates=FaultRates(reconnect=1.5, slow=0.5, crash_head=1.0, crash_standby=0.5, seconds=(0.05, 0.5)),
     ),
 ]

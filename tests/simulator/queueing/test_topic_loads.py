@@ -21,7 +21,9 @@ POLICY = {
 }  # fmt: skip
 
 
-def fleet(*, newcomers: tuple[float, ...] = (), burst: float = 30.0, **own: Any) -> QueueingFleet:
+def fleet(
+    *, newcomers: tuple[float, ...] = (), burst: float = 30.0, links: LinkDelays = LINKS, **own: Any
+) -> QueueingFleet:
     """e11 has both topics, of which slow has 70 % of its output and, after the burst, with the other one 110 %."""
     publishers = [
         TrafficPublisher("p-slow", "c1-head", ({"topic": "slow"},), (RateStep(0.0, 70.0), RateStep(ENDS_AT, 0.0)),
@@ -35,7 +37,7 @@ def fleet(*, newcomers: tuple[float, ...] = (), burst: float = 30.0, **own: Any)
     ]  # fmt: skip
     joined += [TrafficSubscriber(f"new-{at}", "c1", ("[topic,=,'other']",), at) for at in newcomers]
     resources = fleet_of(POLICY, base="10us", each="0us", bandwidth="180k")
-    return QueueingFleet(resources, Traffic(publishers, joined), links=LINKS, spread_reports=False, **own)
+    return QueueingFleet(resources, Traffic(publishers, joined), links=links, spread_reports=False, **own)
 
 
 def loads(one: QueueingFleet, edge: str) -> dict[str, TopicLoad]:
@@ -53,6 +55,16 @@ def test_an_edge_reports_what_waits_and_how_far_publishers_are(own: dict[str, An
     assert quiet.input_rate == pytest.approx(70.0, rel=0.05)
     assert quiet.depth <= 1
     assert one.counts.late == {}
+
+
+def test_a_link_that_is_100_ms_longer_moves_the_threshold_of_the_depth():
+    found = []
+    for seconds in (LINKS.between_brokers, LINKS.between_brokers + 0.1):
+        one = fleet(links=LinkDelays(seconds, LINKS.to_clients))
+        one.run(BURST_AT - 1.0)
+        slow = loads(one, "e11")["slow"]
+        found.append(slow.depth_threshold(0.1, arrival_rate=70.0, delivery_rate=70.0))
+    assert found[0] - found[1] == pytest.approx(0.1 * 70.0, abs=0.1)
 
 
 @pytest.mark.parametrize("own", [{}, {"fair_by_topic": True}])

@@ -24,6 +24,7 @@ def test_a_cell_is_in_its_row_and_column_with_outcomes_and_silence(found: Any) -
         "12 moved, 4 stayed, 1.3 s",
         "not run",
         "not run",
+        "not run",
     ]
     assert set(row(drain, "| attached")) == {"not run"}
 

@@ -19,8 +19,10 @@ from plimsoll.broker.monitoring.usage_meter import ProcessUsage, RoundDurations,
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch
+from plimsoll.broker.standby.replicated_log import ReplicatedLog
 from plimsoll.broker.storage.log_disk import LogDisk, RoundOutput
 from plimsoll.core.config import BrokerHardware
+from plimsoll.core.head.standby.log_feed import LogFeed
 from plimsoll.core.permissions import ClientPermissions, NameGrants
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 
@@ -83,7 +85,7 @@ class BrokerLoop:
         round_bytes: int = ROUND_BYTES,
         on_usage: Callable[[ProcessUsage], None] = lambda usage: None,
         rest: Callable[[float], None] = time.sleep,
-        disk: LogDisk | None = None,
+        disk: LogDisk | ReplicatedLog | None = None,
     ) -> None:
         self.machine, self.sockets, self.process_watch, self.authorized_keys = machine, sockets, watch, authority
         self.secret_key, self.disk = own, disk
@@ -103,8 +105,9 @@ class BrokerLoop:
         self._descriptors = watch.descriptors
         for fd in self._descriptors:
             sockets.watch(fd)
-        if disk is not None:
-            sockets.watch(disk.syncer.descriptor)
+        if disk is not None and disk.descriptor >= 0:
+            sockets.watch(disk.descriptor)
+        self._feed: LogFeed | None = disk.feed if isinstance(disk, ReplicatedLog) else None
 
     def run(self) -> None:
         """Serve until the machine has left, or the time for leaving is over."""
@@ -123,13 +126,15 @@ class BrokerLoop:
         """Wait for something to do, and do it."""
         machine, sockets = self.machine, self.sockets
         due = machine.next_poll_at()
+        if self._feed is not None:
+            due = min(due, self._feed.next_poll_at())
         now = time.monotonic()
         sockets.wait(min(due - now, LONGEST_WAIT_SECONDS))
         started = time.monotonic()
         if started > due > 0:
             self.meter.note_lag(started - due)
         if self.disk is not None:
-            self.disk.syncer.clear()
+            self.disk.clear()
             self._release(self.disk)
         sockets.serve_events()
         sockets.redial(started)
@@ -176,6 +181,8 @@ class BrokerLoop:
             for data in frames:
                 if gate is None or isinstance(peer, str) or gate.admit_control(peer, data, lane.users):
                     self.machine.receive_control(peer, data, now)
+                    if self._feed is not None:
+                        self._feed.receive_control(peer, data, now)
 
     def _take_data(self, now: float) -> int:
         lane, gate, count = self.sockets.data, self.peer_check, 0
@@ -183,7 +190,10 @@ class BrokerLoop:
             count += len(frames)
             if gate is not None and isinstance(peer, bytes):
                 frames = gate.admit(peer, frames, lane.users)
-            self.machine.receive(peer, frames, now)
+            if self._feed is not None and frames and self._feed.claims(peer, frames):
+                self._feed.receive(peer, frames, now)
+            else:
+                self.machine.receive(peer, frames, now)
         return count
 
     # -- out -----------------------------------------------------------------------------------------------------------
@@ -195,14 +205,18 @@ class BrokerLoop:
             self._put_out(output)
         else:
             self.disk.end_round(output, time.monotonic())
+            if self._feed is not None:
+                # Sent at once: what it makes others wait for is what this asks for.
+                parts: list[tuple[Any, bytes]] = list(self._feed.data_to_send())
+                self._report_disconnected(sockets.data.send(parts), time.monotonic())
             self._release(self.disk)
         if self.peer_check is not None and self.peer_check.answers:
             answers: list[tuple[Peer, bytes]] = list(self.peer_check.answers)
             self.peer_check.answers.clear()
             sockets.data.send(answers)
 
-    def _release(self, disk: LogDisk) -> None:
-        """Send what waited for a sync that has ended."""
+    def _release(self, disk: LogDisk | ReplicatedLog) -> None:
+        """Send what waited for a disk or a standby that has it now."""
         for output in disk.released():
             self._put_out(output)
 
@@ -224,7 +238,10 @@ class BrokerLoop:
 
     def _report_disconnected(self, peers: list[Peer], now: float) -> None:
         for peer in peers:
-            self.machine.gone(peer, now)
+            if self._feed is not None and peer in self._feed.links:
+                self._feed.gone(peer, now)
+            else:
+                self.machine.gone(peer, now)
 
     # -- now and then --------------------------------------------------------------------------------------------------
 
@@ -285,7 +302,13 @@ class BrokerLoop:
     def _has_finished(self, now: float) -> bool:
         if self._stop_at is not None and (now >= self._stop_at or self.process_watch.signals > 1):
             return True
-        return self.machine.done()
+        return self.machine.done() and not self._awaits_standby
+
+    @property
+    def _awaits_standby(self) -> bool:
+        """Whether what a head has still to say as it leaves waits for a standby that may have it in a moment."""
+        kept = self.disk
+        return isinstance(kept, ReplicatedLog) and kept.is_waiting and kept.feed is not None and kept.feed.in_sync > 0
 
     def _check_signals(self, now: float) -> None:
         """Leave if there is a reason to; a second signal ends the wait at once."""

@@ -1,7 +1,7 @@
 """Start one broker from a configuration file, and end it in good order.
 
 Exit codes: 0 it has left; 1 a fault of the program; 2 the configuration cannot be used; 3 an endpoint cannot be bound;
-4 the disk of a head's log has failed, or cannot be used.
+4 the disk of a head's log has failed, or cannot be used; 5 a standby has to begin anew.
 Keys and epochs never come from the environment: keys are read from files, an epoch is made here and used once.
 """
 
@@ -31,12 +31,15 @@ from plimsoll.broker.monitoring.usage_meter import ProcessUsage
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, EndpointError
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
+from plimsoll.broker.standby import standby_process
+from plimsoll.broker.standby.replicated_log import ReplicatedLog
 from plimsoll.broker.storage.log_disk import LogDisk, LogDiskError
 from plimsoll.broker.storage.log_folder import LogFolderError
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
+from plimsoll.core.head.standby.log_follower import StaleStandbyError
 from plimsoll.core.matching import warm_up
 from plimsoll.core.printable import printable, printable_lines
 from plimsoll.telemetry.http_server import HttpServer, address_of
@@ -47,6 +50,7 @@ log = logging.getLogger("plimsoll.broker")
 EXIT_CONFIG: Final = 2
 EXIT_ENDPOINT: Final = 3
 EXIT_DISK: Final = 4
+EXIT_STALE: Final = 5
 WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
 """The compiled matching loop takes 120 MB. With at least this much memory it is loaded before the broker reports ready;
 with less, once there are enough subscriptions to need it."""
@@ -73,6 +77,9 @@ def main(arguments: list[str]) -> int:
     except (LogDiskError, LogFolderError) as error:
         print(printable(f"plimsoll.broker: disk_log: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_DISK
+    except StaleStandbyError as error:
+        print(printable(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        return EXIT_STALE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -104,11 +111,23 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
         if config.http and config.hardware.memory_bytes >= WARM_UP_MEMORY_BYTES:
             warm_up()
         sockets = opened.enter_context(contextlib.closing(BrokerSockets(config.limits, curve, authority)))
-        control, data = sockets.control.bind(config.control), sockets.data.bind(config.data)
-        config = msgspec.structs.replace(config, control=control, data=data)
-        disk = None
-        if config.disk_log is not None and config.role == "head":
+        disk: LogDisk | ReplicatedLog | None = None
+        if config.standby is not None and config.role == "head":
+            disk = opened.enter_context(contextlib.closing(standby_process.replicated_log(config)))
+        elif config.disk_log is not None and config.role == "head":
             disk = opened.enter_context(contextlib.closing(LogDisk(config.disk_log, config.name)))
+        if isinstance(disk, ReplicatedLog) and config.standby is not None:
+            sockets.control.bind(config.standby.control)
+            if config.standby.follows:
+                term = standby_process.follow(
+                    config, disk, sockets, watch, new_epoch(), new_id, authority=authority, leave_seconds=leave_seconds
+                )
+                if not term:
+                    log.info("%s stopped following", config.name)
+                    return 0
+                config = standby_process.promoted(config, term)
+        control, data = sockets.control.bind_when_free(config.control), sockets.data.bind_when_free(config.data)
+        config = msgspec.structs.replace(config, control=control, data=data)
         machine = make_broker_machine(config, curve.public.decode() if curve else "", disk)
         # An edge keeps the key that it started with: its head has announced that one to clients.
         is_rekeyed = curve is not None and config.role == "head"
@@ -126,7 +145,9 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
     return 0
 
 
-def make_broker_machine(config: BrokerConfig, public_key: str, disk: LogDisk | None = None) -> Head | Edge:
+def make_broker_machine(
+    config: BrokerConfig, public_key: str, disk: LogDisk | ReplicatedLog | None = None
+) -> Head | Edge:
     """The machine of this broker, in an epoch of its own; with a disk, it goes on with the log that is there.
 
     Raises:
@@ -135,10 +156,14 @@ def make_broker_machine(config: BrokerConfig, public_key: str, disk: LogDisk | N
     """
     machine: Head | Edge
     if config.role == "head" and disk is not None:
-        recovered = disk.recover()
+        # A process that has followed leads now: it has all that the head before it has told others.
+        recovered = disk.recover(is_replica=config.standby is not None and config.standby.follows)
         last = recovered.state.epochs[-1].epoch if recovered.state.epochs else 0
-        machine = Head(config, max(new_epoch(), last + 1), new_id, recovered)
+        own = standby_process.entries_at_hand(config) if isinstance(disk, ReplicatedLog) else config
+        machine = Head(own, max(new_epoch(), last + 1), new_id, recovered)
         disk.attach(machine, time.monotonic())
+        if isinstance(disk, ReplicatedLog):
+            disk.begin_feed(standby_process.make_feed(config, machine.epoch, new_id))
     elif config.role == "head":
         machine = Head(config, new_epoch(), new_id)
     else:
@@ -199,7 +224,7 @@ def report_usage(
     sockets: BrokerSockets,
     authority: AuthorizedKeys | None,
     usage: ProcessUsage,
-    disk: LogDisk | None = None,
+    disk: LogDisk | ReplicatedLog | None = None,
 ) -> None:
     """Give the machine the figures that only the shell can see, for its load reports and its status."""
     machine.reporter.cpu_ratio, machine.reporter.memory_ratio = usage.cpu_ratio, usage.memory_ratio

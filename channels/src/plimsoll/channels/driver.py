@@ -56,6 +56,7 @@ class ChannelDriver:
         self._connection = Connection(settings.heads, security=settings.security)
         self._poller = EdgePoller(self._config.name, _curve(self._config.key))
         self._runners: dict[str, ChannelRunner] = {}
+        self._waiting: list[ChannelRunner] = []
         self._cache: dict[str, tuple[int, ChannelSubscriptions]] = {}
         self._error: Exception | None = None
         self._figures_at = 0.0
@@ -80,9 +81,11 @@ class ChannelDriver:
         with self._poller.lock:
             is_complete = self._poller.parameters.is_complete
         if is_complete or now >= self._begin_at:
-            for runner in self._runners.values():
-                runner.poll(time.monotonic())
-                self._write_figures(time.monotonic())  # the first queries take Spark seconds each
+            for runner in self._waiting:
+                runner.start()
+            self._waiting = []
+        for runner in self._runners.values():
+            runner.save()
         self._write_figures(now)
 
     def _follow(self, config: DriverConfig) -> None:
@@ -93,10 +96,12 @@ class ChannelDriver:
         for name, runner in list(self._runners.items()):
             if wanted.get(name) != runner.channel:
                 del self._runners[name]
+                self._waiting = [each for each in self._waiting if each is not runner]
                 runner.close()
         for name, channel in wanted.items():
             if name not in self._runners:
                 self._runners[name] = self._runner(channel)
+                self._waiting.append(self._runners[name])
 
     def _runner(self, channel: ChannelDefinition) -> ChannelRunner:
         return ChannelRunner(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from plimsoll.channels.batch import RowCounts, RowRange
 from plimsoll.feeds import parquet
-from plimsoll.feeds.commit_log import FeedDatasetError, FeedFile, FeedState, Table, read_state
+from plimsoll.feeds.commit_log import FeedDatasetError, FeedFile, FeedState, Table, read_last_commit, read_state
 from plimsoll.feeds.schema import FeedSchema
 
 ATTEMPTS: Final = 5
@@ -20,20 +20,19 @@ ATTEMPTS: Final = 5
 
 
 def feed_schema(root: Path) -> FeedSchema | None:
-    """The schema of a feed's dataset; None if it has none yet."""
-    try:
-        last = read_state(root).last
-    except FeedDatasetError:  # its recorder has not begun
-        return None
+    """The schema of a feed's dataset; None if it has none yet. Raises FeedDatasetError."""
+    last = read_last_commit(root)
     return last.schema if last is not None else None
 
 
 def last_row(root: Path) -> int:
-    """The number of the newest row, dead letters included; 0 for a dataset that is still to be made."""
-    try:
-        last = read_state(root).last
-    except FeedDatasetError:
-        return 0
+    """The number of the newest row, dead letters included; 0 for a dataset that is still to be made.
+
+    Raises:
+        FeedDatasetError: its newest commit cannot be read.
+
+    """
+    last = read_last_commit(root)
     return last.counts.received if last is not None else 0
 
 

@@ -28,9 +28,6 @@ SETTINGS: Final = {
     # Batches are small: more partitions would cost more than they save.
     "spark.sql.shuffle.partitions": "2",
     "spark.scheduler.mode": "FAIR",
-    "spark.sql.streaming.pollingDelay": "100ms",
-    "spark.sql.streaming.minBatchesToRetain": "2",
-    "spark.sql.streaming.stopTimeout": "5s",
 }
 
 

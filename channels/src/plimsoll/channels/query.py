@@ -70,10 +70,6 @@ class ChannelQuery:
             [StructField(each.name, COLUMN_TYPES[each.type], nullable=False) for each in channel.parameters]
         )
 
-    @property
-    def session(self) -> SparkSession:
-        return self._spark
-
     def check(self, schemas: Mapping[str, FeedSchema]) -> None:
         """Analyse the query against the schemas of its feeds and tables, without reading a row of a feed.
 

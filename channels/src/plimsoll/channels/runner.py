@@ -1,38 +1,36 @@
-"""One channel under way: its ledger, its publisher, its stream; each batch in order, and what it counts.
+"""One channel under way: its ledger, its publisher, its batches, one after the other, and what they count.
+
+A batch is one query of Spark over the rows behind the last commit. The ledger is the only record of what was done:
+Spark keeps no checkpoint, so places, parameters and results cannot disagree.
 
 A fault of one channel stops that channel alone: it begins again behind its last commit, after a growing pause.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import SparkSession
 
-from plimsoll.channels.batch import RowCounts, RowRange, first_commit, next_commit
+from plimsoll.channels.batch import BatchCommit, RowCounts, RowRange, first_commit, next_commit, planned_ranges
+from plimsoll.channels.batch_clock import BatchClock
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures
 from plimsoll.channels.feed_rows import all_files, feed_schema, last_row, read_rows
 from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
-from plimsoll.channels.spark_source import OPTION, SOURCE, FeedRanges, SourceStart, ranges_of
 from plimsoll.channels.subscriptions import ChannelSubscriptions
-from plimsoll.client import errors
 from plimsoll.feeds.commit_log import FeedDatasetError
 from plimsoll.feeds.schema import FeedSchema
 from plimsoll.sparkjobs.job_errors import is_spark_error
 
-POLL_INTERVAL: Final = "100 milliseconds"
-"""How often a continuous channel looks for new rows."""
+POLL_SECONDS: Final = 0.1
+"""How often a channel looks for new rows, or whether its period is over."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 LOOK_SECONDS: Final = 1.0
 
@@ -65,46 +63,63 @@ class ChannelRunner:
             self.ledger.close()
             raise
         self._lock = threading.Lock()
-        self._stream: StreamingQuery | None = None
-        self._checkpoint = ""
+        self._clock = BatchClock(channel.every_seconds, time.time())
         self._schemas: dict[str, FeedSchema] = {}
         self._state, self._message = "ChannelStarting", "its query is about to be checked"
-        self._start_at, self._failures = 0.0, 0
-        self._is_checked = self._is_over = False
+        self._failures = 0
+        self._is_checked = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
 
-    def poll(self, now: float) -> None:
-        """Start it when that is due, and notice its end. `now`: monotonic seconds."""
+    def start(self) -> None:
+        """Begin, on a thread of its own."""
+        self._thread.start()
+
+    def save(self) -> None:
+        """Count the answers to its results, and save how far they are published."""
         with self._lock:
             self._publisher.save()
-        if self._stream is not None and not self._stream.isActive:
-            self._on_end(self._stream, now)
-        if self._stream is None and not self._is_over and now >= self._start_at:
-            self._start_at = now + LOOK_SECONDS
-            self._try_start(now)
 
-    def _on_end(self, stream: StreamingQuery, now: float) -> None:
-        error = stream.exception()
-        self._drop_stream()
+    def _run(self) -> None:
+        pause = 0.0
+        while not self._stop.wait(pause):
+            try:
+                pause = self._step()
+            except QueryError as fault:
+                self._tell("QueryUnkeyed" if fault.is_unkeyed else "QueryInvalid", str(fault))
+                return
+            except FeedDatasetError as error:
+                pause = self._failed(str(error))
+            except Exception as error:  # noqa: BLE001  # what is not of Spark goes to the driver, which ends
+                if not is_spark_error(error):  # the fleet, the disk, or a fault of ours: the driver ends
+                    self._fail(error)
+                    return
+                pause = self._failed(located(error))
+
+    def _step(self) -> float:
+        """Check the query, or compute the batch that is due; returns how long to wait before the next step."""
+        if not self._is_checked:
+            return 0.0 if self._check() else LOOK_SECONDS
+        last = self._last_commit
+        ends = {feed: last_row(Path(view.path)) for feed, view in self.channel.new_feeds.items()}
+        ranges, now = planned_ranges(last.places, ends), time.time()
+        if self._clock.is_due(ranges.values(), now):
+            self.run_batch(ranges)
+            self._clock.begin(now)
+            self._failures = 0
+        return POLL_SECONDS
+
+    def _failed(self, why: str) -> float:
         pause = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
         self._failures += 1
-        self._start_at = now + pause
-        text = located(error) if error is not None else "its stream has ended"
-        self._tell("BatchFailed", f"{text}; tried again after {pause:.0f} s")
+        self._tell("BatchFailed", f"{why}; tried again after {pause:.0f} s")
+        return pause
 
-    def _try_start(self, now: float) -> None:
-        try:
-            if not self._is_checked and not self._check():
-                return
-            self._stream = self._started()
-        except QueryError as fault:
-            self._is_over = True
-            self._tell("QueryUnkeyed" if fault.is_unkeyed else "QueryInvalid", str(fault))
-        except Exception as error:
-            if not isinstance(error, FeedDatasetError) and not is_spark_error(error):
-                raise
-            self._failures += 1
-            self._start_at = now + RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
-            self._tell("BatchFailed", located(error))
+    @property
+    def _last_commit(self) -> BatchCommit:
+        if self.ledger.last is None:
+            raise AssertionError("a ledger has its first commit before its channel starts")
+        return self.ledger.last
 
     def _check(self) -> bool:
         schemas = {each.feed: feed_schema(Path(each.path)) for each in self.channel.feeds}
@@ -114,40 +129,12 @@ class ChannelRunner:
         self._schemas = {name: schema for name, schema in schemas.items() if schema is not None}
         self._query.check(self._schemas)
         self._is_checked = True
+        self._tell("ChannelRunning", "its query is checked")
         return True
-
-    def _started(self) -> StreamingQuery:
-        last = self.ledger.last
-        if last is None:
-            raise AssertionError("a ledger has its first commit before its stream starts")
-        paths = {feed: view.path for feed, view in self.channel.new_feeds.items()}
-        start = SourceStart(paths, last.places, self.channel.every_seconds)
-        self._checkpoint = tempfile.mkdtemp(prefix="plimsoll-channel-")
-        session = self._query.session
-        session.dataSource.register(FeedRanges)
-        rows = session.readStream.format(SOURCE).option(OPTION, msgspec.json.encode(start).decode()).load()
-        self._tell("ChannelRunning", "batches are computed")
-        return (
-            rows.writeStream.queryName(self.channel.name)
-            .option("checkpointLocation", self._checkpoint)
-            .foreachBatch(self._on_batch)
-            .trigger(processingTime=POLL_INTERVAL)
-            .start()
-        )
-
-    def _on_batch(self, frame: DataFrame, number: int) -> None:
-        """A batch of Spark: its number is of the stream, which is younger than the ledger."""
-        try:
-            self.run_batch(ranges_of(frame.collect()))
-        except (errors.ClientError, OSError) as error:
-            self._fail(error)
-            raise
 
     def run_batch(self, ranges: dict[str, RowRange]) -> None:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
-        last, began = self.ledger.last, time.monotonic()
-        if last is None:
-            raise AssertionError("a ledger has its first commit before its stream starts")
+        last, began = self._last_commit, time.monotonic()
         asked = self._subscriptions_of(self.channel)
         new = {feed: read_rows(Path(self.channel.new_feeds[feed].path), each) for feed, each in ranges.items()}
         rows: list[dict[str, Any]] = []
@@ -167,7 +154,6 @@ class ChannelRunner:
         with self._lock:
             self.ledger.commit(commit)
             self._publisher.publish(commit.results)
-        self._failures = 0
         self._tell("ChannelRunning", f"{len(commit.results)} results in batch {commit.number}")
 
     def _tell(self, state: str, message: str) -> None:
@@ -189,16 +175,12 @@ class ChannelRunner:
         )  # fmt: skip
 
     def close(self) -> None:
-        """End the stream behind the batch under way, and save how far its results are published."""
-        if self._stream is not None:
-            self._stream.stop()
-            self._drop_stream()
+        """End behind the batch under way, and save how far its results are published."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._publisher.close()
         self.ledger.close()
-
-    def _drop_stream(self) -> None:
-        self._stream = None
-        shutil.rmtree(self._checkpoint, ignore_errors=True)  # it may be gone, and a rest of it does no harm
 
 
 def _since(seconds: float | None) -> int | None:

@@ -48,7 +48,8 @@ class Subscriber:
     `location`: where it is, as coordinates, for a fleet that places subscribers by distance.
     `lease`: for how long it may stay away and still get all that came meanwhile, as far as the log has it; the fleet's
     limits cap it, and `statistics()["lease_seconds"]` has what was granted. 0: for as long as any subscriber.
-    `since`: where it begins, without a token: a time, a time before now, or a position; as far as the log goes back.
+    `since`: where its first subscription begins, without a token: a time, a time before now, or a position, as far as
+    the log goes back.
     `on_batch`: called on the I/O thread with the items of a round, instead of iterating; it must not block.
     `on_state`: called there when it is attached, detached, lapsed or failed, and for each acknowledgement.
     """

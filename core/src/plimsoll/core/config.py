@@ -121,12 +121,29 @@ class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a head keeps its log. With `Always` nothing leaves it before it is synced. docs/durability.md."""
+    """Where a head keeps its log. With `Always` nothing leaves it before it is synced. docs/durability.md.
+
+    `may_lag`: not while a standby has it.
+    """
 
     directory: str
     size_bytes: int
     sync: Literal["Always", "Interval"] = "Always"
     interval_seconds: float = 0.1
+    may_lag: bool = False
+
+
+class HeadStandby(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The other of the two processes of a head. docs/durability.md.
+
+    `term`: in which this process leads; one that `follows` gets it when it is promoted. `head`: where the one that
+    leads is reached. `control`: where this process listens for a mediator while it follows.
+    """
+
+    term: int = 0
+    follows: bool = False
+    head: PeerBroker
+    control: str
 
 
 class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -151,6 +168,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     limits: BrokerLimits = BrokerLimits()
     disk_log: DiskLog | None = None
     """Of a head: where it keeps its log; None: in memory only."""
+    standby: HeadStandby | None = None
+    """Of a head that has a standby, or is one."""
     security: LinkSecurity = LinkSecurity()
     time_factor: float = 1.0
     policy: dict[str, Any] | None = None

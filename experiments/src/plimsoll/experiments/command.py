@@ -27,13 +27,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(argv)
     names = experiments_to_run(parser, given.name, given.policy)
+    if given.runs < 1:
+        parser.error("argument --runs: give at least 1")
+    try:
+        given.report.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"argument --report: {given.report} cannot be made ({error.strerror}); name another folder")
     try:
         streams = quotes.load() if any(isinstance(EXPERIMENTS[name], QuoteExperiment) for name in names) else None
     except quotes.QuotesError as error:
         sys.stderr.write(printable_lines(str(error)) + "\n")
         return FAILED
     policy = PolicyPlan({"type": POLICY_TYPES[given.policy or DEFAULT_POLICY]})
-    given.report.mkdir(parents=True, exist_ok=True)
     for name in names:
         for seed in range(given.seed, given.seed + given.runs):
             sys.stdout.write(printable(f"{name}: running with seed {seed} ...") + "\n")

@@ -238,6 +238,17 @@ def read_commits(root: Path, attempts: int = 5) -> list[FeedCommit]:
     raise FeedDatasetError(f"{root}: its commits change too fast to be read; try again")
 
 
+def read_last_commit(root: Path, attempts: int = 5) -> FeedCommit | None:
+    """The newest commit alone, for who looks often; None if there is no dataset yet. Raises FeedDatasetError."""
+    for _ in range(attempts):
+        paths = sorted((root / COMMITS).glob("[0-9]*.json"))
+        try:
+            return _decoded(paths[-1]) if paths else None
+        except FileNotFoundError:
+            continue  # a checkpoint has replaced it
+    raise FeedDatasetError(f"{root}: its commits change too fast to be read; try again")
+
+
 def _since_checkpoint(paths: list[Path]) -> list[Path]:
     """From the newest back to the last checkpoint, or to the first commit."""
     found = []

@@ -20,6 +20,9 @@ EVERY_INTERFACE = ("*", "0.0.0.0")  # noqa: S104  # recognised, not bound
 LOWEST, HIGHEST = 20_000, 32_000
 
 
+_STANDBY = ".standby"
+
+
 class PortError(OSError):
     """An address cannot be bound; the message says why."""
 
@@ -67,6 +70,20 @@ def assign_addresses(
                 control = _bind_free_port(held, host, ports.control_port, candidates)
                 addresses[name] = address_of(_endpoint(host, data), _endpoint(host, control))
     return addresses
+
+
+def standby_of(head: str) -> str:
+    """The name of the two ports at which the processes of a head listen while they follow; no broker can have it."""
+    return head + _STANDBY
+
+
+def is_standby(name: str) -> bool:
+    return name.endswith(_STANDBY)
+
+
+def head_of(name: str) -> str:
+    """The head whose ports these are."""
+    return name.removesuffix(_STANDBY)
 
 
 def address_of(data: str, control: str) -> BrokerEndpoints:

@@ -57,8 +57,10 @@ HeadCommand = (
     | messages.PeerClusterLoads
     | messages.PublisherCommand
     | messages.ListPublishers
+    | messages.GoOnAlone
+    | messages.Promote
 )
-"""What a mediator sends to heads."""
+"""What a mediator sends to heads, and to their standbys."""
 ListingPage = messages.PublicationPage | messages.SubscriptionPage | messages.ParameterPage
 """What brokers answer when they are asked for a listing."""
 ListingRequest = messages.ListPublications | messages.ListSubscriptions | messages.ListParameters

@@ -149,6 +149,10 @@ def edge_status(
     return {"observedGeneration": generation, **broker_status(seen), **merged_conditions(edge, found, time)}
 
 
+KEPT_FIELDS = ("policyMemory", "leadership")
+"""Of a cluster's status: others write them."""
+
+
 def cluster_status(
     cluster: Mapping[str, Any],
     head: ObservedBroker,
@@ -157,8 +161,8 @@ def cluster_status(
     time: str,
     others: Sequence[Condition] = (),
 ) -> dict[str, Any]:
-    """The status of a BrokerCluster; what its policy remembers is kept, and `others` take precedence."""
-    memory = cluster.get("status", {}).get("policyMemory")
+    """The status of a BrokerCluster; what its policy remembers and who leads is kept, and `others` take precedence."""
+    kept = {name: value for name, value in cluster.get("status", {}).items() if name in KEPT_FIELDS}
     generation = int(cluster["metadata"].get("generation", 1))
     brokers = [head, *edges]
     return {
@@ -172,7 +176,7 @@ def cluster_status(
         "endpoint": head.data,
         "edges": {"desired": len(edges), "ready": sum(edge.ready for edge in edges)},
         "subscribers": sum(int(edge.report.get("subscribers", 0)) for edge in edges),
-        **({} if memory is None else {"policyMemory": memory}),
+        **kept,
         **merged_conditions(
             cluster, [*broker_conditions(brokers, interval_seconds), _cordon_condition(cluster, head), *others], time
         ),

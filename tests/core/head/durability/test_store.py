@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from tests.core.head.durability.conftest import BEGAN, EMPTY, MemoryFiles, own
 
 from plimsoll.core.head.durability.records import Checkpoint
-from plimsoll.core.head.durability.store import LogStore, Recovery, UnreadableLogError
+from plimsoll.core.head.durability.store import (
+    INDEX_BYTES,
+    SEGMENT_BYTES,
+    LogStore,
+    Recovery,
+    Segment,
+    UnreadableLogError,
+)
 
 
 def store_of(files: MemoryFiles, size: int = 1 << 20, segment: int = 4096) -> tuple[LogStore, Recovery]:
@@ -124,7 +133,7 @@ def test_damage_in_the_last_segment_makes_the_log_unsure(files: MemoryFiles):
     store = fill(files, 100)
     last = store.segments[-1]
     assert 100 - last.first > 4
-    files.files[last.name][last.places[0][1] + last.end // 2] ^= 1
+    files.files[last.name][last.starts[0] + last.end // 2] ^= 1
     again, found = store_of(files)
     assert last.first < again.position + 1 < 100
     assert (found.is_whole, len(found.damage)) == (False, 1)
@@ -174,3 +183,29 @@ def test_a_strange_file_is_named(files: MemoryFiles):
     with pytest.raises(OSError, match=r"notes\.log is no segment"):
         store_of(files)
     assert "notes.log" in files.files
+
+
+def test_the_index_of_a_large_log_is_small():
+    """100 GiB, by what its segments note of each 256 KiB."""
+    gib = 1 << 30
+    tracemalloc.start()
+    try:
+        segments = []
+        for number in range(100 * gib // SEGMENT_BYTES):
+            segment = Segment(f"{number:020d}.log", number * 100_000 + 1)
+            for start in range(0, SEGMENT_BYTES, INDEX_BYTES):
+                segment.note(segment.first + start // 600, start)
+            segments.append(segment)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(len(segment.starts) for segment in segments) == 100 * gib // INDEX_BYTES
+    assert taken < 12_000_000, taken
+
+
+def test_the_bytes_behind_a_position_are_counted_by_segments(files: MemoryFiles):
+    store = fill(files, 200)
+    assert store.bytes_after(0) == store.bytes
+    behind = [store.bytes_after(position) for position in range(201)]
+    assert behind == sorted(behind, reverse=True)
+    assert store.bytes_after(200) <= store.segments[-1].end

@@ -75,3 +75,11 @@ def test_memory_is_bounded():
 def test_a_queue_is_serious_that_grows_or_is_too_late_anyway(depth, before, delivery, serious):
     """0.8 s may be waited: of a queue that gets shorter the last of 160 messages is in time, and the next is not."""
     assert is_serious(replace(EIGHT, depth=depth), Rates(200.0, delivery), before) is serious
+
+
+def test_a_message_of_a_topic_that_has_just_come_is_no_danger_before_a_rate_is_known():
+    """Its threshold is 0 then: in one run of the experiment five topics moved for one message that might wait 100 s."""
+    new = TopicLoad(15, "15", depth=1, required_seconds=100.0, transmission_seconds=0.03)
+    assert depth_threshold(new, None, 0.1) == 0.0 < new.depth
+    assert not is_serious(new, Rates(0.0, 0.0), None)
+    assert is_serious(replace(new, depth=150), Rates(10.0, 0.0), None), "what comes and does not go is one"

@@ -113,14 +113,20 @@ def test_the_bandwidth_is_that_of_the_edge():
 
 def test_a_head_has_a_load_as_well_and_its_input_is_its_downlink():
     context = context_with()
-    said = {"broker": "h", "input_utilization": 0.1, "downlink_utilization": 0.5, "publishers": 3, "subscribers": 70}
+    said = {
+        "broker": "h",
+        "input_utilization": 0.1,
+        "downlink_utilization": 0.5,
+        "publishers_open": 3,
+        "subscribers": 70,
+    }
     context.fleet = FleetView({"h": HeadView("h", "c", 1, report={**said, "interval_seconds": 2.0})})
     context.fleet_observed_at = 100.0
     found = context.loads.reported("h")
     assert found is not None
     assert (found.input_utilization, found.subscribers) == (0.5, 3)
     assert [context.loads.is_reported_since("h", at) for at in (98.0, 98.5)] == [True, False]
-    context.fleet = FleetView({"h": HeadView("h", "c", 1, report={"broker": "h", "publishers": "x"})})
+    context.fleet = FleetView({"h": HeadView("h", "c", 1, report={"broker": "h", "publishers_open": "x"})})
     assert context.loads.reported("h") is None
 
 

@@ -78,6 +78,16 @@ def test_by_lookup_the_units_of_a_bundle_find_another_edge(dies_at: int):
     assert len(numbers) == 1, "however often it is said, by whichever mediator"
 
 
+@pytest.mark.parametrize("target", ["b", "c"])
+def test_an_edge_that_users_have_named_is_not_left_to_a_lookup(target: str):
+    world = world_of(unload="Lookup")
+    session = world.session(asked(world, NAMES[0], target=target))
+    assert session.plan is not None
+    assert (session.reason, session.plan.handover) == ("Moved", "drain")
+    assert world.places(FOUR.ranges[0]) == {target}
+    assert not any(table.released for table in world.head.tables)
+
+
 def test_units_that_do_not_come_back_are_said_to_be_gone(monkeypatch: Any):
     world = world_of(unload="Lookup")
     monkeypatch.setattr(world, "look_up", lambda name: world.serves["a"].discard(name))

@@ -57,7 +57,7 @@ def test_who_was_moved_just_now_rests(world: Balanced):
     assert (session.phase, session.reason) == ("Succeeded", "NothingToMove")
     assert session.plan is not None
     assert len(session.plan.rejected["MovedRecently"]) == 12
-    assert "12 was moved less than moveInterval ago" in session.message
+    assert "12 were moved less than moveInterval ago" in session.message
     world.run(2.0)
     said = [
         effect.message

@@ -56,7 +56,7 @@ class OverloadWorld(World):
         return {
             "broker": head.name, "epoch": head.epoch, "seq": self.reports // 5, "interval_seconds": 0.2,
             "output_bytes_per_second": out, "output_utilization": out / self.uplinks[head.name],
-            "bandwidth_bytes_per_second": self.uplinks[head.name], "publishers": len(head.publishers),
+            "bandwidth_bytes_per_second": self.uplinks[head.name], "publishers_open": len(head.publishers),
         }  # fmt: skip
 
     @property

@@ -18,7 +18,8 @@ _HELLO: Final = bytes([wire.HELLO])
 _COMMANDS: Final = (
     messages.Leave, messages.ClusterMembers, messages.Command, messages.ListSubscribers, messages.Reservation,
     messages.ProfileQuery, messages.PeerClusterLoads, messages.CoverQuery, messages.ClusterPolicy,
-    messages.ListPublications, messages.ListSubscriptions, messages.ListParameters,
+    messages.ListPublications, messages.ListSubscriptions, messages.ListParameters, messages.GoOnAlone,
+    messages.Promote,
 )  # fmt: skip
 
 

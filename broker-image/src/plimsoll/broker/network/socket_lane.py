@@ -144,19 +144,18 @@ class SocketLane:
         self.router.curve_secretkey = curve.secret
         endpoints, self._bound = self._bound, []
         for endpoint in endpoints:
-            self._bind_again(endpoint)
+            self.bind_when_free(endpoint)
 
     @property
     def public_key(self) -> str:
         return "" if self._curve is None else self._curve.public.decode()
 
-    def _bind_again(self, endpoint: str) -> None:
-        """libzmq closes a listener on another thread, so its endpoint stays in use for a moment."""
+    def bind_when_free(self, endpoint: str) -> str:
+        """As `bind`, where another listener has just ended: libzmq closes them on another thread, a moment later."""
         until = time.monotonic() + REBIND_SECONDS
         while True:
             try:
-                self.bind(endpoint)
-                return
+                return self.bind(endpoint)
             except EndpointError as error:
                 if error.errno != errno.EADDRINUSE or time.monotonic() > until:
                     raise

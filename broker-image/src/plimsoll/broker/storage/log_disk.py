@@ -63,15 +63,25 @@ class LogDisk:
         self._held: deque[tuple[int, RoundOutput]] = deque()
         self._round = self._asked = self._waits_for = 0
         self._next_sync = 0.0
+        self.is_relaxed = False
+        """Whether a standby has all that leaves, so that its word is enough for now."""
 
     @property
     def is_always(self) -> bool:
         return self.config.sync == "Always"
 
+    @property
+    def descriptor(self) -> int:
+        """Readable when something may have become safe; `clear` makes it unreadable again."""
+        return self.syncer.descriptor
+
+    def clear(self) -> None:
+        self.syncer.clear()
+
     # -- start and end
 
-    def recover(self) -> RecoveredLog:
-        """Read what the disk has, and say what was found.
+    def recover(self, *, is_replica: bool = False) -> RecoveredLog:
+        """Read what the disk has, and say what was found. `is_replica`: a head wrote it whose standby this was.
 
         Raises:
             LogDiskError: it cannot be read.
@@ -79,7 +89,8 @@ class LogDisk:
         """
         try:
             found = self.store.recover()
-            recovered = recovered_log(self.store, found, is_synced=self.is_always, boot=_boot())
+            is_synced = self.is_always and not self.config.may_lag
+            recovered = recovered_log(self.store, found, is_synced=is_synced, boot=_boot(), is_replica=is_replica)
         except (OSError, DamagedBatchError) as error:
             raise LogDiskError(f"the log in {self.config.directory} cannot be read: {error}") from error
         self.damages = len(found.damage)
@@ -104,7 +115,19 @@ class LogDisk:
             self.commit.begin(now)
         except OSError as error:
             raise LogDiskError(str(error)) from error
+        self.begin_syncs()
+
+    def begin_syncs(self) -> None:
+        """Sync what is written from here on: a standby writes before it is a head."""
         self.syncer.start()
+
+    def sync_at_times(self, now: float) -> None:
+        """Ask for a sync, if the last one was asked for long enough ago: a standby is waited for without it."""
+        if now >= self._next_sync:
+            self._next_sync = now + self.config.interval_seconds
+            self._round += 1
+            self._asked = self._round
+            self.syncer.ask(self._round)
 
     def close(self) -> None:
         self.syncer.close()
@@ -127,7 +150,7 @@ class LogDisk:
             raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error
         if written:
             self._round += 1
-            if self.is_always or self.commit.is_binding:
+            if (self.is_always and not self.is_relaxed) or self.commit.is_binding:
                 self._waits_for = self._round
         if self._asked < self._round and (self._waits_for > self._asked or now >= self._next_sync):
             self._asked = self._round
@@ -135,6 +158,10 @@ class LogDisk:
             self.syncer.ask(self._round)
         if output:
             self._held.append((self._waits_for, output))
+
+    def wait_for_all(self) -> None:
+        """Let what comes wait for a sync of all that was written before: no standby has it any more."""
+        self._waits_for = self._round
 
     def released(self) -> list[RoundOutput]:
         """The output that may be sent now, in order.

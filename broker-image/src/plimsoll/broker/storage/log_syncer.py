@@ -43,7 +43,9 @@ class LogSyncer:
         return 0.0 if began is None else time.monotonic() - began
 
     def start(self) -> None:
-        self._thread.start()
+        """Begin, unless it has begun."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def ask(self, number: int) -> None:
         """Have everything written up to now synced, which is all of round `number`."""

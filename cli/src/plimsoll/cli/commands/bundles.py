@@ -35,7 +35,7 @@ def get_bundles(options: argparse.Namespace) -> int:
 
 def _empty(place: FleetReader) -> str:
     """Why there are no bundles."""
-    is_used = any("bundles" in item.get("status", {}) for item in place.objects("BrokerCluster"))
+    is_used = any(_has_bundles(place, item) for item in place.objects("BrokerCluster"))
     unknown, unused = "they are not known yet, ask again in some seconds", "they come with `policy: {type: Pulsar}`"
     return f"no bundles in {place.title}: {unknown if is_used else unused}"
 
@@ -45,6 +45,15 @@ def _all_bundles(place: FleetReader) -> Iterator[dict[str, Any]]:
         rows = cluster.get("status", {}).get("bundles", ())
         for row, whole in zip(rows, bundle_objects(cluster, rows, at_most=len(rows)), strict=True):
             yield {"cluster": cluster["metadata"]["name"], "object": whole["metadata"]["name"], "whole": whole, **row}
+
+
+def _has_bundles(place: FleetReader, cluster: Mapping[str, Any]) -> bool:
+    """Whether a cluster has bundles, known or not: its head may not have reported them yet, as after a restart."""
+    if "bundles" in cluster.get("status", {}):
+        return True
+    defaults = (item["spec"].get("defaults", {}).get("policy") for item in place.objects("BrokerFleet"))
+    policy = cluster["spec"].get("policy") or next(defaults, None)
+    return policy is not None and policy.get("type") == "Pulsar"
 
 
 def _row(item: Mapping[str, Any]) -> list[str]:
@@ -74,7 +83,7 @@ def _about_bundles(options: argparse.Namespace, action: str, what: str, more: Ma
     status = clusters[options.cluster].get("status", {})
     known = [item["name"] for item in status.get("bundles", ())]
     if not known:
-        if "bundles" in status:
+        if _has_bundles(place, clusters[options.cluster]):
             raise CommandError(CONFLICT, f"bundles of {options.cluster} are not known yet: ask again in some seconds")
         raise CommandError(CONFLICT, f"cluster {options.cluster} has no bundles: they come with `policy.type: Pulsar`")
     for name in options.bundles:

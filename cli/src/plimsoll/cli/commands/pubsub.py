@@ -49,7 +49,14 @@ def _print_summary(summary: Summary, empty: str = "nothing to publish") -> int:
 
 
 def sub(options: argparse.Namespace) -> int:
-    """Print matching publications until `--count` are printed, `--seconds` have passed, or Ctrl-C."""
+    """Print matching publications until `--count` are printed, `--seconds` have passed, or Ctrl-C.
+
+    Raises:
+        CommandError: more than one subscription with `--since`.
+
+    """
+    if options.since is not None and len(options.subscriptions) > 1:
+        raise CommandError(BAD_INPUT, "--since takes one SUBSCRIPTION: others would begin when they are made")
     until = None if options.seconds is None else time.monotonic() + options.seconds
     with open_connection(options) as connection:
         subscriber = Subscriber(connection, name=options.name, since=options.since)

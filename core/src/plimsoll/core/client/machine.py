@@ -160,7 +160,8 @@ class Client(OverlayNode):
             else:
                 subscriber.stream.watermarks[mark[0], mark[1]] = mark[2]
         subscriber.stream.holds = holds
-        self.edge_finder.begin(subscriber)
+        if since is None or token is not None:
+            self.edge_finder.begin(subscriber)
         return subscriber
 
     def group_member(

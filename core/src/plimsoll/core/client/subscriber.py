@@ -176,7 +176,8 @@ class ClientSubscriber:
                 " withdraw some, or give the others to another subscriber"
             )
         self.subscription_list.change()
-        if self.phase is SubscriberPhase.IDLE:
+        if self.phase is SubscriberPhase.IDLE or (self.phase is SubscriberPhase.WAITING and not self.wake):
+            # With `since` it has waited for this: only what the list of RESUME has is served from there on.
             self._client.begin(self)
         return self.subscription_list.add(text, options or {})
 

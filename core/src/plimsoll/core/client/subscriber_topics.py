@@ -39,6 +39,9 @@ SUMMED = ("delivered", "duplicates_suppressed", "gaps", "gaps_known", "reconnect
 
 
 class UnitFactory(Protocol):
+    def check_name(self, subscriber: str, topic: int) -> None:
+        """ValueError if a new unit may not have its name."""
+
     def unit(self, topics: SubscriberTopics, topic: int, token: Token | None) -> SubscriberUnit:
         """A new unit, which looks for an edge."""
 
@@ -67,8 +70,17 @@ class SubscriberTopics:
     # -- subscriptions
 
     def topics(self, subscription: Subscription) -> list[tuple[int, str]]:
-        """The hashes of its topics, each with the text that its unit asks for; empty if the rest asks for it."""
-        return topic_parts(subscription, self.attribute)
+        """The hashes of its topics, each with the text that its unit asks for; empty if the rest asks for it.
+
+        Raises:
+            ValueError: the application uses the name of a new unit for another subscriber.
+
+        """
+        parts = topic_parts(subscription, self.attribute)
+        for topic, _ in parts:
+            if topic not in self.units:
+                self._factory.check_name(self.root.name, topic)
+        return parts
 
     def subscribe(self, item: msg.SubscriptionItem, topics: list[tuple[int, str]]) -> None:
         """Let the units of these topics ask for a subscription, each for its part."""

@@ -14,8 +14,8 @@ from plimsoll.core.client.subscriber import ClientSubscriber, SubscriberHost, Su
 from plimsoll.core.client.subscriber_topics import SubscriberTopics
 from plimsoll.core.client.subscriber_unit import SubscriberUnit
 from plimsoll.core.predicates import parse
-from plimsoll.core.protocol.topic_units import unit_name
-from plimsoll.core.protocol.wire import Token
+from plimsoll.core.protocol.topic_units import SUFFIX_CHARACTERS, unit_name
+from plimsoll.core.protocol.wire import NAME_AT_MOST, Token
 
 
 class DividingClient(SubscriberHost, Protocol):
@@ -48,8 +48,8 @@ class TopicDivision:
         """Divide a subscriber that looks for an edge; returns whether its units ask for all that it wants."""
         if isinstance(subscriber, SubscriberUnit | SliceSubscriber):
             return False
-        if subscriber.topics is None and self.attribute:
-            self._divide(subscriber)
+        if subscriber.topics is None and self.attribute and len(subscriber.name) <= NAME_AT_MOST - SUFFIX_CHARACTERS:
+            self._divide(subscriber)  # one of a longer name is served whole, since no unit could have its name
         if subscriber.topics is None or subscriber.subscription_list.items:
             return False
         subscriber.phase = SubscriberPhase.IDLE
@@ -62,22 +62,30 @@ class TopicDivision:
         subscriber.topics = topics
         stream.overlap = topics.is_new
         for number, item in list(changes.items.items()):
-            if parts := topics.topics(parse(item.text)):
+            try:
+                parts = topics.topics(parse(item.text))
+            except ValueError:
+                continue  # the name of a unit is taken: the rest asks for it, since no call can fail here
+            if parts:
                 changes.drop(number)
                 topics.subscribe(item, parts)
 
     # -- for the topics of a subscriber
 
-    def unit(self, topics: SubscriberTopics, topic: int, token: Token | None) -> SubscriberUnit:
-        """A new unit, which looks for an edge from the next round on.
+    def check_name(self, subscriber: str, topic: int) -> None:
+        """Whether a new unit may have its name.
 
         Raises:
             ValueError: the application uses the unit's name for another subscriber.
 
         """
-        name = unit_name(topics.root.name, topic)
+        name = unit_name(subscriber, topic)
         if name in self._client.subscribers:
             raise ValueError(f"there is a subscriber {name!r} in this process already; call it something else")
+
+    def unit(self, topics: SubscriberTopics, topic: int, token: Token | None) -> SubscriberUnit:
+        """A new unit, which looks for an edge from the next round on."""
+        name = unit_name(topics.root.name, topic)
         unit = SubscriberUnit(self._client, topics, topic, token)
         self._client.subscribers[name] = unit
         self._client.begin(unit)

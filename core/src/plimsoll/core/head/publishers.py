@@ -48,6 +48,10 @@ REPORTED_AT_MOST = 32
 """Publishers named in a load report."""
 
 
+NOT_SEEN = float("inf")
+"""When a publisher was last seen that is known from the log alone: times of another process mean nothing here."""
+
+
 class PublisherTable:
     """All publishers of a head, by name, and by link and handle."""
 
@@ -160,6 +164,7 @@ class PublisherTable:
     def restore(self, known: PublisherKnown, exceptions: deque[Refused | Unconfirmed]) -> None:
         """Remember a publisher of an earlier epoch of this head: it opens again, and goes on behind its last number."""
         publisher = self._new(known.name, known.incarnation, 0.0)
+        publisher.seen_at = NOT_SEEN
         publisher.identity, publisher.left, publisher.arrived = known.identity, known.left, known.arrived
         publisher.last_seq = publisher.through = known.last_seq
         publisher.singled_out = exceptions
@@ -245,7 +250,9 @@ class PublisherTable:
         self._touched[publisher.name] = publisher
 
     def forget_idle(self, now: float, seconds: float) -> None:
-        """Forget publishers that have been away for more than `seconds`."""
+        """Forget publishers that have been away for more than `seconds`; restored ones from the first call on."""
+        for publisher in [p for p in self.by_name.values() if p.seen_at == NOT_SEEN]:
+            publisher.seen_at = now
         for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
             self.credits.forget(self.by_name.pop(name))
 
@@ -292,7 +299,8 @@ class PublisherTable:
                 self._touched[name] = publisher
 
     def rates(self, seconds: float) -> dict[str, int | dict[str, float]]:
-        """The publishers of a load report: their number, and the rates of those that sent most in these `seconds`.
+        """The publishers of a load report: how many are remembered, and how many of them have not left; and the rates
+        of those that sent most in these `seconds`.
 
         Counting starts over.
         """
@@ -300,6 +308,7 @@ class PublisherTable:
         most = heapq.nsmallest(REPORTED_AT_MOST, counted, key=lambda each: (-each.publications, each.name))
         found: dict[str, int | dict[str, float]] = {
             "publishers": len(self.by_name),
+            "publishers_open": sum(not each.left for each in self.by_name.values()),
             "publisher_rates": {each.name: each.publications / seconds for each in most},
             "publisher_bytes_per_second": {each.name: each.published_bytes / seconds for each in most},
         }

@@ -21,7 +21,8 @@ DATA, ACK, HELLO, HELLO_OK, WHO, PING, PONG, BYE, CONTROL, REFUSE = range(10)
 FLAG_ACK_NOW: Final = 1
 FLAG_CONFIRM_EDGES: Final = 1
 
-Name = Annotated[str, Meta(min_length=1, max_length=253)]
+NAME_AT_MOST = 253
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_AT_MOST)]
 Text = Annotated[str, Meta(max_length=65536)]
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 U63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]

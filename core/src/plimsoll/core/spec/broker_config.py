@@ -17,6 +17,7 @@ from plimsoll.core.config import (
     DeclaredGroup,
     DiskLog,
     HardwareEmulation,
+    HeadStandby,
     LinkSecurity,
     PeerBroker,
     SlowPolicy,
@@ -57,6 +58,8 @@ class BrokerEndpoints:
     reach_control: str = ""
     log_directory: str = ""
     """Where a head keeps its log, if its cluster asks for a disk."""
+    standby_control: str = ""
+    """Where this process of a head listens for a mediator while it follows the other one."""
 
 
 def wanted_ports(resources: Resources) -> dict[str, WantedPorts]:
@@ -116,14 +119,27 @@ def _config(resources: Resources, place: DeclaredBroker, addresses: Mapping[str,
         location=_location(place),
         groups=declared_groups(resources) if place.role == "head" else (),
         disk_log=_disk_log(resources, place, own),
+        standby=_standby(resources, place, addresses),
     )
 
 
-def _disk_log(resources: Resources, place: DeclaredBroker, own: BrokerEndpoints) -> DiskLog | None:
-    asked = resources.clusters[place.cluster].spec.head.log
-    if place.role != "head" or asked.disk is None:
+def _standby(
+    resources: Resources, place: DeclaredBroker, addresses: Mapping[str, BrokerEndpoints]
+) -> HeadStandby | None:
+    """Of a head with a standby; which of the two processes leads, and in which term, its shell says."""
+    if place.role != "head" or not resources.clusters[place.cluster].spec.head.standby:
         return None
-    return DiskLog(directory=own.log_directory, size_bytes=asked.disk.size.whole, sync=asked.sync)
+    return HeadStandby(head=_peer(place.name, addresses), control=addresses[place.name].standby_control)
+
+
+def _disk_log(resources: Resources, place: DeclaredBroker, own: BrokerEndpoints) -> DiskLog | None:
+    head = resources.clusters[place.cluster].spec.head
+    if place.role != "head" or head.log.disk is None:
+        return None
+    return DiskLog(
+        directory=own.log_directory, size_bytes=head.log.disk.size.whole, sync=head.log.sync,
+        may_lag=head.confirm == "Either",
+    )  # fmt: skip
 
 
 def policy_of(resources: Resources, cluster: str) -> PolicySpec | None:

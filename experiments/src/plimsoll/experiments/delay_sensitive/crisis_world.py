@@ -23,8 +23,9 @@ from plimsoll.simulator.queueing.fleet import LinkDelays
 from plimsoll.simulator.queueing.mediator import MediatorPauses
 from plimsoll.simulator.queueing.traffic import RateStep, Traffic, TrafficPublisher, TrafficSubscriber
 
-LINKS: Final = LinkDelays(0.1, 0.1, control=0.001)
-"""0.1 s between brokers. The text's 0.2 s to clients are both ways together: 1.8 - 0.2 - 0.1 is what it leaves."""
+LINKS_OF_A_MESSAGE: Final = 3
+"""To its head, to its edge, to its subscriber. The text's 0.2 s to clients are both ways together: 1.8 - 0.2 - 0.1 is
+what it leaves of the deadline of topic 1."""
 
 PAUSES: Final = MediatorPauses(0.05, 0.01)
 """The text's managers sit at the brokers, and need milliseconds: our mediator looks twenty times a second, and its
@@ -33,16 +34,32 @@ messages do not take the way of publications."""
 
 @dataclass(frozen=True, slots=True)
 class CrisisTimes:
-    """In seconds. `look_seconds`: between two load reports, and two looks of the mediator."""
+    """In seconds. `look_seconds`: between two load reports, and two looks of the mediator.
+
+    `link_seconds`: of each link of a message. Messages of a hand-over take it as well, some nine of them one after the
+    other; with shorter links deadlines are shorter by as much, so that a message may wait in brokers as long as before.
+    """
 
     burst_at: float = tables.BURST_AT
     ends_at: float = tables.ENDS_AT
     look_seconds: float = 1.0
+    link_seconds: float = tables.LINK_SECONDS / LINKS_OF_A_MESSAGE
+
+    @property
+    def links(self) -> LinkDelays:
+        """The way of messages; what brokers say to the mediator takes another."""
+        return LinkDelays(self.link_seconds, self.link_seconds, control=0.001)
+
+    @property
+    def latencies(self) -> dict[int, float]:
+        """The deadlines of Table VI, less what links save."""
+        saved = tables.LINK_SECONDS - LINKS_OF_A_MESSAGE * self.link_seconds
+        return {number: round(seconds - saved, 6) for number, seconds in tables.latencies().items()}
 
 
-def required() -> TopicRequirements:
-    """The deadlines of Table VI."""
-    return TopicRequirements(ATTRIBUTE, {topic_hash(topic_name(n)): each for n, each in tables.latencies().items()})
+def required(times: CrisisTimes) -> TopicRequirements:
+    """The deadlines of a run."""
+    return TopicRequirements(ATTRIBUTE, {topic_hash(topic_name(n)): each for n, each in times.latencies.items()})
 
 
 def traffic(seed: int, places: Mapping[int, str], times: CrisisTimes) -> Traffic:
@@ -79,9 +96,10 @@ def resources(policy: Mapping[str, Any] | None, look_seconds: float) -> Resource
     return tables.crisis_resources(policy, round(100 * look_seconds))
 
 
-def delay_sensitive(look_seconds: float, balancing_seconds: float, **own: Any) -> dict[str, Any]:
-    """The policy with the deadlines of Table VI; loads settle for a second after a session."""
-    return tables.delay_sensitive(balancing_seconds / look_seconds, 1 / look_seconds, **own)
+def delay_sensitive(times: CrisisTimes, balancing_seconds: float, **own: Any) -> dict[str, Any]:
+    """The policy with the deadlines of a run; loads settle for a second after a session."""
+    look = times.look_seconds
+    return tables.delay_sensitive(balancing_seconds / look, 1 / look, times.latencies, **own)
 
 
 def padres(look_seconds: float) -> dict[str, Any]:

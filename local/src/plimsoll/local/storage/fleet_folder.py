@@ -62,6 +62,10 @@ class FleetFolder:
         """Where a head keeps its log, if its cluster asks for a disk; it stays when the fleet stops."""
         return self.path / "head-logs" / broker
 
+    def second(self, head: str) -> str:
+        """What the files of the second process of a head with a standby are called."""
+        return f"{head}.1"
+
     def exists(self) -> bool:
         """Whether this fleet was ever started here."""
         return self.store.exists()

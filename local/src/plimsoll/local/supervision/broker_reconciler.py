@@ -7,9 +7,8 @@ the edges of its head.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
-from plimsoll.core.config import BrokerConfig, PeerBroker, Role
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import (
     BrokerEndpoints,
     InvalidResourcesError,
@@ -19,15 +18,18 @@ from plimsoll.core.spec import (
     edge_brokers,
     wanted_ports,
 )
-from plimsoll.core.spec.broker_config import declared_groups, policy_text
+from plimsoll.core.spec.broker_config import WantedPorts, declared_groups, policy_text
+from plimsoll.core.spec.brokers import head_name
 from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.leadership_store import LeadershipStore
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 from plimsoll.local.storage.state_files import StateWriteError, remove
 from plimsoll.local.supervision.child_process import BrokerCommand
 from plimsoll.local.supervision.evacuations import Evacuations
 from plimsoll.local.supervision.fleet_events import FleetEvents
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.local.supervision.supervised_head import HeadControl, SupervisedHead
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import evacuation, fleet_resources
 from plimsoll.mediator.control_plane import ClusterEdges
@@ -41,13 +43,6 @@ class FleetStartError(RuntimeError):
     """The fleet did not come up; everything that had started was stopped again."""
 
 
-class BrokerConnections(Protocol):
-    """The control sockets to brokers."""
-
-    def dial(self, peer: PeerBroker, role: Role) -> None: ...
-    def hang_up(self, broker: str) -> None: ...
-
-
 class BrokerReconciler:
     """`brokers`: the table, which others read. `collectors`: names of collectors, which are authorized like brokers."""
 
@@ -57,7 +52,7 @@ class BrokerReconciler:
         store: ObjectStore,
         resources: Resources,
         brokers: dict[str, SupervisedBroker],
-        control: BrokerConnections,
+        control: HeadControl,
         events: FleetEvents,
         command: BrokerCommand,
         collectors: tuple[str, ...],
@@ -69,6 +64,7 @@ class BrokerReconciler:
         self._evacuations = Evacuations(store, brokers, events)
         self._cordoned: set[str] = set()
         self._head_cordons: dict[str, HeadCordonView] = {}
+        self._standby_controls: dict[str, tuple[str, str]] = {}
         self._fingerprint: object = None
         self._version = -1
 
@@ -147,15 +143,31 @@ class BrokerReconciler:
         taken = {
             name: ports.address_of(broker.config.data, broker.config.control) for name, broker in self.brokers.items()
         }
-        addresses = ports.assign_addresses(str(self._folder.path), wanted_ports(self.resources), taken)
+        taken |= {ports.standby_of(head): BrokerEndpoints(*both) for head, both in self._standby_controls.items()}
+        addresses = ports.assign_addresses(str(self._folder.path), self._wanted_ports(), taken)
+        for name in [name for name in addresses if ports.is_standby(name)]:
+            address = addresses.pop(name)
+            self._standby_controls[ports.head_of(name)] = address.data, address.control
         if not self._plain:
             self._authorize()
             addresses = {name: self._with_keys(name, address) for name, address in addresses.items()}
         addresses = {
-            name: replace(address, log_directory=str(self._folder.head_log(name)))
+            name: replace(
+                address,
+                log_directory=str(self._folder.head_log(name)),
+                standby_control=self._standby_controls.get(name, ("",))[0],
+            )
             for name, address in addresses.items()
         }
         return broker_configs(self.resources, addresses)
+
+    def _wanted_ports(self) -> dict[str, WantedPorts]:
+        """Those of brokers, and two for each head with a standby: one for each of its processes while it follows."""
+        wanted = wanted_ports(self.resources)
+        for cluster, resource in self.resources.clusters.items():
+            if resource.spec.head.standby:
+                wanted[ports.standby_of(head_name(cluster))] = WantedPorts("", 0, 0)
+        return wanted
 
     def _authorize(self) -> None:
         """Authorize brokers that should run and those that still do: a leaving broker needs its head until it exits."""
@@ -176,7 +188,7 @@ class BrokerReconciler:
 
     def _add(self, config: BrokerConfig, profile: str, start_at: float | None) -> None:
         public_key = "" if self._plain else keys.key_pair(self._folder, config.name).public
-        broker = SupervisedBroker(config, profile, public_key, self._folder)
+        broker = self._broker(config, profile, public_key)
         self.brokers[config.name] = broker
         try:
             if start_at is None:
@@ -187,6 +199,14 @@ class BrokerReconciler:
             del self.brokers[config.name]  # it is added by the next reconciliation
             raise
         self._control.dial(broker.peer, config.role)
+
+    def _broker(self, config: BrokerConfig, profile: str, public_key: str) -> SupervisedBroker:
+        if config.standby is None:
+            return SupervisedBroker(config, profile, public_key, self._folder)
+        return SupervisedHead(
+            config, profile, public_key, self._folder, LeadershipStore(self._store, config.cluster), self._control,
+            self._standby_controls[config.name],
+        )  # fmt: skip
 
     def forget(self, broker: SupervisedBroker) -> None:
         """Forget a broker that has left, with its object and its configuration.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from plimsoll.local import keys
+from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.supervision.broker_reconciler import BrokerReconciler, FleetStartError
@@ -24,6 +24,7 @@ from plimsoll.local.supervision.fleet_status_writer import FleetStatusWriter
 from plimsoll.local.supervision.sidecar import Sidecar
 from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.local.supervision.supervised_head import SupervisedHead
 from plimsoll.local.supervision.write_faults import WriteFaults
 from plimsoll.mediator import fleet_resources
 from plimsoll.mediator.control_plane import (
@@ -202,6 +203,11 @@ class Supervisor:
     def _on_reply(self, said: ControlEvent, now: float) -> None:
         if isinstance(said, MalformedReply) and said.times == 1:
             self._events.record_broker_event(said.broker, "Warning", "MalformedAnswer", said.message)
+        if isinstance(said, StatusReceived) and ports.is_standby(said.broker):
+            head = self._brokers.get(ports.head_of(said.broker))
+            if isinstance(head, SupervisedHead):
+                head.on_standby_status(said.status, self._events.record_broker_event)
+            return
         broker = self._brokers.get(said.broker) if isinstance(said, StatusReceived | LoadReportReceived) else None
         if broker is None or not broker.running:
             return

@@ -88,9 +88,9 @@ def fleet_world(
 def _topic_attribute(items: Sequence[Object], clusters: Sequence[Object]) -> str:
     """The attribute whose values are topics, of the first of these clusters that has bundles; empty if none has."""
     fleets = _of(items, "BrokerFleet")
-    for each in (*clusters, *fleets):
-        policy = each["spec"].get("policy", {})
-        if policy.get("type") == "Pulsar":
+    own = [each["spec"].get("policy") for each in clusters]
+    for policy in (*own, *(each["spec"].get("defaults", {}).get("policy") for each in fleets)):
+        if policy is not None and policy.get("type") == "Pulsar":
             return str(policy["pulsar"]["topicAttribute"])
     return ""
 

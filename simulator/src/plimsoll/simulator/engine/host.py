@@ -28,6 +28,16 @@ class RoundCallback(Protocol):
     def __call__(self) -> None: ...
 
 
+class BesideNode(Protocol):
+    """A node beside the machine, which shares its data socket: what it sends waits for nothing."""
+
+    def claims(self, peer: Peer, frames: list[bytes]) -> bool: ...
+    def receive(self, peer: Peer, frames: list[bytes], now: float) -> None: ...
+    def next_poll_at(self) -> float: ...
+    def data_to_send(self) -> list[tuple[Peer, bytes]]: ...
+    def gone(self, peer: Peer, now: float) -> None: ...
+
+
 class HostOutput(NamedTuple):
     """What a machine has to say at the end of a round."""
 
@@ -52,6 +62,7 @@ class SimulatedHost:
         self.is_paused = False
         self.after_poll: RoundCallback | None = None
         self.end_round: EndRound | None = None
+        self.beside: BesideNode | None = None
         self._data: deque[tuple[Peer, bytes]] = deque()
         self._control: deque[tuple[Peer, bytes]] = deque()
         self._due = self._armed = self._later = NEVER
@@ -69,7 +80,7 @@ class SimulatedHost:
     def crash(self) -> None:
         """SIGKILL."""
         self.node = None
-        self.after_poll = self.end_round = None
+        self.after_poll = self.end_round = self.beside = None
         self._data.clear()
         self._control.clear()
         self._due = NEVER
@@ -135,7 +146,13 @@ class SimulatedHost:
             self._send(node, output)
         else:
             self.end_round(lambda: self._send(node, output))
-        self.wake(max(node.next_poll_at() - now, LEAST_WAIT_SECONDS))
+        wanted_at = node.next_poll_at()
+        if (beside := self.beside) is not None:
+            for peer, frame in beside.data_to_send():
+                if not self.network.send(self, peer, frame, False):
+                    beside.gone(peer, now)
+            wanted_at = min(wanted_at, beside.next_poll_at())
+        self.wake(max(wanted_at - now, LEAST_WAIT_SECONDS))
 
     def _receive(self, node: OverlayNode, now: float) -> None:
         grouped: dict[Peer, list[bytes]] = {}
@@ -143,7 +160,10 @@ class SimulatedHost:
             grouped.setdefault(peer, []).append(frame)
         self._data.clear()
         for peer, frames in grouped.items():
-            node.receive(peer, frames, now)
+            if self.beside is not None and self.beside.claims(peer, frames):
+                self.beside.receive(peer, frames, now)
+            else:
+                node.receive(peer, frames, now)
 
     def _send(self, node: OverlayNode, output: HostOutput) -> None:
         """Dial and hang up first, then send control frames, then data frames."""

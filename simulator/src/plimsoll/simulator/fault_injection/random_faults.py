@@ -37,6 +37,7 @@ class FaultRates:
     crash_client: float = 0.0
     crash_edge: float = 0.0
     crash_head: float = 0.0
+    crash_standby: float = 0.0
     seconds: tuple[float, float] = (0.05, 2.0)
 
 
@@ -74,7 +75,8 @@ class FaultInjector:
             "slow": connections.slow,
             "crash_client": lambda: processes.crash(clients.names()),
             "crash_edge": lambda: processes.crash([broker.name for broker in fleet.edges()]),
-            "crash_head": lambda: processes.crash([broker.name for broker in fleet.heads()]),
+            "crash_head": lambda: processes.crash(fleet.covered_heads()),
+            "crash_standby": lambda: fleet.crash_standby(self.rng.choice([broker.name for broker in fleet.heads()])),
         }
         """By the names of the fields of `FaultRates`."""
 

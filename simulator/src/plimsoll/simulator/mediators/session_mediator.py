@@ -36,6 +36,9 @@ TIME_FACTOR = 0.1
 TICK_SECONDS = 0.05
 VIEW_SECONDS = 0.2
 FRESH_SECONDS = 1.5
+COMPARED_SECONDS = 60.0
+"""The interval at which clusters are compared, where they are; policies of whole clusters do not wait for it."""
+
 SLACK_SECONDS = 3.0
 """How late the end of a session may be stored: no mediator may be running when its deadline passes."""
 
@@ -97,12 +100,13 @@ class DeadlineShape:
     """A policy that defends deadlines, with `lower` and `higher` as the thresholds of matching, as ratios.
 
     They are low, so that a short run has overloaded edges. `latency_seconds`: what all topics require. `heads`: what
-    heads may carry, if publishers are to leave overloaded ones.
+    heads may carry, if publishers are to leave overloaded ones. `is_across`: topics may go to neighbouring clusters.
     """
 
     lower: float = 0.025
     higher: float = 0.03
     latency_seconds: float = 0.5
+    is_across: bool = False
     heads: HeadShape | None = None
 
     def to_spec(self, interval: str) -> dict[str, Any]:
@@ -289,6 +293,7 @@ class SessionBackend:
     ) -> None:
         self.fleet, self.observe, self.replacement = fleet, observe, replacement
         self.policy = None if policy is None else parse_block(PolicySpec, policy.to_spec(TIME_FACTOR))
+        self.is_across = policy is not None and policy.deadlines is not None and policy.deadlines.is_across
         self.epoch = 0
         self.objects: dict[str, SimulatedObject] = {}
         self.handovers: dict[str, HandoverProgress] = {}
@@ -487,7 +492,8 @@ class SessionMediator(OverlayNode):
             neighbors[one].add(other)
             neighbors[other].add(one)
         linked = {head: frozenset(others) for head, others in neighbors.items()}
-        return s.FleetView(heads, edges, policies, linked, memories=dict(self.backend.memories))
+        compared = s.ClusterComparison(COMPARED_SECONDS) if self.backend.is_across else None
+        return s.FleetView(heads, edges, policies, linked, compared, memories=dict(self.backend.memories))
 
     def _head(self, name: str) -> str:
         """A head by its name. In a simulated fleet a cluster has the name of its head, without a suffix of its own."""

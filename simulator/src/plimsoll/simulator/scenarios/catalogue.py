@@ -12,6 +12,7 @@ from plimsoll.simulator.scenarios import group_scenarios, handover_scenarios
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
+from plimsoll.simulator.world.standby_heads import StandbyHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 CALM = FaultRates(reconnect=0.3)
@@ -109,6 +110,33 @@ _ALL = [
         fault_rates=replace(CALM, crash_head=0.3),
         processes=3,
         durable=DurableHeads(always=False),
+    ),
+    SimulationScenario(
+        "standby-head",
+        "heads are killed, and their standbys take their place; standbys are killed, too: no loss, no gap",
+        FleetShape(1, 2),
+        fault_rates=replace(CALM, crash_head=0.5, crash_standby=0.2),
+        is_gap_free=True,
+        durable=StandbyHeads(),
+        is_always_answered=True,
+    ),
+    SimulationScenario(
+        "standby-tree",
+        "the same in a tree of heads, with slow connections",
+        FleetShape(3, 1, "random"),
+        SIX,
+        fault_rates=replace(CALM, crash_head=0.4, crash_standby=0.2, slow=0.2),
+        processes=3,
+        is_gap_free=True,
+        durable=StandbyHeads(segment_bytes=5_000),
+        is_always_answered=True,
+    ),
+    SimulationScenario(
+        "standby-both",
+        "heads and standbys are killed at any moment, both of a pair as well: what is lost is reported",
+        FleetShape(2, 2),
+        fault_rates=replace(ROUGH, crash_head=0.3, crash_standby=0.5),
+        durable=StandbyHeads(spares_alone=False),
     ),
     SimulationScenario(
         "durable-away",

@@ -21,6 +21,7 @@ from plimsoll.simulator.mediators.session_mediator import (
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
+from plimsoll.simulator.world.standby_heads import StandbyHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 QUICK = msgspec.structs.replace(
@@ -182,6 +183,16 @@ HANDOVER_SCENARIOS = [
         replace(FAULTY, across=0.5, aim=0.7, crashable=("head", "target-head")),
         fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
         durable=DurableHeads(),
+        is_always_answered=True,
+    ),
+    _handover_scenario(
+        "standby-head",
+        "heads are killed during hand-overs in one cluster, and their standbys take their place: without a gap",
+        FleetShape(1, 3),
+        replace(FAULTY, aim=0.7, crashable=("head",)),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=0.1, crash_standby=0.1),
+        is_gap_free=True,
+        durable=StandbyHeads(),
         is_always_answered=True,
     ),
     _handover_scenario(
@@ -391,6 +402,19 @@ HANDOVER_SCENARIOS = [
         policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape()),
         base=FREQUENT_REPORTS,
         is_gap_free=True,
+    ),
+    _handover_scenario(
+        "deadlines-clusters",
+        "topics with deadlines that go to a neighbouring cluster where the own edges do not suffice, with faults",
+        FleetShape(3, 2),
+        HandoverMix(lives=0.6),
+        load=SHARED_TOPICS_LOAD,
+        policy=SimulatedPolicy("DelaySensitive", deadlines=DeadlineShape(is_across=True)),
+        base=FREQUENT_REPORTS,
+        fault_rates=replace(BUMPY, crash_edge=0.1, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
+        processes=3,
+        settle_seconds=30.0,
+        last_seconds=10.0,
     ),
     _handover_scenario(
         "deadlines-faults",

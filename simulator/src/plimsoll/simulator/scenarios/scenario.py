@@ -14,6 +14,7 @@ from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, Sim
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.consumers import GroupLoad
 from plimsoll.simulator.world.durable_heads import DurableHeads
+from plimsoll.simulator.world.standby_heads import StandbyHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 SMALL_LIMITS = BrokerLimits(
@@ -47,7 +48,7 @@ class SimulationScenario:
     `victim`: one party that misbehaves: a slow `edge`, a frozen `subscriber` or a flooding `publisher`. All others
     receive each delivery within `undisturbed_seconds`; 0 makes no such claim.
     `group`: a consumer group at the first head, with consumers that come and go.
-    `durable`: heads keep their logs on disks.
+    `durable`: heads keep their logs on disks, or have standbys.
     `is_always_answered`: no publication is `unknown`: heads end only once their publishers have left.
     `lease_seconds`: for how long applications ask that their places be kept; then none may lapse. 0: they do not ask.
     `is_gap_free`: no bound is reached in this scenario, so a single gap breaks law I1.
@@ -72,7 +73,7 @@ class SimulationScenario:
     slow: BrokerHardware | None = None
     policy: SimulatedPolicy | None = None
     is_gap_free: bool = False
-    durable: DurableHeads | None = None
+    durable: DurableHeads | StandbyHeads | None = None
     is_always_answered: bool = False
     lease_seconds: float = 0.0
     group: GroupLoad | None = None

@@ -25,6 +25,7 @@ from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork
 from plimsoll.simulator.world.durable_heads import DurableHeads, HeadDisk
+from plimsoll.simulator.world.standby_heads import StandbyHeads, StandbyPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class SimulatedFleet:
         journal: ObservationJournal,
         rng: random.Random,
         policy: dict[str, Any] | None = None,
-        durable: DurableHeads | None = None,
+        durable: DurableHeads | StandbyHeads | None = None,
     ) -> None:
         self.policy, self.durable = policy, durable
         self.shape, self.schedule, self.network, self.journal, self.rng = shape, schedule, network, journal, rng
@@ -172,7 +173,11 @@ class SimulatedFleet:
                 self.brokers[config.name] = broker
                 if durable is not None and broker.is_head:
                     disk_rng = random.Random(f"{config.name}/{rng.getrandbits(32)}")
-                    broker.disk = HeadDisk(config, durable, schedule, disk_rng, journal.add)
+                    broker.disk = (
+                        HeadDisk(config, durable, schedule, disk_rng, journal.add)
+                        if isinstance(durable, DurableHeads)
+                        else StandbyPair(config, durable, broker.host, schedule, network, disk_rng, journal.add)
+                    )
         journal.add(seen.HeadTreeObserved(self.links))
 
     def _cluster(self, head: str, limits: BrokerLimits, hardware: dict[str, BrokerHardware]) -> list[BrokerConfig]:
@@ -229,14 +234,30 @@ class SimulatedFleet:
     def _running(self, name: str) -> OverlayNode | None:
         return self.brokers[name].host.node if name in self.brokers else None
 
+    def crash_standby(self, name: str) -> bool:
+        """Kill the standby of a head; another one starts. False if it has none that runs."""
+        pair = self.brokers[name].disk
+        if not isinstance(pair, StandbyPair) or pair.follower is None or not self.brokers[name].is_up:
+            return False
+        pair.crash_standby()
+        return True
+
+    def covered_heads(self) -> list[str]:
+        """Heads that may be killed without a loss, where all have a standby; else all heads."""
+        return [
+            broker.name for broker in self.heads()
+            if not isinstance(broker.disk, StandbyPair) or broker.disk.is_covered or not broker.disk.pair.spares_alone
+        ]  # fmt: skip
+
     def crash(self, name: str) -> None:
         broker = self.brokers[name]
         if isinstance(broker.host.node, Edge):
             self.presence.crashed(broker.host.node)
         broker.host.crash()
+        keeps_all = broker.disk is not None and broker.disk.keeps_all
         if broker.disk is not None:
             broker.disk.crash()
-        if broker.is_head and not (broker.disk is not None and broker.disk.kept.always):
+        if broker.is_head and not keeps_all:
             self.journal.add(seen.HeadEndObserved(name, broker.epoch, self.schedule.now))
 
 

@@ -50,8 +50,14 @@ class HeadDisk:
         self.commit: RoundCommit | None = None
         self._observed = 0
         self._waiting: deque[seen.LogEntryObserved] = deque()
+        self._store: LogStore
         self._life = self._round = self._safe = self._waits_for = 0
         self._held: deque[tuple[int, Callable[[], None]]] = deque()
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether a crash now loses nothing that the head has told others."""
+        return self.kept.always
 
     # -- a life
 

@@ -19,12 +19,14 @@ import msgspec
 from plimsoll.core import config as broker_config
 from plimsoll.core.config import BrokerConfig, BrokerLimits, PeerBroker
 from plimsoll.core.spec import Resources, SourceDocument, broker_configs, parse, wanted_ports
+from plimsoll.core.spec.broker_config import WantedPorts
 from plimsoll.demo.fleet import DemoAccess, DemoBroker
 from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import write_private
 from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit
 from plimsoll.mediator.control_plane import ClusterEdges, ControlEvent, ControlPlane, MediatorKeyPair, StatusReceived
+from plimsoll.soak.harness.head_pair import HeadPair
 
 READY_SECONDS = 30.0
 STOP_SECONDS = 15.0
@@ -40,6 +42,7 @@ class HarnessLayout:
     """A chain of clusters with their numbers of edges, and the output limit of each edge, None if unlimited.
 
     `disk_log`: the size of the log that heads keep on disk; None: in memory only.
+    `has_standbys`: each head has one.
     `emulated`: the seconds that a publication occupies an edge, and the additional seconds per subscription.
     """
 
@@ -47,6 +50,7 @@ class HarnessLayout:
     edge_bytes_per_second: int | None = None
     emulated: tuple[float, float] | None = None
     disk_log: str | None = None
+    has_standbys: bool = False
 
     def resources(self, fleet: str) -> Resources:
         edge: dict[str, Any] = {"cpu": "1", "memory": "256Mi"}
@@ -68,6 +72,8 @@ class HarnessLayout:
             }
             if self.disk_log is not None:
                 spec["head"]["log"] = {"disk": {"size": self.disk_log}}
+            if self.has_standbys:
+                spec["head"]["standby"] = 1
             if before is not None:
                 spec["neighbors"] = [{"name": before}]
             items.append(_object("BrokerCluster", name, spec))
@@ -113,6 +119,7 @@ class FleetHarness:
         }
         self.statuses: dict[str, Mapping[str, Any]] = {}
         self._processes: dict[str, ChildProcess] = {}
+        self._pairs: dict[str, HeadPair] = {}
         self._frozen: set[str] = set()
         self._cordoned: frozenset[str] = frozenset()
         self._ask_at = 0.0
@@ -120,6 +127,21 @@ class FleetHarness:
         self.curve = MediatorKeyPair(own.public, own.secret())
         # Epoch 0 cannot command: this connection only receives, asks, and announces the members of clusters.
         self.control = ControlPlane(keys.SUPERVISOR, self.curve, 0)
+        if shape.has_standbys:
+            self._pairs = self._make_pairs({name: pairs[name].public for name in names})
+
+    def _make_pairs(self, public_keys: Mapping[str, str]) -> dict[str, HeadPair]:
+        names = [*self.configs, *map(ports.standby_of, self.heads)]
+        taken = {name: ports.address_of(config.data, config.control) for name, config in self.configs.items()}
+        wanted = dict.fromkeys(names, WantedPorts("", 0, 0))
+        found = ports.assign_addresses(str(self.folder.path), wanted, taken)
+        own = {name: found[ports.standby_of(name)] for name in self.heads}
+        return {
+            name: HeadPair(
+                self.configs[name], public_keys[name], self.folder, self.control, (one.data, one.control)
+            )
+            for name, one in own.items()
+        }  # fmt: skip
 
     def __enter__(self) -> FleetHarness:
         for name in self.brokers:
@@ -160,7 +182,10 @@ class FleetHarness:
     # -- processes
 
     def start(self, name: str) -> None:
-        """Start a broker that is not running."""
+        """Start a broker that is not running; a head with a standby comes back by itself."""
+        if name in self._pairs:
+            self._pairs[name].start()
+            return
         file = self.folder.config(name)
         write_private(file, broker_config.encode(self.configs[name]).decode())
         self._processes[name] = ChildProcess(broker_command(file), self.folder.log(name))
@@ -168,11 +193,16 @@ class FleetHarness:
 
     def pid(self, broker: str) -> int | None:
         """The process id, None while the broker is not running."""
+        if broker in self._pairs:
+            return self._pairs[broker].pid
         process = self._processes.get(broker)
         return process.pid if process is not None and process.exit_code() is None else None
 
     def kill(self, broker: str) -> None:
-        """SIGKILL."""
+        """SIGKILL; of a head with a standby to the process that leads."""
+        if broker in self._pairs:
+            self._pairs[broker].kill()
+            return
         self._processes[broker].kill()
         self._frozen.discard(broker)
 
@@ -225,8 +255,12 @@ class FleetHarness:
             if now >= self._ask_at:
                 self._ask_at = now + ASK_SECONDS
                 self.ask()
+            for each in self._pairs.values():
+                each.poll()
             for event in self.control.poll(max(0.0, until - now)):
                 if isinstance(event, StatusReceived):
+                    if (answering := self._pairs.get(ports.head_of(event.broker))) is not None:
+                        answering.on_status(event.broker, event.status)
                     self.statuses[event.broker] = event.status
                 yield event
             if time.monotonic() >= until:
@@ -234,7 +268,9 @@ class FleetHarness:
 
     def _await_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        while not all(self.statuses.get(name, {}).get("ready") for name in self.brokers):
+        while not all(self.statuses.get(name, {}).get("ready") for name in self.brokers) or not all(
+            pair.is_in_sync for pair in self._pairs.values()
+        ):
             self.check()
             if time.monotonic() > deadline:
                 waiting = [name for name in self.brokers if not self.statuses.get(name, {}).get("ready")]
@@ -250,7 +286,14 @@ class FleetHarness:
         for broker in list(self._frozen):
             self.thaw(broker)
         for role in ("edge", "head"):
-            processes = [self._processes[name] for name in self.brokers if self.brokers[name].role == role]
+            if role == "head":
+                for pair in self._pairs.values():
+                    pair.head.kill()
+            processes = [
+                self._processes[name]
+                for name in self.brokers
+                if self.brokers[name].role == role and name in self._processes
+            ]
             for process in processes:
                 if hurry:
                     process.kill()

@@ -53,7 +53,7 @@ class KillMatrixCellRun:
         self._target = "west-1" if self._is_across else "east-2"
         self._brokers = {
             "source": SOURCE, "target": self._target, "head": HEAD, "far head": FAR_HEAD, "durable head": HEAD,
-            "durable far head": FAR_HEAD,
+            "durable far head": FAR_HEAD, "head with standby": HEAD,
         }  # fmt: skip
         self._members: list[str] = []
         self._last_outcome: msg.Outcome | None = None
@@ -67,7 +67,9 @@ class KillMatrixCellRun:
         fleet = self._folder / "fleet" / "kills"
         scenario = DemoScenario(seconds=3600.0, publishers=8, subscribers=SUBSCRIBERS, seed=11, rate_factor=8.0)
         clusters = {"east": 2, "west": 2} if self._is_across else {"east": 3}
-        shape = HarnessLayout(clusters, disk_log="64Mi" if self._cell.is_durable else None)
+        shape = HarnessLayout(
+            clusters, disk_log="64Mi" if self._cell.is_durable else None, has_standbys=self._cell.has_standbys
+        )
         with FleetHarness(fleet, shape, _short_lease) as harness:
             self._harness = harness
             harness.cordon([edge for edge in harness.edges() if edge != SOURCE])

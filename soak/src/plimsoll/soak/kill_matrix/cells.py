@@ -13,8 +13,12 @@ import msgspec
 Mode = Literal["drain", "replay", "across"]
 """By drain or by replay within a cluster, or by drain across clusters."""
 Step = Literal["prepare sent", "slots taken", "attached", "cut sent", "cut done", "draining", "done"]
-Victim = Literal["mediator", "subscribers", "source", "target", "head", "far head", "durable head", "durable far head"]
-"""`head` is that of the source, `far head` that of the target across clusters; a durable one keeps its log on disk."""
+Victim = Literal[
+    "mediator", "subscribers", "source", "target", "head", "far head", "durable head", "durable far head",
+    "head with standby",
+]  # fmt: skip
+"""`head` is that of the source, `far head` that of the target across clusters; a durable one keeps its log on disk, and
+one with a standby has it there."""
 Signal = Literal["KILL", "STOP", "HANG"]
 """SIGKILL; a short SIGSTOP; a SIGSTOP so long that other processes give the victim up."""
 
@@ -82,6 +86,11 @@ class KillMatrixCell(msgspec.Struct, frozen=True):
         """Whether heads keep their log on disk."""
         return self.victim in ("durable head", "durable far head")
 
+    @property
+    def has_standbys(self) -> bool:
+        """Whether heads have standbys."""
+        return self.victim == "head with standby"
+
 
 class KillMatrixResult(msgspec.Struct, kw_only=True):
     """The result of a cell.
@@ -123,7 +132,11 @@ def victims_of(mode: Mode, signal: Signal) -> tuple[Victim, ...]:
     """All victims in this mode. A frozen head is the same with a log on disk."""
     found: tuple[Victim, ...] = (*VICTIMS, "far head") if mode == "across" else VICTIMS
     if signal == "KILL":
-        found = (*found, "durable head", "durable far head") if mode == "across" else (*found, "durable head")
+        found = (
+            (*found, "durable head", "durable far head")
+            if mode == "across"
+            else (*found, "durable head", "head with standby")
+        )
     return found
 
 

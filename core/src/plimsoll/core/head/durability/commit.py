@@ -28,17 +28,20 @@ class DurableHead(Protocol):
     def set_refusal(self, why: str, now: float) -> None: ...
 
 
-def recovered_log(store: LogStore, found: Recovery, *, is_synced: bool, boot: str = "") -> RecoveredLog:
+def recovered_log(
+    store: LogStore, found: Recovery, *, is_synced: bool, boot: str = "", is_replica: bool = False
+) -> RecoveredLog:
     """What a head begins with. `is_synced`: it will wait for syncs. `boot`: which start of the system this is.
 
-    What was written and not synced outlasts the process, and is lost with the operating system.
+    What was written and not synced outlasts the process, and is lost with the operating system. `is_replica`: a standby
+    that was in sync has all that the head before it has told others.
 
     Raises:
         OSError: the beginning of the log cannot be read.
 
     """
     before = found.state.epochs[-1] if found.state.epochs else None
-    was_safe = before is None or before.is_synced or (bool(boot) and before.boot == boot)
+    was_safe = before is None or is_replica or before.is_synced or (bool(boot) and before.boot == boot)
     is_whole = was_safe and found.is_whole
     return RecoveredLog(store, store.first, store.offsets_before(), found.state, is_whole, is_synced, boot)
 

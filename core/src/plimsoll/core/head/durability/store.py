@@ -7,6 +7,7 @@ cut off.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
@@ -66,16 +67,26 @@ class UnreadableLogError(ValueError):
 
 @dataclass(slots=True)
 class Segment:
-    """`end`: where the next batch goes; `places`: position and start of a batch every `INDEX_BYTES`."""
+    """`end`: where the next batch goes. `positions` and `starts`: of a batch every `INDEX_BYTES`.
+
+    They take 16 bytes each time, so the index of 100 GiB takes 6.6 MB.
+    """
 
     name: str
     first: int
     end: int = 0
-    places: list[tuple[int, int]] = field(default_factory=list)
+    positions: array[int] = field(default_factory=lambda: array("Q"))
+    starts: array[int] = field(default_factory=lambda: array("Q"))
 
     def note(self, position: int, start: int) -> None:
-        if not self.places or start - self.places[-1][1] >= INDEX_BYTES:
-            self.places.append((position, start))
+        if not self.starts or start - self.starts[-1] >= INDEX_BYTES:
+            self.positions.append(position)
+            self.starts.append(start)
+
+    def start_of(self, position: int) -> int:
+        """Where a reader of this position begins."""
+        i = bisect_right(self.positions, position) - 1
+        return self.starts[max(i, 0)] if self.starts else 0
 
 
 class Recovery(NamedTuple):
@@ -250,7 +261,9 @@ class LogStore:
         name = f"{self.position + 1:020d}{SUFFIX}"
         self.files.create(name, self.segment_bytes + self.segment_bytes // 4 + len(first))
         self.files.write(name, 0, first)
-        self.segments.append(Segment(name, self.position + 1, len(first), [(self.position + 1, 0)]))
+        segment = Segment(name, self.position + 1, len(first))
+        segment.note(self.position + 1, 0)
+        self.segments.append(segment)
 
     def remove_old(self) -> bool:
         """Remove whole segments until another one fits into its size; whether any was removed.
@@ -273,9 +286,7 @@ class LogStore:
         if not self.segments:
             return 0
         segment = self.segments[i]
-        at = bisect_right(segment.places, position, key=lambda place: place[0]) - 1
-        start = segment.places[at][1] if at >= 0 else 0
-        return segment.end - start + sum(later.end for later in self.segments[i + 1 :])
+        return segment.end - segment.start_of(position) + sum(later.end for later in self.segments[i + 1 :])
 
     def read(self, position: int, most_bytes: int) -> list[tuple[int, LogEntry]]:
         """Entries from a position on, as `records`.
@@ -306,8 +317,7 @@ class LogStore:
             raise UnreadableLogError(text, beyond) from error
 
     def _read(self, segment: Segment, position: int, most_bytes: int) -> list[tuple[int, Logged]]:
-        at = bisect_right(segment.places, position, key=lambda place: place[0]) - 1
-        start = segment.places[max(at, 0)][1]
+        start = segment.start_of(position)
         # Several batches may begin at one position, if all but the last of them have no entry.
         data = memoryview(self.files.read(segment.name, start, min(INDEX_BYTES + most_bytes, segment.end - start)))
         found: list[tuple[int, Logged]] = []

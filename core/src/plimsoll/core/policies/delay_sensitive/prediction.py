@@ -95,10 +95,11 @@ def is_serious(topic: TopicLoad, rates: Rates, depth_before: float | None) -> bo
     """Whether a queue that is too deep for eq. 2 is a danger that moving topics can avert. Ours.
 
     An empty queue is none, nor one of which all may wait ten times as long: rates that are off by a message would
-    decide. One that gets shorter is none either, unless its last message comes too late anyway.
+    decide. Nor is one of a topic that has just come, as long as nothing has been seen to come or go. One that gets
+    shorter is none either, unless its last message comes too late anyway.
     """
     fastest = max(rates.arrival, rates.delivery)
-    if not topic.depth or topic.depth < LEAST_SHARE * topic.allowed_seconds * fastest:
+    if not topic.depth or not fastest or topic.depth < LEAST_SHARE * topic.allowed_seconds * fastest:
         return False
     if topic.depth > topic.allowed_seconds * rates.delivery:
         return True

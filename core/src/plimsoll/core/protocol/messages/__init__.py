@@ -178,6 +178,16 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     PublisherStandby,
     PublisherStay,
 )
+from plimsoll.core.protocol.messages.standby import (
+    FollowLog,
+    GoOnAlone,
+    LogBegins,
+    LogPart,
+    LogStored,
+    LogTrimmed,
+    Promote,
+    StandbyInSync,
+)
 from plimsoll.core.protocol.messages.subscribers import (
     AttachmentClosed,
     Continue,
@@ -251,14 +261,17 @@ __all__ = [
     "Expire",
     "Fetch",
     "Fetched",
+    "FollowLog",
     "ForceDetach",
     "Forget",
     "FromClient",
     "FromEdge",
     "FromHead",
+    "FromStandby",
     "Gap",
     "Go",
     "GoItem",
+    "GoOnAlone",
     "GroupBeat",
     "GroupBeatAnswer",
     "GroupDefinition",
@@ -288,6 +301,10 @@ __all__ = [
     "ListSubscriptions",
     "LoadReport",
     "LoadUpdate",
+    "LogBegins",
+    "LogPart",
+    "LogStored",
+    "LogTrimmed",
     "Marker",
     "MediatorEpoch",
     "MemberItem",
@@ -319,6 +336,7 @@ __all__ = [
     "ProfileQuery",
     "ProfileReply",
     "Progress",
+    "Promote",
     "Pub",
     "PubOpen",
     "PublicationItem",
@@ -359,6 +377,7 @@ __all__ = [
     "SliceReport",
     "SliceRevoked",
     "Slot",
+    "StandbyInSync",
     "StartMove",
     "StatusQuery",
     "StatusReply",
@@ -374,6 +393,7 @@ __all__ = [
     "TargetAttached",
     "ToClient",
     "ToEdge",
+    "ToStandby",
     "Trigger",
     "Unconfirmed",
     "Unplaced",
@@ -384,11 +404,13 @@ __all__ = [
     "decode",
     "from_client",
     "from_edge",
+    "from_standby",
     "profile",
     "replay_prefix",
     "routed",
     "to_client",
     "to_edge",
+    "to_standby",
 ]
 
 FromClient = (
@@ -411,7 +433,9 @@ ToEdge = (
 )  # fmt: skip
 BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths
 FromHead = ToEdge | BetweenHeads
-LinkMessage = FromClient | ToClient | FromEdge | FromHead
+FromStandby = FollowLog | LogStored
+ToStandby = LogBegins | LogPart | LogTrimmed | StandbyInSync
+LinkMessage = FromClient | ToClient | FromEdge | FromHead | FromStandby | ToStandby
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
     PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived
@@ -421,7 +445,8 @@ ControlRecord = (
     ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
-    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups
+    PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
+    GoOnAlone | Promote
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
@@ -429,6 +454,8 @@ to_client: Final = msgspec.msgpack.Decoder(ToClient)
 from_edge: Final = msgspec.msgpack.Decoder(FromEdge)
 to_edge: Final = msgspec.msgpack.Decoder(ToEdge)
 between_heads: Final = msgspec.msgpack.Decoder(BetweenHeads)
+from_standby: Final = msgspec.msgpack.Decoder(FromStandby)
+to_standby: Final = msgspec.msgpack.Decoder(ToStandby)
 routed: Final = msgspec.msgpack.Decoder(Routed)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
 body: Final = msgspec.msgpack.Decoder(Body)

@@ -95,7 +95,7 @@ class EdgeLoads:
 def head_load(report: Mapping[str, Any]) -> BrokerLoad | None:
     """The load in a report of a head; None if it cannot be read. Its input is its downlink; it serves publishers."""
     try:
-        load = BrokerLoad.from_report({**report, "subscribers": report.get("publishers", 0)})
+        load = BrokerLoad.from_report({**report, "subscribers": report.get("publishers_open", 0)})
     except (TypeError, ValueError):
         return None
     return replace(load, input_utilization=load.downlink_utilization, match_delay_seconds=0.0)

@@ -70,7 +70,7 @@ def make_fleet_plan(
     rebalancer: Rebalancer[Any] = policy
     made = fleet_plan(rebalancer, sample, context.cluster_memories.of(cluster, policy.name))
     faults = _faults(policy, made, sample)[: plan_record.FAULTS_AT_MOST]
-    plan = _session_plan(policy, made, context.fleet.edges, kept, context.now, faults)
+    plan = _session_plan(policy, made, context.fleet.edges, kept, context.now, faults, is_named=bool(target))
     return msgspec.structs.replace(plan, deliveries_per_second=round(delivered, 3))
 
 
@@ -184,9 +184,12 @@ def _session_plan(
     kept: Mapping[str, str],
     now: float,
     faults: list[str],
+    *,
+    is_named: bool,
 ) -> SessionPlan:
+    """`is_named`: users have named the target. A lookup knows of none, so bundles are handed over to it."""
     pairs = plan_record.pairs_of(made.waves, edges)
-    by_lookup = bool(pairs) and _is_by_lookup(policy, made)
+    by_lookup = bool(pairs) and not is_named and _is_by_lookup(policy, made)
     plan = plan_record.session_plan(
         policy.name, policy.metric, pairs, plan_record.in_order(made.waves), made.rejected, kept,
         plan_record.stop_sentence(made.ended, made.stopped), now,

@@ -186,7 +186,12 @@ def shorten_names(names: Sequence[str]) -> str:
 
 def empty_plan_reason(rejected: Mapping[str, Sequence[str]]) -> str:
     """Why a plan is empty."""
-    parts = [
-        f"{len(names)} {STAY_REASONS.get(reason, reason)}: {shorten_names(names)}" for reason, names in rejected.items()
-    ]
+    parts = [f"{_stay_words(reason, len(names))}: {shorten_names(names)}" for reason, names in rejected.items()]
     return "; ".join(parts) or "the source has no subscribers"
+
+
+def _stay_words(reason: str, number: int) -> str:
+    """`1 was moved less than moveInterval ago`, `2 were moved ...`."""
+    verb, _, rest = STAY_REASONS.get(reason, reason).partition(" ")
+    several = {"was": "were", "is": "are"}.get(verb, verb)
+    return f"{number} {verb if number == 1 else several} {rest}".rstrip()

@@ -41,7 +41,7 @@ def cluster_to_ask(context: EngineContext, cluster: str, policy: Rebalancer[Any]
 
 def _has_not_sufficed(context: EngineContext, ended: Sequence[Session]) -> bool:
     """Whether the last plan of the policy was one for the cluster alone, and has left an edge overloaded."""
-    last = next((one for one in ended if one.triggered), None)
+    last = next((one for one in ended if one.triggered and one.kind == "rebalance"), None)
     if last is None or last.plan is None or len(context.fleet.clusters_of(last.sources)) > 1:
         return False
     return last.plan.stop.startswith(NOT_RELIEVED)

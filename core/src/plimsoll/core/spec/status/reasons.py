@@ -465,6 +465,26 @@ EVENTS = ReasonSection(
             "Read its log if it happens again.",
         ),
         StatusReason("Killed", "Warning", "a broker's process did not end in time and was killed"),
+        StatusReason(
+            "Promoted",
+            "Warning",
+            "the process of a head that led has ended, and its standby leads now; the message has the term",
+            "Read the log of the process that has ended. It starts again as the standby.",
+        ),
+        StatusReason("StandbyStarted", "Normal", "a process was started that follows the log of its head"),
+        StatusReason("StandbyInSync", "Normal", "a standby has all of its head's log: it may be promoted from now on"),
+        StatusReason(
+            "StandbyExited",
+            "Warning",
+            "the process of a standby has ended; the head goes on alone, and another standby is started",
+            "Read its log if it happens again.",
+        ),
+        StatusReason(
+            "StandbySilent",
+            "Warning",
+            "a standby has not answered its head for long; the head goes on alone until the standby has caught up",
+            "Check whether its process is stopped, or its machine overloaded.",
+        ),
         StatusReason("Stopped", "Normal", "a broker's process has ended as requested"),
         StatusReason(
             "MalformedAnswer",

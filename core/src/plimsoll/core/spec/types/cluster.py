@@ -21,6 +21,7 @@ LATEST_EPOCH = 9_200_000_000_000_000_000
 
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 LogSync = Literal["Always", "Interval"]
+LogConfirm = Literal["Both", "Either"]
 TaintEffect = Literal["Any", "NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
@@ -125,6 +126,16 @@ class HeadSpec:
         Quantity | None, FieldInfo("Size of its log; absent: the fleet's default.", unit="bytes", above=0)
     ] = None
     log: Annotated[HeadLogSpec, FieldInfo("Where it keeps its log.")] = HeadLogSpec()
+    standby: Annotated[
+        int,
+        FieldInfo("Processes that follow its log, of which one takes its place when it ends: 0 or 1. Nothing leaves the"
+                  " head before a standby that has caught up has it.", low=0, high=1),
+    ] = 0  # fmt: skip
+    confirm: Annotated[
+        LogConfirm,
+        FieldInfo("With a standby and a disk. `Both`: the disk is waited for, too, as `log.sync` says; `Either`: only"
+                  " while no standby has caught up."),
+    ] = "Both"  # fmt: skip
     cordoned_epoch: Annotated[
         int,
         FieldInfo("A head whose epoch is at most this takes no new publishers; the one that replaces it does. Written"

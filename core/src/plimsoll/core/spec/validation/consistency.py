@@ -388,11 +388,13 @@ def _log_fields(cluster: Resource[BrokerClusterSpec]) -> Iterator[ResourceProble
     if head.log.memory is not None and head.log_size is not None:
         found = "log.memory and logSize both say how large the log in memory is"
         yield cluster.problem(("spec", "head", "logSize"), found, "Remove logSize.")
-    if head.log.disk is None:
-        if head.log.sync != "Always":
-            found = "there is nothing to sync without a disk"
-            yield cluster.problem(("spec", "head", "log", "sync"), found, "Remove it, or add `disk`.")
-    elif head.log.disk.size.value < LEAST_DISK_LOG:
+    if head.log.disk is None and head.log.sync != "Always":
+        found = "there is nothing to sync without a disk"
+        yield cluster.problem(("spec", "head", "log", "sync"), found, "Remove it, or add `disk`.")
+    if head.confirm != "Both" and (head.log.disk is None or not head.standby):
+        found = "there is no choice without both a standby and a disk"
+        yield cluster.problem(("spec", "head", "confirm"), found, "Remove it, or add `standby` and `log.disk`.")
+    if head.log.disk is not None and head.log.disk.size.value < LEAST_DISK_LOG:
         found = f"a log of {head.log.disk.size} is too small to be divided into segments"
         remedy = f"Write at least {bytes_text(Fraction(LEAST_DISK_LOG))}."
         yield cluster.problem(("spec", "head", "log", "disk", "size"), found, remedy)

@@ -1,0 +1,78 @@
+"""Which of the two processes of a head leads: a value in the status of its cluster, changed by compare-and-set.
+
+Pure. A change is stored before anything is commanded that follows from it. A standby may be promoted if and only if the
+stored value says that it is in sync, and a head goes on alone only once it says that it is not: so at any moment one of
+the two has all that was accepted, and the store says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class HeadLeadership:
+    """`term`: how many times one has been made the head. `leader`: which of the two processes, 0 or 1.
+
+    `standby`: the incarnation that is in sync with this leader; 0: none. `sync`: which of the times in this term.
+    `ended`: the last such time that is over; the leader goes on without it.
+    """
+
+    term: int = 0
+    leader: int = 0
+    standby: int = 0
+    sync: int = 0
+    ended: int = 0
+
+    def begun(self, process: int) -> HeadLeadership:
+        """The next term: this process starts as the head, without a standby."""
+        return HeadLeadership(self.term + 1, process)
+
+    def promoted(self) -> HeadLeadership:
+        """The next term: the standby is the head.
+
+        Raises:
+            ValueError: none is in sync.
+
+        """
+        if not self.standby:
+            raise ValueError(f"term {self.term} has no standby in sync")
+        return self.begun(1 - self.leader)
+
+    def noted(self, standby: Mapping[str, Any]) -> HeadLeadership:
+        """With what the standby's status says. A status may be old: what is over does not come again.
+
+        The standby's word counts, not the head's: what the head has told it may be lost with the head.
+        """
+        sync, incarnation = _whole(standby, "sync"), _whole(standby, "incarnation")
+        if _whole(standby, "term") != self.term or not incarnation or sync <= max(self.ended, self.sync):
+            return self
+        return replace(self, standby=incarnation, sync=sync)
+
+    def without_standby(self, head: Mapping[str, Any]) -> HeadLeadership:
+        """The standby has gone, or is waited for in vain: the head goes on alone. `head`: what its status says."""
+        said = _whole(head, "standby_syncs") if _whole(head, "term") == self.term else 0
+        return replace(self, standby=0, sync=0, ended=max(self.ended, self.sync, said))
+
+    def waits_in_vain(self, head: Mapping[str, Any]) -> bool:
+        """Whether the head still waits for a standby of which the store says that it is not to be promoted."""
+        is_over = 0 < _whole(head, "standby_syncs") <= self.ended
+        return _whole(head, "term") == self.term and _whole(head, "standby_in_sync") > 0 and is_over
+
+
+def stored_leadership(status: Mapping[str, Any]) -> HeadLeadership:
+    """What the status of a cluster says; of one that has never had a standby, term 0."""
+    found = status.get("leadership", {})
+    return HeadLeadership(**{name: _whole(found, name) for name in asdict(HeadLeadership())})
+
+
+def leadership_status(leadership: HeadLeadership) -> dict[str, int]:
+    """The same as `stored_leadership` reads it."""
+    return asdict(leadership)
+
+
+def _whole(found: Mapping[str, Any], name: str) -> int:
+    value = found.get(name, 0)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

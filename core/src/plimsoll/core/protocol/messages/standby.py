@@ -1,0 +1,71 @@
+"""Messages between a head and the standby that follows its log, and of the mediator that decides between the two."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from plimsoll.core.protocol.wire import U63
+
+
+class FollowLog(Struct, array_like=True, frozen=True, tag=170):
+    """From a standby: send the log from here on. `term`, `epoch`: of the head whose log it has; zeros if of none.
+
+    `segment` and `end`: the last segment that it has, by its first position, and how many bytes of it.
+    """
+
+    term: U63
+    epoch: U63
+    segment: U63
+    end: U63
+
+
+class LogBegins(Struct, array_like=True, frozen=True, tag=171):
+    """From a head: what follows is a whole log; what the standby has had before is void."""
+
+    term: U63
+    epoch: U63
+
+
+class LogPart(Struct, array_like=True, frozen=True, tag=172):
+    """From a head: bytes of a segment, which lie behind those that were sent before. docs/durability.md."""
+
+    segment: U63
+    start: U63
+    data: bytes
+
+
+class LogTrimmed(Struct, array_like=True, frozen=True, tag=173):
+    """From a head: segments before this one are gone."""
+
+    segment: U63
+
+
+class StandbyInSync(Struct, array_like=True, frozen=True, tag=174):
+    """From a head: from here on nothing leaves it before the standby has it. `sync` numbers these times in a term."""
+
+    term: U63
+    epoch: U63
+    sync: U63
+
+
+class LogStored(Struct, array_like=True, frozen=True, tag=175):
+    """From a standby: it has the log up to this place."""
+
+    segment: U63
+    end: U63
+
+
+class GoOnAlone(Struct, array_like=True, frozen=True, tag=176):
+    """From a mediator to a head: its standby is not to be promoted, as stored. `sync`: which of the times in sync.
+
+    Control; repeated until the head's status says so.
+    """
+
+    term: U63
+    sync: U63
+
+
+class Promote(Struct, array_like=True, frozen=True, tag=177):
+    """From a mediator to a standby: be the head in this term, as stored. Control; repeated until it is."""
+
+    term: U63

@@ -1,0 +1,48 @@
+"""Which process of a head leads, in the local store: changed by compare-and-set, before anything follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.core.head.standby.leadership import HeadLeadership, leadership_status, stored_leadership
+from plimsoll.local.storage.object_store import ObjectStore
+
+
+class LeadershipConflictError(RuntimeError):
+    """Another process has changed it meanwhile."""
+
+
+class LeadershipStore:
+    """Of the head of one cluster."""
+
+    def __init__(self, store: ObjectStore, cluster: str) -> None:
+        self._store, self._cluster = store, cluster
+
+    def load(self) -> HeadLeadership:
+        """The stored value.
+
+        Raises:
+            ObjectMissingError: the cluster has been deleted.
+
+        """
+        return stored_leadership(self._store.get("BrokerCluster", self._cluster).get("status", {}))
+
+    def change(self, before: HeadLeadership, after: HeadLeadership) -> HeadLeadership:
+        """Store `after` in place of `before`.
+
+        Raises:
+            LeadershipConflictError: it is not `before` any more.
+            ObjectMissingError: the cluster has been deleted.
+            StateWriteError: it cannot be written.
+
+        """
+
+        def with_leadership(item: dict[str, Any]) -> dict[str, Any]:
+            return {**item.get("status", {}), "leadership": leadership_status(after)}
+
+        with self._store.transaction():
+            present = self.load()
+            if present != before:
+                raise LeadershipConflictError(f"{self._cluster}: {present} has been stored in place of {before}")
+            self._store.set_status("BrokerCluster", self._cluster, with_leadership)
+        return after

@@ -1,0 +1,266 @@
+"""A head with a standby: two processes, of which one leads at the head's address, and the other follows its log.
+
+To the rest of the fleet it is one broker. When the leading process ends and the other is in sync, that one is promoted
+by a change of the stored leadership, and the ended one is started again as the standby. The process that is replaced
+has always ended before: its address becomes free with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from plimsoll.core import config as broker_config
+from plimsoll.core.config import BrokerConfig, PeerBroker, Role
+from plimsoll.core.head.standby.leadership import HeadLeadership
+from plimsoll.core.protocol import messages as msg
+from plimsoll.local import ports
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.state_files import StateWriteError, write_private
+from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit, log_note
+from plimsoll.local.supervision.restart_backoff import RestartBackoff
+from plimsoll.local.supervision.supervised_broker import RecordBrokerEvent, SupervisedBroker
+
+ASK_SECONDS = 0.5
+SILENT_SECONDS = 5.0
+"""A standby in sync for which its head has waited so long is given up: the head goes on alone."""
+
+
+class StoredLeadership(Protocol):
+    """Where it is kept which process leads."""
+
+    def load(self) -> HeadLeadership: ...
+    def change(self, before: HeadLeadership, after: HeadLeadership) -> HeadLeadership: ...
+
+
+class HeadControl(Protocol):
+    """The control sockets to the two processes."""
+
+    def dial(self, peer: PeerBroker, role: Role) -> None: ...
+    def hang_up(self, broker: str) -> None: ...
+    def ask(self, broker: str) -> None: ...
+    def send(self, broker: str, record: msg.GoOnAlone | msg.Promote) -> None: ...
+
+
+@dataclass
+class StandbyProcess:
+    """The process that follows. `number`: which of the two it is, 0 or 1."""
+
+    number: int
+    process: ChildProcess | None = None
+    config: BrokerConfig | None = None
+    status: Mapping[str, Any] = field(default_factory=dict)
+    restarts: RestartBackoff = field(default_factory=RestartBackoff)
+    start_at: float = 0.0
+    asked_at: float = 0.0
+
+    @property
+    def incarnation(self) -> int:
+        return int(self.status.get("incarnation", 0))
+
+
+class SupervisedHead(SupervisedBroker):
+    """As `SupervisedBroker`, which is the process that leads. `controls`: where each listens while it follows."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        profile: str,
+        public_key: str,
+        folder: FleetFolder,
+        leadership: StoredLeadership,
+        control: HeadControl,
+        controls: tuple[str, str],
+    ) -> None:
+        super().__init__(config, profile, public_key, folder)
+        self._leadership, self._control, self._controls = leadership, control, controls
+        self._known = leadership.load()
+        self._head_status: Mapping[str, Any] = {}
+        self._standby = StandbyProcess(1 - self._known.leader)
+        self._promoting = 0
+        self._silent_since: float | None = None
+
+    @property
+    def standby_name(self) -> str:
+        """The name of the standby's control connection; no broker can have it."""
+        return ports.standby_of(self.name)
+
+    @property
+    def standby_pid(self) -> int | None:
+        return None if self._standby.process is None else self._standby.process.pid
+
+    # -- the process that leads
+
+    def start(self, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+        """Start a process as the head, in a term of its own; the other one follows."""
+        leader = 1 - self._standby.number
+        self._known = self._leadership.change(self._known, self._known.begun(leader))
+        self._promoting, self._head_status = 0, {}
+        self._launch(leader, command, record)
+
+    def _launch(self, number: int, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+        file = self._write_config(number, follows=False)
+        self._process = ChildProcess(command(file), self._folder.log(self._files(number)))
+        self._expect_answers()
+        text = f"process {self._process.pid} listens on {self.config.data}{log_note(self._process)}"
+        record(self.name, "Normal", "Started", text)
+
+    def _expect_answers(self) -> None:
+        self._start_at = self._answered_at = self._reported_at = None
+        self._report, self._serving, self._waiting_for, self._epoch = {}, False, "", 0
+        self._write_fault = ""
+
+    def _files(self, number: int) -> str:
+        return self._folder.second(self.name) if number else self.name
+
+    def _config_of(self, number: int, *, follows: bool) -> BrokerConfig:
+        """The configuration of one of the two processes."""
+        own = self.config
+        if own.standby is None:
+            raise ValueError(f"{self.name} has no standby")
+        term = 0 if follows else self._known.term
+        standby = msgspec.structs.replace(own.standby, term=term, follows=follows, control=self._controls[number])
+        disk = own.disk_log
+        if disk is not None and number:
+            disk = msgspec.structs.replace(disk, directory=self._folder.second(disk.directory))
+        return msgspec.structs.replace(own, standby=standby, disk_log=disk)
+
+    def _write_config(self, number: int, *, follows: bool) -> Any:
+        file = self._folder.config(self._files(number))
+        config = self._config_of(number, follows=follows)
+        write_private(file, broker_config.encode(config).decode())
+        if follows:
+            self._standby.config = config
+        return file
+
+    def _on_exit(self, code: int, words: str, now: float, record: RecordBrokerEvent) -> None:
+        standby = self._standby
+        can_lead = standby.process is not None and self._known.standby == standby.incarnation != 0
+        if self.stopping or not can_lead or standby.process is None:
+            super()._on_exit(code, words, now, record)
+            return
+        end = describe_exit(code)
+        self._last_end = f"{end}: {words}" if words and code else end
+        if not self._change(self._known.promoted()):
+            return
+        self._promoting, self._head_status = self._known.term, {}
+        self._process = standby.process
+        self._expect_answers()
+        self._restarts, start_at = self._restarts.on_exit(now)
+        self._standby = StandbyProcess(1 - standby.number, start_at=start_at)
+        self._control.send(self.standby_name, msg.Promote(self._promoting))
+        text = f"{end}; process {self._process.pid}, its standby, leads now, in term {self._known.term}"
+        record(self.name, "Warning", "Promoted", text)
+
+    # -- time
+
+    def poll(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+        super().poll(now, command, record)
+        self._poll_standby(now, command, record)
+
+    def _poll_standby(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+        standby = self._standby
+        if standby.process is not None and (code := standby.process.exit_code()) is not None:
+            standby.process, standby.status = None, {}
+            standby.restarts, standby.start_at = standby.restarts.on_exit(now)
+            if not self.stopping:
+                record(self.name, "Warning", "StandbyExited", f"its standby {describe_exit(code)}")
+        if self._known.standby and standby.process is None:
+            self._go_on_alone()
+        if self._promoting:
+            self._control.send(self.standby_name, msg.Promote(self._promoting))
+        elif self._known.waits_in_vain(self._head_status):
+            self._control.send(self.name, msg.GoOnAlone(self._known.term, self._known.ended))
+        if self.stopping or self._promoting or self._process is None:
+            return
+        if standby.process is None:
+            if now >= standby.start_at:
+                self._start_standby(command, record)
+        elif standby.config != self._config_of(standby.number, follows=True):
+            standby.process.terminate()  # what it has to know as a head has changed: it starts again with that
+        elif now >= standby.asked_at:
+            standby.asked_at = now + ASK_SECONDS
+            self._control.ask(self.standby_name)
+        if self._silent_since is not None and now - self._silent_since > SILENT_SECONDS:
+            record(self.name, "Warning", "StandbySilent", "its standby is silent; the head goes on alone")
+            self._go_on_alone()
+
+    def _start_standby(self, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+        standby = self._standby
+        file = self._write_config(standby.number, follows=True)
+        standby.process = ChildProcess(command(file), self._folder.log(self._files(standby.number)))
+        peer = PeerBroker(
+            name=self.standby_name, control=self._controls[standby.number], public_key=self.public_key
+        )  # fmt: skip
+        self._control.hang_up(self.standby_name)
+        self._control.dial(peer, "head")
+        record(self.name, "Normal", "StandbyStarted", f"process {standby.process.pid} follows its log")
+
+    def _go_on_alone(self) -> None:
+        """Store that the standby is not to be promoted; the head is told until it goes on without it."""
+        if self._change(self._known.without_standby(self._head_status)):
+            self._silent_since = None
+
+    def _change(self, after: HeadLeadership) -> bool:
+        """Store who leads; False if that cannot be written now: it is tried again, and until then nothing follows."""
+        try:
+            self._known = self._leadership.change(self._known, after)
+        except StateWriteError:  # the supervisor reports it, as it writes the status to the same store
+            return False
+        return True
+
+    # -- answers
+
+    def on_status(self, status: Mapping[str, Any], now: float, record: RecordBrokerEvent) -> None:
+        super().on_status(status, now, record)
+        process = status.get("process", {})
+        self._head_status = process if isinstance(process, dict) else {}
+        if self._promoting and self._head_status.get("term") == self._promoting:
+            self._promoting = 0
+            self._control.hang_up(self.standby_name)
+        waits_for = self._head_status.get("standby_in_sync") if self._head_status.get("term") == self._known.term else 0
+        is_over = self._head_status.get("standby_syncs", 0) <= self._known.ended
+        if waits_for and not is_over and self._is_gone(waits_for):
+            self._go_on_alone()
+        if not self._head_status.get("standby_silent"):
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since = now
+
+    def _is_gone(self, incarnation: object) -> bool:
+        """Whether a standby of this incarnation has ended; one that has just started has not said which it is."""
+        standby = self._standby
+        return standby.process is None or standby.incarnation not in (0, incarnation)
+
+    def on_standby_status(self, status: Mapping[str, Any], record: RecordBrokerEvent) -> None:
+        """Take a status answer of the standby, and store that it has come in sync."""
+        standby = self._standby
+        if status.get("role") != "standby" or standby.process is None or self._promoting:
+            return
+        standby.status = status
+        standby.restarts = standby.restarts.on_ready(time.monotonic())
+        after = self._known.noted(status)
+        if after != self._known and self._change(after):
+            record(self.name, "Normal", "StandbyInSync", f"its standby has all of its log, in term {after.term}")
+
+    # -- the end
+
+    def begin_drain(self, now: float) -> None:
+        """Ask both to leave; the standby first, so that it is not waited for."""
+        if self._standby.process is not None:
+            self._standby.process.kill()
+            self._standby.process = None
+            self._go_on_alone()
+        self._control.send(self.name, msg.GoOnAlone(self._known.term, self._known.ended))
+        super().begin_drain(now)
+
+    def kill(self) -> None:
+        """End both now; nothing starts them again."""
+        if self._standby.process is not None:
+            self._standby.process.kill()
+            self._standby.process = None
+        super().kill()

@@ -1,0 +1,166 @@
+"""A real disk that is full, slow or damaged, and a log that is copied and put back: docs/durability.md."""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.core.head.durability.conftest import pub
+
+from plimsoll.broker.storage.log_disk import LogDisk, RoundOutput
+from plimsoll.core.config import BrokerConfig, BrokerLimits, DiskLog, LinkSecurity
+from plimsoll.core.head.durability.commit import RETRY_SECONDS
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+
+CONFIG = BrokerConfig(
+    name="h", role="head", cluster="c", data="tcp://127.0.0.1:0", control="tcp://127.0.0.1:0",
+    security=LinkSecurity(plain=True), limits=BrokerLimits(log_bytes=2_000),
+)  # fmt: skip
+NOTHING = RoundOutput([], [], [])
+SEGMENT_BYTES = 4_096
+LOG_BYTES = 8 * SEGMENT_BYTES
+SECONDS = 20.0
+
+
+class Life:
+    """A head on the log in this folder, from its start to its end."""
+
+    def __init__(self, path: Path, epoch: int) -> None:
+        self.disk = LogDisk(DiskLog(directory=str(path), size_bytes=LOG_BYTES), "h")
+        self.head = Head(CONFIG, epoch, itertools.count(1).__next__, self.disk.recover())
+        self.disk.attach(self.head, 0.0)
+        self.round(0)
+
+    def round(self, publications: int, now: float = 0.0) -> None:
+        """Log some, as the distributor does, and end the round."""
+        for _ in range(publications):
+            distributor = self.head.distributor
+            distributor.offset += 1
+            record = pub(self.head.log.last + 1, distributor.offset, epoch=self.head.epoch)
+            self.head.log.append_publication(record, ("h", self.head.epoch), distributor.offset)
+            assert self.head.journal is not None
+            self.head.journal.logged(record)
+        self.disk.end_round(NOTHING, now)
+
+    def end(self) -> None:
+        self.disk.flush()
+        self.disk.close()
+
+
+@contextmanager
+def life(path: Path, epoch: int) -> Iterator[Life]:
+    one = Life(path, epoch)
+    try:
+        yield one
+    finally:
+        one.end()
+
+
+@contextmanager
+def no_new_segment() -> Iterator[None]:
+    """No file may become as large as a segment is made; what is there can be filled, as on a disk without room."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SEGMENT_BYTES + 900, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def positions(head: Head) -> list[int]:
+    """What a reader is given of the log, from its beginning."""
+    return [position for position, _ in head.log.after(0)]
+
+
+def flip(file: Path, at: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[at] ^= 1
+    file.write_bytes(data)
+
+
+def test_a_full_disk_refuses_publications_and_goes_on_when_there_is_room(tmp_path: Path):
+    with life(tmp_path / "log", 1) as one:
+        with no_new_segment():
+            while not one.disk.store.is_full:
+                one.round(5)
+            assert "no room" in str(one.disk.status()["log_fault"])
+            assert one.head.journal is not None
+            assert one.head.journal.refusing
+            one.round(0, RETRY_SECONDS / 2)
+        one.round(0, 2 * RETRY_SECONDS)
+        assert (one.disk.status()["log_fault"], one.head.journal.refusing) == ("", "")
+        one.round(5, 2 * RETRY_SECONDS)
+        assert len(one.disk.store.segments) == 2
+        last = one.head.log.last
+    with life(tmp_path / "log", 2) as again:
+        assert positions(again.head) == list(range(1, last + 1))
+
+
+def test_a_slow_disk_says_for_how_long_it_has_been_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with life(tmp_path / "log", 1) as one:
+        may_end, sync, began = threading.Event(), one.disk.folder.sync, threading.Event()
+
+        def slow() -> None:
+            began.set()
+            assert may_end.wait(SECONDS)
+            sync()
+
+        monkeypatch.setattr(one.disk.folder, "sync", slow)
+        one.round(1)
+        assert began.wait(SECONDS)
+        first = one.disk.status()["log_sync_waiting_seconds"]
+        assert 0.0 < first < one.disk.status()["log_sync_waiting_seconds"]
+        may_end.set()
+        one.disk.flush()
+        assert one.disk.status()["log_sync_waiting_seconds"] == 0.0
+
+
+def test_damage_in_the_middle_is_found_at_the_start_and_what_is_behind_it_is_read(tmp_path: Path):
+    with life(tmp_path / "log", 1) as one:
+        for _ in range(40):
+            one.round(5)
+        assert len(one.disk.store.segments) > 3
+        second, third = one.disk.store.segments[1:3]
+    flip(tmp_path / "log" / second.name, second.end // 2)
+    with life(tmp_path / "log", 2) as again:
+        assert again.disk.status()["log_damages"] == 1
+        assert positions(again.head) == list(range(third.first, 201))
+        assert again.head.log.lost(1, third.first - 1) == {("h", 1): third.first - 1}
+
+
+def test_damage_that_is_met_while_it_is_read_ends_in_what_is_behind_it(tmp_path: Path):
+    with life(tmp_path / "log", 1) as one:
+        for _ in range(40):
+            one.round(5)
+        second, third = one.disk.store.segments[1:3]
+        flip(tmp_path / "log" / second.name, second.end // 2)
+        given = positions(one.head)
+        assert given == list(range(1, given[-1] + 1)), "up to the damage, each in its place"
+        assert given[-1] < third.first
+        assert positions(one.head) == list(range(third.first, 201)), "a reader that goes on gets a gap up to here"
+        assert one.disk.status()["log_read_faults"] == 1
+
+
+def test_a_copy_that_is_put_back_is_as_good_as_what_it_has(tmp_path: Path):
+    log, copy = tmp_path / "log", tmp_path / "copy"
+    with life(log, 1) as one:
+        one.round(40)
+    shutil.copytree(log, copy)  # the head is stopped, its folder copied
+    with life(log, 2) as one:
+        one.round(20)
+        assert one.head.log.last == 60
+    shutil.rmtree(log)
+    shutil.copytree(copy, log)
+    with life(log, 3) as restored:
+        assert positions(restored.head) == list(range(1, 41))
+        known = msg.EdgeReport("", "", msg.Cover(1, [], []), [], head_epoch=1, position=40)
+        later = msg.EdgeReport("", "", msg.Cover(1, [], []), [], head_epoch=2, position=60)
+        assert restored.head.continuation.for_edge(known) == 40
+        assert restored.head.continuation.for_edge(later) is None, "an edge that has had more gets a gap"

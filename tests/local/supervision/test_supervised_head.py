@@ -1,0 +1,207 @@
+"""The two processes of a head under the test's own clock: who leads, who follows, and what is stored before."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import msgspec
+import pytest
+
+from plimsoll.core.config import BrokerConfig, HeadStandby, PeerBroker
+from plimsoll.core.head.standby.leadership import HeadLeadership
+from plimsoll.core.protocol import messages as msg
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.leadership_store import LeadershipStore
+from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.local.storage.state_files import StateWriteError
+from plimsoll.local.supervision.supervised_head import SILENT_SECONDS, SupervisedHead
+
+CONFIG = BrokerConfig(
+    name="h", role="head", cluster="east", data="tcp://127.0.0.1:1", control="tcp://127.0.0.1:2",
+    standby=HeadStandby(head=PeerBroker(name="h", data="tcp://127.0.0.1:1"), control=""),
+)  # fmt: skip
+
+
+def sleeper(config):
+    return [sys.executable, "-c", "import time; time.sleep(60)", str(config)]
+
+
+class FakeControl:
+    def __init__(self):
+        self.dialled: dict[str, str] = {}
+        self.sent: list[tuple[str, object]] = []
+
+    def dial(self, peer, role):
+        self.dialled[peer.name] = peer.control
+
+    def hang_up(self, broker):
+        self.dialled.pop(broker, None)
+
+    def ask(self, broker):
+        assert broker in self.dialled
+
+    def send(self, broker, record):
+        self.sent.append((broker, record))
+
+
+class Pair:
+    """A head and its standby, as a supervisor runs them; `events` are the reasons of what was recorded."""
+
+    def __init__(self, store):
+        self.control, self.store, self.events = FakeControl(), LeadershipStore(store, "east"), []
+        folder = FleetFolder.of("f")
+        folder.make()
+        self.folder = folder
+        self.head = SupervisedHead(
+            CONFIG, "small", "", folder, self.store, self.control, ("tcp://127.0.0.1:3", "tcp://127.0.0.1:4")
+        )
+        self.now = 100.0
+
+    def record(self, broker, type_, reason, message):
+        self.events.append(reason)
+
+    def poll(self, seconds=0.0):
+        self.now += seconds
+        self.head.poll(self.now, sleeper, self.record)
+
+    def start(self):
+        self.head.start(sleeper, self.record)
+        self.poll()
+
+    def standby_says(self, **fields):
+        term = self.store.load().term
+        status = {"role": "standby", "incarnation": 9, "term": term, "sync": 1, **fields}
+        self.head.on_standby_status(status, self.record)
+
+    def head_says(self, **fields):
+        process = {"term": self.store.load().term, "standby_in_sync": 9, "standby_syncs": 1, **fields}
+        self.head.on_status({"epoch": 5, "process": process}, self.now, self.record)
+
+    def await_end(self, ends):
+        deadline = time.monotonic() + 60
+        while not ends():
+            assert time.monotonic() < deadline
+            self.poll()
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def pair(home, tmp_path):
+    with ObjectStore(tmp_path / "leaders.db") as store:
+        store.create({"kind": "BrokerCluster", "metadata": {"name": "east"}, "spec": {}}, "2026-01-01T00:00:00Z")
+        pair = Pair(store)
+        yield pair
+        pair.head.kill()
+
+
+def test_the_first_process_leads_in_a_term_of_its_own_and_the_other_follows(pair):
+    pair.start()
+    assert pair.store.load() == HeadLeadership(1, 0)
+    assert pair.control.dialled == {"h.standby": "tcp://127.0.0.1:4"}
+    leads, follows = (pair.folder.config(name).read_text() for name in ("h", "h.1"))
+    assert '"term": 1' in leads
+    assert '"follows": true' in follows
+    assert pair.events == ["Started", "StandbyStarted"]
+
+
+def test_a_standby_in_sync_is_promoted_when_the_head_ends(pair):
+    pair.start()
+    pair.standby_says()
+    assert pair.store.load() == HeadLeadership(1, 0, standby=9, sync=1)
+    follows = pair.head.standby_pid
+    pair.head._process.kill()
+    pair.await_end(lambda: "Promoted" in pair.events)
+    assert pair.store.load() == HeadLeadership(2, 1)
+    assert pair.head.observed(pair.now).pid == follows
+    assert ("h.standby", msg.Promote(2)) in pair.control.sent
+    pair.control.sent.clear()
+    pair.poll()
+    assert pair.control.sent == [("h.standby", msg.Promote(2))], "until it leads"
+    pair.head_says(standby_in_sync=0, standby_syncs=0)
+    pair.control.sent.clear()
+    pair.poll(2.0)
+    assert (pair.control.sent, pair.events[-1]) == ([], "StandbyStarted")
+    assert pair.control.dialled == {"h.standby": "tcp://127.0.0.1:3"}
+
+
+def test_without_a_standby_in_sync_the_head_starts_again_in_the_next_term(pair):
+    pair.start()
+    pair.head._process.kill()
+    pair.await_end(lambda: "Exited" in pair.events)
+    assert "Promoted" not in pair.events
+    pair.poll(2.0)
+    assert pair.store.load() == HeadLeadership(2, 0)
+
+
+def test_a_standby_that_ends_is_given_up_in_the_store_before_the_head_is_told(pair):
+    pair.start()
+    pair.standby_says()
+    pair.head_says()
+    pair.head._standby.process.kill()
+    pair.await_end(lambda: "StandbyExited" in pair.events)
+    assert pair.store.load() == HeadLeadership(1, 0, ended=1)
+    assert pair.control.sent[-1] == ("h", msg.GoOnAlone(1, 1))
+    pair.control.sent.clear()
+    pair.head_says(standby_in_sync=0)
+    pair.poll()
+    assert pair.control.sent == []
+    pair.poll(2.0)
+    assert pair.events[-1] == "StandbyStarted"
+
+
+def test_a_head_that_waits_for_a_standby_that_was_never_noted_is_told_to_go_on(pair):
+    pair.start()
+    pair.standby_says(incarnation=10, sync=0)
+    pair.head_says()
+    assert pair.store.load().ended == 1
+    pair.poll()
+    assert pair.control.sent == [("h", msg.GoOnAlone(1, 1))]
+
+
+def test_one_that_is_silent_for_long_is_given_up(pair):
+    pair.start()
+    pair.standby_says()
+    pair.head_says(standby_silent=True)
+    pair.poll(SILENT_SECONDS - 0.1)
+    assert pair.store.load().standby == 9
+    pair.poll(0.2)
+    assert (pair.store.load().standby, pair.events[-1]) == (0, "StandbySilent")
+
+
+def test_nothing_follows_from_what_cannot_be_stored(pair, monkeypatch):
+    pair.start()
+    pair.standby_says()
+    change = pair.store.change
+
+    def full(before, after):
+        raise StateWriteError(pair.folder.store, "no space is left on its disk", "free space there")
+
+    monkeypatch.setattr(pair.store, "change", full)
+    pair.head._process.kill()
+    for _ in range(20):
+        pair.poll()
+        time.sleep(0.01)
+    assert ("Promoted" in pair.events, pair.control.sent) == (False, [])
+    monkeypatch.setattr(pair.store, "change", change)
+    pair.await_end(lambda: "Promoted" in pair.events)
+    assert pair.store.load() == HeadLeadership(2, 1)
+
+
+def test_a_standby_starts_again_when_what_a_head_has_to_know_changes(pair):
+    pair.start()
+    first = pair.head.standby_pid
+    pair.head.config = msgspec.structs.replace(CONFIG, edges=("e",))
+    pair.poll()
+    pair.await_end(lambda: pair.head.standby_pid is None)
+    pair.poll(2.0)
+    assert pair.head.standby_pid not in (None, first)
+
+
+def test_both_end_when_the_head_is_to_leave(pair):
+    pair.start()
+    pair.standby_says()
+    pair.head.begin_drain(pair.now)
+    assert pair.head.standby_pid is None
+    pair.await_end(lambda: not pair.head.running)
+    assert "Promoted" not in pair.events

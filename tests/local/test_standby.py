@@ -1,0 +1,165 @@
+"""Heads with a standby as processes: the one that leads is killed again and again, and nothing is lost, nor a gap.
+
+The oracle knows only what was published, how each publication was answered and what each subscriber was given.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.local.conftest import wait_for
+from tests.local.test_publisher_attack import Oracle
+from tests.local.test_publisher_moves import connection
+
+from plimsoll import client
+from plimsoll.core.head.standby.leadership import HeadLeadership, stored_leadership
+from plimsoll.core.spec import parse
+from plimsoll.local import manifests, runtime
+from plimsoll.local.head_access import head_access
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
+
+FLEET = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerFleet
+metadata: {name: pair}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: small}
+spec: {memory: 128Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec:
+  head: {profile: small, standby: 1}
+  edges: [{name: east-edge, profile: small, replicas: 2}]
+"""
+PUBLISHERS = 6
+EDGES = ("east-edge-0", "east-edge-1")
+
+
+def cluster_status(folder: FleetFolder) -> dict:
+    with ObjectStore(folder.store) as store:
+        return store.get("BrokerCluster", "east").get("status", {})
+
+
+def leadership(folder: FleetFolder) -> HeadLeadership:
+    return stored_leadership(cluster_status(folder))
+
+
+def head_pid(folder: FleetFolder) -> int:
+    return int(cluster_status(folder).get("head", {}).get("pid", 0))
+
+
+def await_standby(folder: FleetFolder) -> HeadLeadership:
+    wait_for(lambda: leadership(folder).standby, what="a standby is in sync")
+    return leadership(folder)
+
+
+@pytest.fixture
+def folder(home: Path) -> Iterator[FleetFolder]:
+    file = home / "fleet.yaml"
+    file.write_text(FLEET)
+    runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
+    folder = FleetFolder.of("pair")
+    try:
+        yield folder
+    finally:
+        runtime.down(folder)
+
+
+class Traffic:
+    """Publishers and subscribers that go on through all that happens; `times`: when each answer came."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        self.oracle = Oracle()
+        self._reading = connection(head_access(folder, "east"))
+        for edge in EDGES:
+            subscriber = client.Subscriber(
+                self._reading, name=edge, prefer=edge, on_batch=lambda items, edge=edge: self.oracle.take(edge, items)
+            )
+            subscriber.subscribe("[n,>,0]")
+            subscriber.wait_acknowledged()
+        self._writing = connection(head_access(folder, "east"))
+        self.times: list[float] = []
+        self._publishers = [
+            client.Publisher(self._writing, name=f"p{n}", on_answer=lambda answers: self.times.append(time.monotonic()))
+            for n in range(PUBLISHERS)
+        ]
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._publish)
+        self._thread.start()
+
+    def _publish(self) -> None:
+        number = 0
+        while not self._stopped.wait(0.01):
+            number += 1
+            for each in self._publishers:
+                self.oracle.receipts[each.name].append(each.publish({"n": number, "by": each.name}))
+
+    def pause_after(self, then: float) -> float:
+        """The longest time without an answer from just before `then` on, in seconds."""
+        times = [at for at in self.times if at > then - 1.0]
+        return max((b - a for a, b in itertools.pairwise(times)), default=0.0)
+
+    def end(self) -> list[str]:
+        """Stop, wait for all that is due, and return what was wrong."""
+        self._stopped.set()
+        self._thread.join(60)
+        for each in self._publishers:
+            each.flush(60)
+        oracle = self.oracle
+        sent = {name: len(some) for name, some in oracle.receipts.items()}
+
+        def all_given() -> bool:
+            with oracle.lock:
+                return all(len(oracle.given[edge][name]) >= sent[name] for edge in EDGES for name in sent)
+
+        try:
+            wait_for(all_given, 30.0, what="all is delivered")
+        except AssertionError as error:
+            return [str(error), *oracle.faults(), f"gaps {dict(oracle.gaps)}"]
+        gaps = [f"{name} was told of a gap: {reasons}" for name, reasons in oracle.gaps.items() if reasons]
+        self._reading.close()
+        self._writing.close()
+        return oracle.faults() + gaps
+
+
+def replace_head(folder: FleetFolder, traffic: Traffic, sign: signal.Signals) -> float:
+    """End the process that leads; returns the longest time without an answer until its standby leads."""
+    before, pid = await_standby(folder), wait_for(lambda: head_pid(folder))
+    then = time.monotonic()
+    os.kill(pid, sign)
+    wait_for(lambda: leadership(folder).term > before.term, what="the standby is promoted")
+    answered = len(traffic.times)
+    wait_for(lambda: len(traffic.times) > answered + 20, what="publications are answered again")
+    assert leadership(folder).leader == 1 - before.leader
+    wait_for(lambda: head_pid(folder) not in (0, pid), what="the status has the process that leads")
+    return traffic.pause_after(then)
+
+
+def rounds() -> int:
+    return int(os.environ.get("PLIMSOLL_PROMOTIONS", "2"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # as many rounds as asked for
+def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder):
+    await_standby(folder)
+    traffic = Traffic(folder)
+    wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
+    pauses = [replace_head(folder, traffic, signal.SIGKILL if n % 4 < 3 else signal.SIGTERM) for n in range(rounds())]
+    faults = traffic.end()
+    longest = sorted(pauses)
+    print(f"{len(pauses)} promotions: median {statistics.median(pauses):.2f} s, longest {longest[-3:]}")
+    assert not faults, "\n".join(faults[:10])
