@@ -67,11 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"| {each.subscribers:,} | {each.depth} | {each.edge_bytes / MIB:.1f} MiB |", flush=True)
         lines[depth] = line(points)
     one, many = DEPTHS
-    (each, empty), (several, _) = lines[one], lines[many]
-    further = (several - each) / (many - one)
-    print(
-        f"an edge {empty / MIB:.1f} MiB; a subscriber {each - further:,.0f} bytes, and each subscription {further:,.0f}"
-    )
+    (alone, empty), (several, _) = lines[one], lines[many]
+    more = (several - alone) / (many - one)
+    print(f"an edge {empty / MIB:.1f} MiB; a subscriber {alone - more:,.0f} bytes, and each subscription {more:,.0f}")
     return 0
 
 
