@@ -82,9 +82,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 def holds(config: Config) -> None:
     found = explore(config)
     assert not found.violation, f"{found.violation}\n" + "\n".join(found.path)
-    assert any("handed over" in what for what in found.seen) == config.has_session
+    assert any("handed over" in what for what in found.outcomes) == config.has_session
     for fault in config.faults:
-        assert any(fault in what or "cannot reach" in what for what in found.seen), f"{fault} never happens"
+        assert any(fault in what or "cannot reach" in what for what in found.outcomes), f"{fault} never happens"
 
 
 @pytest.mark.parametrize("config", SMALL, ids=str)

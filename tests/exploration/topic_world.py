@@ -7,12 +7,13 @@ copies what it changes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
-from tests.exploration.breadth_first import ViolationError, Visited, visit
+from tests.exploration.search import Result, ViolationError, search
 
 from plimsoll.core.head.placement import policy_of
 from plimsoll.core.head.topic_owners import TopicOwners
@@ -283,8 +284,16 @@ ROUNDS: Final = 4
 """Looks of the head after which what was assigned has lost its effect; the search makes `ASSIGNED_FOR` 1."""
 
 
-def explore(config: Config) -> Visited[State]:
-    """Visit every reachable state once; in each one look at what it comes to."""
+def visit(at: State, outcomes: Counter[str]) -> Iterator[tuple[str, State]]:
+    """Look at what a state comes to, and count its steps by what happens."""
+    look(at)
+    for what, after in steps(at):
+        outcomes[what] += 1
+        yield what, after
+
+
+def explore(config: Config) -> Result:
+    """Visit every reachable state once."""
     none = ("",) * config.units
     phase = "before" if config.has_session else "over"
-    return visit(State(phase=phase, answered=none, serves=none, faults=config.faults), steps, look)
+    return search(State(phase=phase, answered=none, serves=none, faults=config.faults), visit)
