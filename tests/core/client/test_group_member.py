@@ -106,3 +106,49 @@ def test_a_lease_without_an_answer_ends_all_slices() -> None:
     assert member.take() == []
     assert not member.slices
     assert [event.why for event in member.events if hasattr(event, "why")] == ["assigned", "lost"]
+
+
+class SpokenClient(Client):
+    """A client whose link to its head is up; what it says is written down."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+        super().__init__("app", 1, new_ids(), [Address("mem://h")])
+
+    @property
+    def home_link(self) -> Any:
+        return "h"
+
+    def say(self, link: Any, /, *records: Any) -> None:
+        self.said += records
+
+
+def said_places(client: SpokenClient) -> list[tuple[int, bool, bool]]:
+    """(slice, whether it was released, whether by itself) of each place in the last GROUP_JOIN."""
+    joins = [each for each in client.said if isinstance(each, msg.GroupJoin)]
+    return [(place.number, place.is_released, place.was_cut_off) for place in joins[-1].places]
+
+
+def member_of_slice_2(client: SpokenClient) -> Any:
+    member = client.group_member("g", "m")
+    member.on_joined(msg.GroupJoined("g", msg.GroupDefinition("", 4, "Publisher"), 1.0, 4.0))
+    member.on_assigned(msg.SliceAssigned("g", 2, 10, ("h", 1, 5)))
+    return member
+
+
+def test_a_member_that_has_stopped_by_itself_says_so_with_how_far_it_had_got() -> None:
+    client = SpokenClient()
+    member = member_of_slice_2(client)
+    client.now += 4.1
+    assert member.take() == []
+    member.join()
+    assert said_places(client) == [(2, True, True)]
+
+
+def test_what_a_member_has_released_is_part_of_its_next_join() -> None:
+    client = SpokenClient()
+    member = member_of_slice_2(client)
+    member.on_revoked(msg.SliceRevoked("g", 2, 10))
+    assert not member.slices
+    member.join()
+    assert said_places(client) == [(2, True, False)]

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tests.conformance import test_scenarios as scenarios
+from tests.core.client import test_group_member as group_member
 from tests.core.edge import test_bundle_meter as bundle_meter
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
@@ -23,6 +24,7 @@ from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head import test_publisher_moves as publisher_moves
+from tests.core.head.groups import test_slices as slices
 from tests.core.head.handover import test_between_guards as between
 from tests.core.head.handover import test_commands as commands
 from tests.core.head.handover import test_coordinator as coordinator
@@ -74,6 +76,16 @@ SCRIPTED: Final = MappingProxyType(
             head_overload.test_where_no_head_is_low_it_ends_with_that_reason_and_asks_again_later_and_later,
             (),
         ),
+        "second-death-forgets-the-first": (
+            slices.test_an_end_says_who_was_to_get_it_and_keeps_what_may_have_been_given,
+            (),
+        ),
+        "older-assignment-is-believed": (slices.test_only_its_holder_under_its_epoch_is_believed, ()),
+        "cut-off-member-forgets-its-places": (
+            group_member.test_a_member_that_has_stopped_by_itself_says_so_with_how_far_it_had_got,
+            (),
+        ),
+        "release-is-said-once": (group_member.test_what_a_member_has_released_is_part_of_its_next_join, ()),
         "go-waits-for-no-answer": _conformance("publisher-moves"),
         "standby-publishes": _conformance("publisher-moves"),
         "return-leaves-the-standby": _conformance("publisher-stays"),
