@@ -8,7 +8,7 @@ import pytest
 from tests.simulator.mutants import worlds
 
 SEEDS = range(3)
-BESIDE = ("lease-end", "doubts", "stopped", "logged-gaps", "slow-disk", "rare-syncs")
+BESIDE = ("lease-end", "doubts", "stopped", "logged-gaps", "slow-disk", "rare-syncs", "far-away", "standby-often")
 """Worlds whose events happen outside hand-overs, so that members seldom move there."""
 
 HAPPENS = {
@@ -21,6 +21,8 @@ HAPPENS = {
     "vanish": ("crash_client",),
     "far-bumpy": ("reconnect", "wall"),
     "edge-crash-across": ("crash_edge",),
+    "far-away": ("pause_client", "crash_edge", "crash_head"),
+    "standby-often": ("crash_head", "crash_standby"),
 }
 
 
