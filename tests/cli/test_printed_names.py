@@ -6,6 +6,7 @@ import argparse
 import copy
 import io
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,8 +146,14 @@ def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FleetFolder]
         yield found
 
 
-def ends(*arguments: object) -> None:
-    raise KeyboardInterrupt
+_sleep = time.sleep
+
+
+def ends(*arguments: float) -> None:
+    """A command that waits is ended; threads of libraries that other tests have left go on."""
+    if threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+    _sleep(*arguments)
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: " ".join(arguments).split("\x1b")[0])

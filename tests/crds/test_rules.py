@@ -59,6 +59,8 @@ def with_log(**fields: Any) -> Object:
 
 GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
 
+CHANNEL = FULL["Channel"]
+VIEW = {"name": "past", "feed": "stocks"}
 BUNDLE: Object = {"bundles": ["0x00000000_0x80000000"]}
 CREATED: list[tuple[str, Object, Object]] = [
     ("`lower` is above `higher`", overload("901m", "0.9"), overload("900m", "0.9")),
@@ -81,6 +83,11 @@ CREATED: list[tuple[str, Object, Object]] = [
      with_log(log={"memory": "1Mi"})),
     ("nothing to sync without a disk", with_log(log={"sync": "Interval"}),
      with_log(log={"sync": "Interval", "disk": {"size": "1Gi"}})),
+    ("new rows are seen once", with_spec(CHANNEL, feeds=[{**VIEW, "rows": "New", "within": "1h"}]),
+     with_spec(CHANNEL, feeds=[{**VIEW, "rows": "All", "within": "1h"}, {"name": "now", "feed": "stocks"}])),
+    ("a Continuous channel has no period", with_spec(CHANNEL, mode="Continuous"),
+     with_spec(CHANNEL, mode="Continuous", every=None)),
+    ("a Repetitive channel needs a period", with_spec(CHANNEL, every=None), CHANNEL),
     ("standbys run with `plimsoll up` alone", with_log(standby=1), with_log(standby=0)),
     ("there is no choice without a standby", with_log(confirm="Either"), with_log(confirm="Both")),
     ("parameters of DelaySensitive", policy(delaySensitive=TOPICS),

@@ -33,7 +33,7 @@ def test_by_default(render: Render):
     objects = render()
     assert {item["kind"] for item in objects} == KINDS_BY_DEFAULT
     assert {item["metadata"].get("namespace", "ships") for item in objects} == {"ships"}
-    assert len(of(objects, "CustomResourceDefinition")) == 7
+    assert len(of(objects, "CustomResourceDefinition")) == 8
 
 
 def test_names_follow_the_release(render: Render):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.core.fleet import STOCK, resume
 from tests.core.head.handover.script import S, Stage, attach, lose_link
 
@@ -89,7 +90,7 @@ def test_many_are_told_of_in_parts_each_with_its_own(monkeypatch: pytest.MonkeyP
 def replayed(stage: Stage, session: str | None = S, **fields: Any) -> None:
     stage.prepare("x", replay=True)
     asked = resume(11, "x", n=4, token=("h", 100, 0), **fields)
-    stage.ask("b", msg.Resume(*[*[getattr(asked, name) for name in asked.__struct_fields__[:-1]], session]))
+    stage.ask("b", replace(asked, session=session))
 
 
 def test_by_replay_it_is_asked_for_once_it_has_resumed():

@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.quantities import DURATION
+from plimsoll.core.spec.types.channel import ChannelFeedSpec, ChannelSpec
 from plimsoll.core.spec.types.cluster import BrokerClusterSpec, HeadLogSpec, HeadSpec
 from plimsoll.core.spec.types.fleet import TimingDefaults
 from plimsoll.core.spec.types.policy import (
@@ -142,6 +143,25 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             "!has(self.sync) || self.sync == 'Always' || has(self.disk)",
             "there is nothing to sync without a disk: remove `sync`, or add `disk`",
             ".sync",
+        ),
+    ),
+    ChannelFeedSpec: (
+        CelRule(
+            "!has(self.within) || (has(self.rows) && self.rows == 'All')",
+            "new rows are seen once, however old they are: remove it, or write `rows: All`",
+            ".within",
+        ),
+    ),
+    ChannelSpec: (
+        CelRule(
+            "!has(self.every) || (has(self.mode) && self.mode == 'Repetitive')",
+            "a Continuous channel has no period: remove it, or write `mode: Repetitive`",
+            ".every",
+        ),
+        CelRule(
+            "!has(self.mode) || self.mode != 'Repetitive' || has(self.every)",
+            "a Repetitive channel needs a period: write one, such as `every: 10s`",
+            ".mode",
         ),
     ),
     BundlesSpec: (
