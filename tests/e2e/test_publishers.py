@@ -26,8 +26,8 @@ OVERLOADED = {"headUplink": {"lower": "10m", "higher": "15m"}}
 """Of the 200 kB/s that a head may send, the crowd needs some 5 %."""
 
 
-def hardware(name: str) -> Object:
-    return manifest("HardwareProfile", name, cpu="500m", memory="128Mi", bandwidth={"outputBytesPerSecond": "200k"})
+def hardware(name: str, memory: str) -> Object:
+    return manifest("HardwareProfile", name, cpu="500m", memory=memory, bandwidth={"outputBytesPerSecond": "200k"})
 
 
 def broker_cluster(name: str, head: str, thresholds: dict[str, Any] | None = None) -> Object:
@@ -52,7 +52,8 @@ def fleet(installed: Cluster) -> Cluster:
     edge = manifest("HardwareProfile", "edge", cpu="500m", memory="128Mi")
     security = {"clients": [{"name": "traders", "roles": ["Publish", "Subscribe"]}]}
     installed.apply(
-        manifest("BrokerFleet", "exchange", security=security), hardware("narrow"), hardware("other"), wide, edge,
+        manifest("BrokerFleet", "exchange", security=security), hardware("narrow", "128Mi"), hardware("other", "160Mi"),
+        wide, edge,
         broker_cluster("west", "wide"), broker_cluster("east", "narrow"),
     )  # fmt: skip
     installed.wait(
