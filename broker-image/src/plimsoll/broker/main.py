@@ -1,7 +1,7 @@
 """Start one broker from a configuration file, and end it in good order.
 
 Exit codes: 0 it has left; 1 a fault of the program; 2 the configuration cannot be used; 3 an endpoint cannot be bound;
-4 the disk of a head's log has failed, or cannot be used; 5 a standby has to begin anew.
+4 the disk of a head's log has failed, or cannot be used; 5 a standby has to start over.
 Keys and epochs never come from the environment: keys are read from files, an epoch is made here and used once.
 """
 

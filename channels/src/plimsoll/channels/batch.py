@@ -14,7 +14,7 @@ from msgspec import Struct
 from plimsoll.core.protocol.wire import Scalar
 
 BATCH_ROWS: Final = 200_000
-"""At most so many rows of one feed are in a batch."""
+"""The most rows of one feed in a batch."""
 
 
 class RowRange(Struct, frozen=True):
@@ -87,7 +87,7 @@ def first_commit(ends: Mapping[str, int], at_us: int) -> BatchCommit:
 def planned_ranges(places: Mapping[str, int], ends: Mapping[str, int], most: int = BATCH_ROWS) -> dict[str, RowRange]:
     """The rows of the next batch, by feed. `ends`: the number of the last row of each feed.
 
-    A feed that ends in front of its place has been deleted and begun anew, and so is its place.
+    A feed that ends in front of its place has been deleted and created again; it is read from its first row.
     """
     found = {}
     for feed, end in sorted(ends.items()):

@@ -43,7 +43,7 @@ class PublishedCounts(Struct, frozen=True):
         return self.accepted + self.unknown + self.refused
 
     def plus(self, answer: str, number: int) -> PublishedCounts:
-        """With so many more results that have this answer of a publisher."""
+        """The counts with this number of results more, which have this answer of a publisher."""
         if answer in ("accepted", "unconfirmed"):
             return PublishedCounts(self.accepted + number, self.unknown, self.refused)
         if answer == "unknown":

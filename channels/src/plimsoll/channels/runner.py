@@ -90,7 +90,7 @@ class ChannelRunner:
                 return
             except FeedDatasetError as error:
                 pause = self._failed(str(error))
-            except Exception as error:  # noqa: BLE001  # what is not of Spark goes to the driver, which ends
+            except Exception as error:  # noqa: BLE001  # an error that is not one of Spark ends the driver
                 if not is_spark_error(error):  # the fleet, the disk, or a fault of ours: the driver ends
                     self._fail(error)
                     return

@@ -1,6 +1,6 @@
 """The plan of a run of the crisis world in processes: Table VI, its time compressed, in fewer and larger messages.
 
-Tao, Poslad, Bigham 2013, section V. At `speed` the bytes per second of every topic are the text's so many times; there
+Tao, Poslad, Bigham 2013, section V. At `speed` the bytes per second of every topic are `speed` times the text's; there
 are `THINNING` times fewer messages, each as many times larger, so that this machine's processors do not decide.
 Processes of one machine have no links to speak of, so what the text gives to links is taken off its latencies.
 """

@@ -47,7 +47,7 @@ class DemoScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     as shares of the run; at the edge `prefer` if one is named, else where the head places them. At the share `step_at`
     of the run, if it is below 1, `step_publishers` of the publishers begin to publish `step_factor` times as fast.
     With `topics` the run is of topics, not of quotes: one publisher each, `topic_rate_per_second` over all of them.
-    With `crisis_speed` it is of the crisis world, so many times as fast as in the text.
+    With `crisis_speed` it is of the crisis world, this many times as fast as in the text.
     """
 
     seconds: float = 60.0

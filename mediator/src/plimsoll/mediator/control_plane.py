@@ -231,7 +231,7 @@ class ControlPlane:
         self._send(line, *records)
 
     def _live_line(self, broker: str) -> _ControlConnection | None:
-        """The connection to a broker, made anew if that has been silent."""
+        """The connection to a broker, replaced by a new one if it has been silent."""
         line = self._lines.get(broker)
         if line is not None and time.monotonic() - line.heard_at > REDIAL_SECONDS:
             self.hang_up(broker)

@@ -63,7 +63,7 @@ def test_what_was_promised_is_not_given_up_for_a_head_of_the_same_term(pair):
     pair.log(3)
     pair.exchange()
     pair.lead(1, 101)  # the head has started again, without a term of its own and without its log
-    with pytest.raises(StaleStandbyError, match="begins its log anew"):
+    with pytest.raises(StaleStandbyError, match="begins another log"):
         pair.exchange(15.0)
     assert pair.copy.files.names() != []
 

@@ -23,7 +23,7 @@ from plimsoll.core.transport.overlay_node import link_limits
 log = logging.getLogger(__name__)
 
 ENTRIES_SHARE = 4
-"""Of the memory of a log without a disk, one in so many bytes keeps entries at hand; the rest are segments."""
+"""Of the memory of a log without a disk, a fourth keeps entries at hand; the rest are segments."""
 
 
 def standby_of(config: BrokerConfig) -> HeadStandby:
@@ -85,7 +85,7 @@ def follow(
 
     Raises:
         LogDiskError: what is sent cannot be kept here.
-        StaleStandbyError: this process has to begin anew.
+        StaleStandbyError: this process has to start over.
 
     """
     store = kept.log.store

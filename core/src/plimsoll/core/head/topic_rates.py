@@ -23,5 +23,5 @@ class TopicRates:
         self.history = with_look(self.history, rates)
 
     def clear(self) -> None:
-        """Begin anew: topics are the values of another attribute now."""
+        """Forget all rates: topics are the values of another attribute now."""
         self.history = {}

@@ -2,7 +2,7 @@
 
 A standby that has caught up is *in sync*: from then on nothing leaves the head before the standby has it, so the
 standby may be promoted at any moment. Only a mediator ends that, once its store says that this standby is not to be
-promoted. So a head that was replaced without noticing can tell nobody anything that its successor does not have; no
+promoted. So a head that was replaced without noticing can tell no peer anything that its successor does not have; no
 clock takes part in this. As long as a standby in sync is silent, nothing leaves the head at all, heartbeats included:
 edges and neighbours then look for its successor.
 

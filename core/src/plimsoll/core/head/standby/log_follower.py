@@ -1,7 +1,7 @@
 """The standby of a head: it follows the head's log into segments of its own, until a mediator has it lead.
 
-It serves nobody. Once it is in sync it has all that the head has told others, at any moment; so it never gives up what
-it has for another head of the same term. A term is given out once, by the mediator's store.
+It serves no client. Once it is in sync it has all that the head has told others, at any moment; so it never gives up
+what it has for another head of the same term. A term is given out once, by the mediator's store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plimsoll.core.transport.overlay_node import OverlayNode
 
 
 class StaleStandbyError(RuntimeError):
-    """The head has begun another log, or misses what this standby has: it has to begin anew, as another incarnation."""
+    """The head has begun another log, or misses what this standby has: it has to start over, as another incarnation."""
 
 
 class LogFollower(OverlayNode):
@@ -82,7 +82,7 @@ class LogFollower(OverlayNode):
         """
         if begins.term < self.term or (begins.term == self.term and self.sync):
             raise StaleStandbyError(
-                f"the head of term {begins.term} begins its log anew; this standby has that of term {self.term}"
+                f"the head of term {begins.term} begins another log; this standby has that of term {self.term}"
             )
         for name in self.files.names():
             self.files.remove(name)
