@@ -90,9 +90,9 @@ def test_avg_shedder_takes_what_fits_and_goes_to_its_pair():
 
 
 def test_avg_shedder_gives_an_idle_edge_many_small_bundles_each_of_which_helps_a_little():
-    given = sample(a=dict.fromkeys(range(8), 30.0), b={})
-    moves, _ = plan(given, Relief("a", 0.5, "apart", "b", hits_all=False))
-    assert [move[1:] for move in moves] == [("a", "b")] * 4
+    given = sample(a={0: 600.0, **dict.fromkeys(range(1, 8), 20.0)}, b={})
+    moves, _ = plan(given, Relief("a", 0.1, "apart", "b", hits_all=False))
+    assert [move[1:] for move in moves] == [("a", "b")] * 3, "each lowers the higher usage by less than a twentieth"
 
 
 def test_units_that_came_late_follow_their_bundle_first():

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from tests.core.session.aggregating import BAD, Aggregating
 
+from plimsoll.core.policies.rebalancer import FleetSample
 from plimsoll.core.session import FleetView
+from plimsoll.core.session.request import fleet_plan
 from plimsoll.core.session.triggers import fleet_policies
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.types.policy import PolicySpec
@@ -50,6 +52,28 @@ def test_a_cluster_out_of_balance_is_balanced_by_itself():
     assert session.plan.policy == "Bad"
     world.run(60.0)
     assert plans(world) == [name], "a balanced cluster is left alone"
+
+
+def test_a_plan_knows_which_edges_subscribers_have_left_at_this_load(monkeypatch: pytest.MonkeyPatch):
+    """The subscribers that the first plan moved are brought back by hand; the next plan is told that they left `a`."""
+    told, make = list[dict[str, frozenset[str]]](), fleet_plan.fleet_plan
+
+    def noted(policy: Any, sample: FleetSample, memory: Any) -> Any:
+        told.append(dict(sample.left))
+        return make(policy, sample, memory)
+
+    monkeypatch.setattr(fleet_plan, "fleet_plan", noted)
+    world = world_of(shuffle="None")
+    world.until(lambda: bool(plans(world)) and world.named(plans(world)[0]).is_over)
+    assert told == [{}]
+    session = world.named(plans(world)[0])
+    assert session.plan is not None
+    assert session.plan.deliveries_per_second > 0.0
+    moved = {name for pair in session.plan.pairs for name in pair.members}
+    for name in moved:
+        world.move(name, "a")
+    world.until(lambda: len(told) > 1)
+    assert told[1] == dict.fromkeys(moved, frozenset({"a"}))
 
 
 def test_a_shuffle_above_gamma_leaves_the_cluster_balanced():
