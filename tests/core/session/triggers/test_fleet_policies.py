@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.core.session.aggregating import BAD, Aggregating
 
+from plimsoll.core.policies import rebalancer
 from plimsoll.core.policies.rebalancer import FleetSample
 from plimsoll.core.session import FleetView
 from plimsoll.core.session.request import fleet_plan
@@ -56,7 +57,7 @@ def test_a_cluster_out_of_balance_is_balanced_by_itself():
 
 def test_a_plan_knows_which_edges_subscribers_have_left_at_this_load(monkeypatch: pytest.MonkeyPatch):
     """The subscribers that the first plan moved are brought back by hand; the next plan is told that they left `a`."""
-    told, make = list[dict[str, frozenset[str]]](), fleet_plan.fleet_plan
+    told, make = list[dict[str, frozenset[str]]](), rebalancer.fleet_plan
 
     def noted(policy: Any, sample: FleetSample, memory: Any) -> Any:
         told.append(dict(sample.left))
