@@ -444,7 +444,7 @@ class Client(OverlayNode):
                         publisher.on_answer(record)
                 case (
                     msg.GroupJoined() | msg.GroupRefused() | msg.GroupBeatAnswer() | msg.GroupLeft() |
-                    msg.SliceAssigned() | msg.SliceRevoked()
+                    msg.SliceAssigned() | msg.SliceRevoked() | msg.SliceCache()
                 ):  # fmt: skip
                     if (member := self.members.get(record.group)) is not None:
                         member.on_record(record)

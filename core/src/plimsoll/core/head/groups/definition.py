@@ -22,6 +22,9 @@ from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
 Declared = tuple[str, str, GroupDefinition]
 """(cluster, name, definition) of a group of the custom resources."""
 
+IN_SESSION: Final = ("Deliver", "Cache")
+"""How a slice goes from its giver to its taker."""
+
 BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": CostBalancing(), "Pairing": Pairing(), "None": None}
 """Policies by the name that a definition gives."""
 
@@ -43,6 +46,8 @@ def definition_fault(group: str, definition: GroupDefinition) -> str:
         return f"`unassigned` is Drop or Hash, not {definition.unassigned!r}"
     if definition.balancing not in BALANCING:
         return f"`balancing` is {', '.join(BALANCING)}, not {definition.balancing!r}"
+    if definition.in_session not in IN_SESSION:
+        return f"`in_session` is {' or '.join(IN_SESSION)}, not {definition.in_session!r}"
     try:
         if definition.filter:
             parse(definition.filter)
@@ -57,7 +62,8 @@ def declared_in(config: BrokerConfig) -> list[Declared]:
         (
             each.cluster, each.name,
             GroupDefinition(
-                each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned, each.balancing
+                each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned, each.balancing,
+                each.in_session,
             ),
         )
         for each in config.groups

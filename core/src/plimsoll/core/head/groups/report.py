@@ -29,6 +29,7 @@ def group_report(group: ConsumerGroup, stamps: GroupStamps) -> dict[str, Any]:
         "unassigned_publications": stamps.unassigned[group.name],
         "corrected_stamps": stamps.corrected[group.name],
         "counts": {name: group.counts[name] for name in ("joined", "left", "gone", "moved", "sessions")},
+        "caches": {name: group.caches.counts[name] for name in ("merged", "slow", "full", "lost", "relayed_bytes")},
         "plan": group.plan.reason,
         "idle": dict(group.plan.idle[:CONSUMERS_SHOWN]),
         "consumers": {each.name: _consumer(each) for each in shown},

@@ -11,6 +11,7 @@ from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
+from plimsoll.core.head.ownership import Since
 from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.startup import StartupBarrier
@@ -29,6 +30,7 @@ MEMBERS_AT_MOST = 10_000
 AWAITED = "consumer group "
 """How the status of a head that starts names a group whose definition it waits for."""
 
+CACHE_UNITS = 20
 JOIN_UNITS = 50
 """Of a GROUP_JOIN; a unit is some quarter of a microsecond."""
 
@@ -43,8 +45,6 @@ class GroupsHost(GroupHost, Protocol):
 
     @property
     def is_starting(self) -> bool: ...
-    def end_place(self, subscriber: str) -> None:
-        """Let what an edge keeps for a subscriber go."""
 
 
 class GroupRequests(HeadPart):
@@ -67,6 +67,8 @@ class GroupRequests(HeadPart):
         handlers.of_clients.add(msg.GroupBeat, self.on_beat)
         handlers.of_clients.add(msg.SliceReleased, self.on_released)
         handlers.of_clients.add(msg.GroupLeave, self.on_leave)
+        handlers.of_clients.add(msg.SliceCaching, self.on_caching)
+        handlers.of_clients.add_costly(msg.SliceCache, self.on_cache, CACHE_UNITS)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
 
     # -- members
@@ -210,7 +212,15 @@ class GroupRequests(HeadPart):
 
     def on_released(self, link: Link, released: msg.SliceReleased) -> None:
         for group, member in self._members(link, released.group):
-            group.released(member, released.place)
+            group.released(member, released)
+
+    def on_caching(self, link: Link, said: msg.SliceCaching) -> None:
+        for group, member in self._members(link, said.group):
+            group.caches.on_caching(member, said)
+
+    def on_cache(self, link: Link, part: msg.SliceCache) -> None:
+        for group, member in self._members(link, part.group):
+            group.caches.on_cache(member, part)
 
     def on_leave(self, link: Link, leave: msg.GroupLeave) -> None:
         for group, member in self._members(link, leave.group):
@@ -251,6 +261,15 @@ class GroupRequests(HeadPart):
         if found is not None and (group := self.by_name.get(found[0])) is not None:
             group.resumed(found[1], token)
 
+    def covered_since(self, subscriber: str) -> Since | None:
+        """Since when a slice has been covered under its other name, for a taker that attaches it as well."""
+        found = slice_of_name(subscriber)
+        group = self.by_name.get(found[0]) if found is not None else None
+        if found is None or group is None or found[1] >= len(group.slices):
+            return None
+        entry = self.host.owners.entries.get(group.covered_by(subscriber, found[1]))
+        return None if entry is None else entry.since
+
     def keeps(self, subscriber: str) -> bool:
         """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
         found = slice_of_name(subscriber)
@@ -281,7 +300,8 @@ class GroupRequests(HeadPart):
         """A group that has had no member for long is forgotten, with the places of its slices."""
         del self.by_name[group.name], self.stamps.by_group[group.name]
         for each in group.slices:
-            self.host.end_place(slice_name(group.name, each.number))
+            for side in (0, 1):
+                self.host.end_place(slice_name(group.name, each.number, side))
 
     def status(self) -> dict[str, Any]:
         return {"groups": sorted(self.by_name)}

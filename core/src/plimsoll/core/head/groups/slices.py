@@ -13,7 +13,8 @@ class GroupSlice:
     """`holder`: the member that has it, empty if none has. `taker`: who gets it once the holder has let go.
 
     `token`, `marks`: behind the last acknowledgement that is known. `given_to`: what lies between the two may have been
-    given by a holder that has gone, however many have had it since.
+    given by a holder that has gone, however many have had it since. `side`: of its two names, the one that the holder
+    uses.
     """
 
     number: int
@@ -24,6 +25,7 @@ class GroupSlice:
     token: Token | None = None
     marks: list[Token] = field(default_factory=list)
     given_to: Token | None = None
+    side: int = 0
 
     def is_held(self, member: str, epoch: int) -> bool:
         """Whether this member has the slice under this very epoch: others are not believed."""
