@@ -50,6 +50,26 @@ GROUP_SCENARIOS = [
         is_gap_free=True,
     ),
     _scenario(
+        "-caches",
+        "slices move with their caches, while consumers join, leave and are unequally fast; no faults",
+        group=GroupLoad(in_session="Cache", changes=6),
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-caches-faults",
+        "slices move with their caches and between edges, while consumers and edges are killed, frozen and cut off",
+        group=GroupLoad(in_session="Cache", changes=6),
+        handovers=HandoverMix(3, aim=0.3, replay=0.3, lives=0.2, batch=3),
+        fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1, pause_edge=0.15),
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-caches-heads",
+        "slices move with their caches, while the head of the group is killed and frozen, too",
+        group=GroupLoad(in_session="Cache", changes=6),
+        fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.1, crash_head=0.15, pause_head=0.1),
+    ),
+    _scenario(
         "-handovers",
         "slices move between edges while they move between consumers, and edges and consumers are killed",
         handovers=HandoverMix(4, aim=0.4, replay=0.3, lives=0.3, batch=3),

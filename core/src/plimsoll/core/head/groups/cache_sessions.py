@@ -27,8 +27,9 @@ from plimsoll.core.protocol.slice_names import slice_name
 RELAYED_BYTES_AT_MOST: Final = 2 * 1024 * 1024
 """Of a cache that passes through a head. Members stop earlier: `ClientLimits.slice_cache_bytes`."""
 
-Why = Literal["slow", "full", "lost"]
-"""Why one has gone on by Deliver: it took too long, a cache was at its bound, or a member or its link was lost."""
+Why = Literal["slow", "uncached", "lost"]
+"""Why one has gone on by Deliver: it took too long; a member had no cache to send, or none any more, for it had come to
+its bound or had a gap; or a member or its link was lost."""
 
 
 class GroupOfSlices(Protocol):
@@ -105,7 +106,7 @@ class CacheSessions:
             return
         session.relayed_bytes += sum(len(memoryview(item)) for item in part.items)
         if session.relayed_bytes > RELAYED_BYTES_AT_MOST:
-            self.give_up(each, "full")
+            self.give_up(each, "uncached")
             return
         taker = self._group.members[session.taker]
         self._group.say(taker, msg.SliceCache(self._group.name, each.number, session.epoch, part.items))
@@ -116,7 +117,7 @@ class CacheSessions:
         if session is None:
             return None
         if session.step != "cache" or not released.is_cached or released.place.was_cut_off:
-            self.cancel(each, "full")
+            self.cancel(each, "uncached")
             return None
         self.counts["merged"] += 1
         self.counts["relayed_bytes"] += session.relayed_bytes
@@ -127,7 +128,7 @@ class CacheSessions:
         each, session = self._session(place.number)
         if each is None or session is None or (session.taker, session.epoch) != (member.name, place.epoch):
             return False
-        self.give_up(each, "full")
+        self.give_up(each, "uncached")
         return True
 
     # -- the end of a session

@@ -7,9 +7,7 @@ from typing import Final, get_args
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.policies.consumer_groups.assignment_functions import (
     BY_ATTRIBUTE,
-    AssignmentFunction,
     FunctionType,
-    SliceStamper,
     Unassigned,
 )
 from plimsoll.core.policies.consumer_groups.cost_balancing import CostBalancing
@@ -68,11 +66,3 @@ def declared_in(config: BrokerConfig) -> list[Declared]:
         )
         for each in config.groups
     ]  # fmt: skip
-
-
-def stamper(group: str, definition: GroupDefinition) -> SliceStamper:
-    """What gives publications their slice; of a definition without a fault."""
-    kind: FunctionType = definition.function  # type: ignore[assignment]  # checked
-    unassigned: Unassigned = definition.unassigned  # type: ignore[assignment]  # checked
-    function = AssignmentFunction(kind, definition.count, definition.by, definition.low, definition.high)
-    return SliceStamper(group, parse(definition.filter) if definition.filter else None, function, unassigned)

@@ -6,16 +6,19 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
-from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
+from plimsoll.core.head.groups.definition import Declared, definition_fault
+from plimsoll.core.head.groups.function_notices import FunctionNotices
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.ownership import Since
 from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
 from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import GroupDefinition
@@ -42,6 +45,7 @@ class GroupsHost(GroupHost, Protocol):
     """What the groups need of their head, beside what each needs."""
 
     startup: StartupBarrier
+    publishers: PublisherTable
 
     @property
     def is_starting(self) -> bool: ...
@@ -57,6 +61,7 @@ class GroupRequests(HeadPart):
         self._elsewhere: dict[str, GroupDefinition] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
+        self.notices = FunctionNotices(host)
         self.started_at: float | None = None
         self.ready_at: float | None = None
         self._has_restarted = False
@@ -128,10 +133,21 @@ class GroupRequests(HeadPart):
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
         self.by_name[name] = group
-        self.stamps.by_group[name] = stamper(name, definition)
+        self._stamp(name, definition)
         if self.host.is_starting:
             self.host.startup.reported(AWAITED + name)
         return group
+
+    def _stamp(self, name: str, definition: GroupDefinition | None) -> None:
+        """Stamp for a group from here on, or no more; clients that publish are told with the next tick."""
+        if definition is None:
+            del self.stamps.by_group[name]
+        else:
+            self.stamps.by_group[name] = stamper(name, definition)
+        known = {**self._elsewhere, **{each.name: each.definition for each in self.by_name.values()}}
+        if definition is not None:
+            known[name] = definition
+        self.notices.change({each: known[each] for each in self.stamps.by_group})
 
     def edge_reported(self, report: msg.EdgeReport) -> set[str]:
         """An edge says what it serves. Returns for which groups the head has to wait."""
@@ -176,13 +192,15 @@ class GroupRequests(HeadPart):
         for name in [
             name for name in self._elsewhere if all_of_them.get(name, (self.cluster, None))[0] == self.cluster
         ]:
-            del self._elsewhere[name], self.stamps.by_group[name]
+            del self._elsewhere[name]
+            self._stamp(name, None)
         for name, (cluster, definition) in all_of_them.items():
             if definition_fault(name, definition):
                 self.host.counters["groups_refused"] += 1
             elif cluster != self.cluster and name not in self.by_name:
                 if self._elsewhere.get(name) != definition:
-                    self._elsewhere[name], self.stamps.by_group[name] = definition, stamper(name, definition)
+                    self._elsewhere[name] = definition
+                    self._stamp(name, definition)
             elif cluster == self.cluster:
                 self._declare_own(name, definition)
 
@@ -199,7 +217,7 @@ class GroupRequests(HeadPart):
                 self.host.counters["groups_refused"] += 1  # its members know it as it is
                 return
             group.redefine(definition)
-            self.stamps.by_group[name] = stamper(name, definition)
+            self._stamp(name, definition)
         group.is_declared = True
 
     def _refuse(self, link: Link, group: str, code: str, text: str, retry: float = 0.0) -> None:
@@ -237,6 +255,7 @@ class GroupRequests(HeadPart):
         return [(group, member) for member in found]
 
     def client_lost(self, link: Link) -> None:
+        self.notices.lost(link)
         for group in self.by_name.values():
             group.lost(link)
 
@@ -279,7 +298,12 @@ class GroupRequests(HeadPart):
         """A publication with the slices that it has in the groups here."""
         return self.stamps.stamped(publisher, request, body) if self.stamps.by_group else (request, body)
 
+    def opened(self, link: Link) -> None:
+        """A client has opened a publisher."""
+        self.notices.tell(link)
+
     def tick(self) -> None:
+        self.notices.tell_all(self.host.publishers.links())
         if self.started_at is None:
             self.started_at = self.host.now
         if self.host.is_starting:
@@ -298,7 +322,8 @@ class GroupRequests(HeadPart):
 
     def _end(self, group: ConsumerGroup) -> None:
         """A group that has had no member for long is forgotten, with the places of its slices."""
-        del self.by_name[group.name], self.stamps.by_group[group.name]
+        del self.by_name[group.name]
+        self._stamp(group.name, None)
         for each in group.slices:
             for side in (0, 1):
                 self.host.end_place(slice_name(group.name, each.number, side))
