@@ -94,8 +94,6 @@ class SliceStamps:
         if found is None:
             self.counts["without_slice"] += 1
         elif type(found) is not int or not 0 <= found < count:
-            text = (
-                f"assignment function {name!r} returned {found!r}; group {stamper.group!r} has slices 0 to {count - 1}"
-            )
-            raise PublicationError("assignment", text)
+            slices = f"group {stamper.group!r} has slices 0 to {count - 1}"
+            raise PublicationError("assignment", f"assignment function {name!r} returned {found!r}; {slices}")
         return found
