@@ -343,7 +343,7 @@ class ConsumerGroup:
         free = [each.number for each in self.slices if not each.holder]
         self._is_settled = True
         if any(not member.is_leaving for member in self.members.values()):
-            self._take_plan(settle(self.consumers(), free))
+            self.take_plan(settle(self.consumers(), free))
             return
         for each in self.slices:  # the last ones leave: their slices wait for the next member
             if each.holder and not each.is_revoked:
@@ -352,9 +352,9 @@ class ConsumerGroup:
     def _balance(self) -> None:
         self._next_balance = self.host.now + self.times.balance
         if self.policy is not None and len(self.members) > 1:
-            self._take_plan(self.policy.balance(self.consumers()))
+            self.take_plan(self.policy.balance(self.consumers()))
 
-    def _take_plan(self, plan: SlicePlan) -> None:
+    def take_plan(self, plan: SlicePlan) -> None:
         self.plan, self._sessions = plan, list(plan.sessions)
 
     def _begin(self, session: tuple[SliceMove, ...]) -> bool:
