@@ -45,7 +45,7 @@ SCENARIO: Final = SimulationScenario(
     load=WorkloadSize(publishers=2, subscribers=1, publications=480, seconds=6.0, changes=0, confirm_edges=0.0),
     connection=ConnectionQuality(delay_seconds=0.001, jitter_seconds=0.0),
     base=LIMITS,
-    group=GroupLoad(SLICES, consumers=2, changes=0, work_seconds=(0.024, 0.024), in_hand=1, balancing="None"),
+    group=GroupLoad(SLICES, consumers=2, changes=0, work_seconds=(0.06, 0.06), in_hand=1, balancing="None"),
     settle_seconds=30.0,
     last_seconds=6.0,
 )

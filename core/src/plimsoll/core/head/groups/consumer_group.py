@@ -378,8 +378,9 @@ class ConsumerGroup:
         each.is_revoked, each.taker = True, taker
         self._revoked.add(each.number)
         holder, to = self.members.get(each.holder), self.members.get(taker)
-        has_caches = self.definition.in_session == "Cache" and holder is not None and to is not None
-        if has_caches and self.caches.begin(each, holder, to, self.host.now + self.times.session):
+        until = self.host.now + self.times.session
+        has_caches = self.definition.in_session == "Cache"
+        if has_caches and holder is not None and to is not None and self.caches.begin(each, holder, to, until):
             return
         if holder is not None:
             self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))
