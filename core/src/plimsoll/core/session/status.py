@@ -39,7 +39,7 @@ def with_conditions(session: Session, now: float) -> Session:
 def _conditions(session: Session) -> Iterable[Condition]:
     plan = session.plan
     if plan is not None:
-        yield Condition("Planned", "True", "Planned", f"plan {plan.hash}: {plan.members} subscribers")
+        yield Condition("Planned", "True", "Planned", f"plan {plan.hash}: {plan.members} {session.member_noun}")
     else:
         yield Condition("Planned", "False", session.reason or session.phase, session.message)
     if plan is not None:
