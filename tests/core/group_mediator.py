@@ -24,7 +24,7 @@ class GroupMediator:
     """`sessions`: objects by name, with their last status."""
 
     def __init__(self, play: GroupPlay) -> None:
-        self.play, self.epoch = play, 0
+        self.play, self.epoch, self.head_epoch = play, 0, 0
         self.requests: dict[str, s.SessionRequest] = {}
         self.stored: dict[str, dict[str, Any]] = {}
         self.events: list[tuple[str, str]] = []
@@ -76,12 +76,16 @@ class GroupMediator:
                 self._turn(self.node)
 
     def _turn(self, node: Mediator) -> None:
+        view = self._view()
+        if view.heads["h"].epoch != self.head_epoch:  # as shells do over a new connection
+            self.head_epoch = view.heads["h"].epoch
+            node.say_control("h", msg.Identify(NAME, NAME, 1))
         heard = [(peer, record) for peer, records in node.heard.items() for record in records]
         node.heard.clear()
         for peer, record in heard:
             if isinstance(record, RECORDS):
                 self._handle(s.HeadMessage(peer, record))
-        self._handle(s.FleetObserved(self._view()))
+        self._handle(s.FleetObserved(view))
 
     def _view(self) -> s.FleetView:
         head = self.play.fleet.nodes.get("h")

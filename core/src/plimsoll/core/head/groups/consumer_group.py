@@ -64,15 +64,10 @@ class ConsumerGroup:
     """
 
     def __init__(
-        self,
-        host: GroupHost,
-        name: str,
-        definition: msg.GroupDefinition,
-        times: GroupTimes,
-        hold_until: float,
-        announce: Announce = announce_to_none,
+        self, host: GroupHost, name: str, definition: msg.GroupDefinition, times: GroupTimes, hold_until: float
     ) -> None:
-        self.announce, self.version = announce, 0
+        self.announce: Announce = announce_to_none
+        self.version = 0
         self.commanded: list[tuple[SliceMove, ...]] = []
         self.host, self.name, self.definition, self.times, self.hold_until = host, name, definition, times, hold_until
         self.policy = BALANCING[definition.balancing]

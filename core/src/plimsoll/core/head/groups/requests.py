@@ -131,7 +131,8 @@ class GroupRequests(HeadPart):
 
     def define(self, name: str, definition: msg.GroupDefinition) -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
-        group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name), self._announce)
+        group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
+        group.announce = self._announce
         self.by_name[name] = group
         self.stamps.by_group[name] = stamper(name, definition)
         if self.host.is_starting:

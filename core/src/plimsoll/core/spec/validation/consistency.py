@@ -287,7 +287,7 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
         found = "publishers move between clusters, from head to head"
         yield session.problem(("spec", "scope"), found, "Use `scope: Global`.")
     yield from _shuffle(session)
-    yield from _slices(session)
+    yield from _moved_slices(session)
     yield from _selection(session)
 
 
@@ -313,7 +313,7 @@ def _shuffle(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourcePr
         yield session.problem(("spec", "target"), found, remedy)
 
 
-def _slices(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:
+def _moved_slices(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:
     spec = session.spec
     if (spec.action == "MoveSlices") != (spec.slices is not None):
         found = "this field is missing" if spec.slices is None else f"{spec.action} does not move slices"
