@@ -18,6 +18,7 @@ from plimsoll.cli.argument_types import (
     parse_duration,
     parse_names,
     parse_number,
+    parse_numbers,
     parse_seconds,
     parse_share,
     parse_span,
@@ -143,15 +144,27 @@ def _add_inspect_commands(add: AddCommand) -> None:
 
 
 def _add_session_commands(add: AddCommand) -> None:
-    made = add("rebalance", "sessions.rebalance", "Move live subscribers between edges, or publishers between heads.")
+    made = add(
+        "rebalance", "sessions.rebalance",
+        "Move live subscribers between edges, publishers between heads, or slices between consumers.",
+    )  # fmt: skip
     made.add_argument(
         "--from",
         dest="source",
         metavar="EDGE",
-        required=True,
-        help="source edge; or a cluster, if its policy plans for all of its edges at once, or with --publishers",
+        help="source edge; or a cluster, if its policy plans for all of its edges at once, or with --publishers;"
+        " with --group a consumer",
     )
-    made.add_argument("--to", dest="target", metavar="EDGE", help="target edge; default: the edge with the least load")
+    made.add_argument(
+        "--to",
+        dest="target",
+        metavar="EDGE",
+        help="target edge, with --group a consumer; default: the one with the least load",
+    )
+    _add_group_option(made, "move slices of this consumer group; default: as its policy plans")
+    made.add_argument(
+        "--slices", type=parse_numbers, default=[], metavar="N,M", help="with --group: these slices; default: all"
+    )
     made.add_argument(
         "--publishers",
         action="store_true",
@@ -172,9 +185,11 @@ def _add_session_commands(add: AddCommand) -> None:
     )
     _add_session_options(made)
     made = add(
-        "drain", "sessions.drain", "Cordon an edge and move its subscribers away; or a head, and its publishers."
-    )
-    made.add_argument("edge", metavar="EDGE|HEAD")
+        "drain", "sessions.drain",
+        "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices.",
+    )  # fmt: skip
+    made.add_argument("edge", metavar="EDGE|HEAD|CONSUMER")
+    _add_group_option(made, "drain a consumer of this group")
     _add_session_options(made)
     made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
     made.add_argument("cluster", metavar="CLUSTER")
@@ -215,6 +230,10 @@ def _add_bundle_commands(add: AddCommand) -> None:
         made.add_argument("--dry-run", action="store_true", help="only plan")
         made.add_argument("--name", metavar="NAME", help="name of the session; default: generated")
         _add_wait_options(made)
+
+
+def _add_group_option(made: argparse.ArgumentParser, text: str) -> None:
+    made.add_argument("--group", metavar="GROUP", help=text)
 
 
 def _add_session_options(made: argparse.ArgumentParser) -> None:

@@ -34,7 +34,9 @@ def final_verdict(session: Session, verdict: SessionVerdict) -> SessionVerdict:
     audit = session.full_audit()
     if not audit.has_faults:
         return verdict
-    return replace(verdict, reason=DELIVERY_FAULTS, message=f"{verdict.message}; {counts_text(audit, session.member_noun)}")
+    return replace(
+        verdict, reason=DELIVERY_FAULTS, message=f"{verdict.message}; {counts_text(audit, session.member_noun)}"
+    )
 
 
 def with_new_counts(outbox: EventOutbox, before: Session, after: Session) -> Session:
@@ -57,6 +59,8 @@ def delivered_condition(session: Session) -> Condition:
     if audit.subscribers and session.is_over:
         return Condition("Delivered", "True", "Delivered", counts_text(audit, session.member_noun))
     message = (
-        f"none of its {session.member_noun} has moved and counted" if session.is_over else "deliveries are counted at its end"
+        f"none of its {session.member_noun} has moved and counted"
+        if session.is_over
+        else "deliveries are counted at its end"
     )
     return Condition("Delivered", "Unknown", "NotAudited", message)
