@@ -88,9 +88,8 @@ class GroupMediator:
         self._handle(s.FleetObserved(view))
 
     def _view(self) -> s.FleetView:
-        head = self.play.fleet.nodes.get("h")
-        epoch = 0 if head is None else head.epoch  # type: ignore[attr-defined]
-        is_up = head is not None and not head.is_starting  # type: ignore[attr-defined]
+        head = self.play.fleet.head() if "h" in self.play.fleet.nodes else None
+        epoch, is_up = (0, False) if head is None else (head.epoch, not head.is_starting)
         return s.FleetView(heads={"h": s.HeadView("h", "h", epoch, is_up, {}, "mem://h", "")})
 
     def _handle(self, event: s.Event) -> None:

@@ -161,10 +161,7 @@ def _add_session_commands(add: AddCommand) -> None:
         metavar="EDGE",
         help="target edge, with --group a consumer; default: the one with the least load",
     )
-    _add_group_option(made, "move slices of this consumer group; default: as its policy plans")
-    made.add_argument(
-        "--slices", type=parse_numbers, default=[], metavar="N,M", help="with --group: these slices; default: all"
-    )
+    _add_slice_options(made)
     made.add_argument(
         "--publishers",
         action="store_true",
@@ -184,12 +181,10 @@ def _add_session_commands(add: AddCommand) -> None:
         help="share of those at the source to move, such as 30%%",
     )
     _add_session_options(made)
-    made = add(
-        "drain", "sessions.drain",
-        "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices.",
-    )  # fmt: skip
+    text = "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices."
+    made = add("drain", "sessions.drain", text)
     made.add_argument("edge", metavar="EDGE|HEAD|CONSUMER")
-    _add_group_option(made, "drain a consumer of this group")
+    made.add_argument("--group", metavar="GROUP", help="drain a consumer of this group")
     _add_session_options(made)
     made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
     made.add_argument("cluster", metavar="CLUSTER")
@@ -232,8 +227,13 @@ def _add_bundle_commands(add: AddCommand) -> None:
         _add_wait_options(made)
 
 
-def _add_group_option(made: argparse.ArgumentParser, text: str) -> None:
-    made.add_argument("--group", metavar="GROUP", help=text)
+def _add_slice_options(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--group", metavar="GROUP", help="move slices of this consumer group; default: as its policy plans"
+    )
+    made.add_argument(
+        "--slices", type=parse_numbers, default=[], metavar="N,M", help="with --group: these slices; default: all"
+    )
 
 
 def _add_session_options(made: argparse.ArgumentParser) -> None:

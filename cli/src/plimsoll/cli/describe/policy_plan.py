@@ -10,6 +10,7 @@ from plimsoll.core.session import Session
 from plimsoll.core.session.session_plan import Forecast, LoadFigures, Offer
 
 METRIC_TITLES = {"input": "input utilisation", "output": "output utilisation", "match": "matching delay"}
+GROUP_TITLES = {"cost": "the work of consumers a second", "usage": "processor and memory of consumers"}
 HEAD_TITLES = {"input": "downlink", "output": "uplink"}
 """The loads of heads, which plans for publishers are about."""
 
@@ -48,7 +49,7 @@ def policy_choice_lines(session: Session) -> Iterator[str]:
     plan = session.plan
     if plan is None or not plan.policy:
         return
-    yield f"Chosen by:   {plan.policy}, to balance {METRIC_TITLES.get(plan.metric, plan.metric)}"
+    yield f"Chosen by:   {plan.policy}, to balance {(METRIC_TITLES | GROUP_TITLES).get(plan.metric, plan.metric)}"
     what = {"publishers": "OF", "slices": "WHICH"}.get(session.kind, "ASK FOR")
     titles = [session.member_noun.upper(), what, "WHY"]
     if plan.moves:

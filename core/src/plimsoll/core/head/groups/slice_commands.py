@@ -29,8 +29,8 @@ REASON_CHARACTERS: Final = 1000
 class SliceCommandsHost(SliceMovesHost, FencedHead, Protocol):
     """The parts of a head that these commands reach, and that answers go out through."""
 
-    @property
-    def epoch(self) -> int: ...
+    epoch: int
+
     def say_control(self, peer: Peer, *said: msg.SliceOutcome | msg.SlicePage | msg.GroupTrigger) -> None: ...
 
 

@@ -104,7 +104,7 @@ def make_slice_plan(
         handover="drain",
         why="the giver finishes what its application has in hand; the taker goes on from the head's log",
         policy=sample.balancing if not (wanted.giver or wanted.numbers) else "",
-        metric="Usage" if sample.balancing == BY_USAGE else "Cost",
+        metric="usage" if sample.balancing == BY_USAGE else "cost",
         moves=[MoveGroup(count=len(p.members), reason=why, what=numbers_text(numbers_of(p.members))) for p in pairs],
         stop=found.reason,
     )
@@ -145,7 +145,7 @@ def _pairs(
         members = []
         for move in session:
             name = slice_name(group, move.number)
-            why = next((reason for reason, names in left_out.items() if name in names), "" if room else "Limit")
+            why = next((reason for reason, names in left_out.items() if name in names), "" if room else "OverLimit")
             if why:
                 rejected.setdefault(why, []).append(name)
                 continue
