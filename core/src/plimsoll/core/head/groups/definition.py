@@ -10,9 +10,7 @@ from plimsoll.core.policies.consumer_groups.assignment_functions import (
     FunctionType,
     Unassigned,
 )
-from plimsoll.core.policies.consumer_groups.cost_balancing import CostBalancing
-from plimsoll.core.policies.consumer_groups.model import SlicePolicy
-from plimsoll.core.policies.consumer_groups.pairing import Pairing
+from plimsoll.core.policies.consumer_groups.named import BALANCING
 from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
@@ -22,9 +20,6 @@ Declared = tuple[str, str, GroupDefinition]
 
 IN_SESSION: Final = ("Deliver", "Cache")
 """How a slice goes from its giver to its taker."""
-
-BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": CostBalancing(), "Pairing": Pairing(), "None": None}
-"""Policies by the name that a definition gives."""
 
 
 def definition_fault(group: str, definition: GroupDefinition) -> str:
