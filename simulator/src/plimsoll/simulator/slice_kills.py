@@ -18,6 +18,7 @@ import msgspec
 
 from plimsoll.core.head.machine import Head
 from plimsoll.core.policies.consumer_groups.model import SliceMove, SlicePlan
+from plimsoll.core.printable import printable_lines
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.verify import AuditVerdict
@@ -152,6 +153,8 @@ class SliceKill:
         return min((one.at for one in self._items() if one.at > since), default=since) - since
 
     def _way(self, counts: dict[str, int]) -> str:
+        if self.cell.victim == "head":
+            return "a new head"
         if counts.get("merged"):
             return "merged"
         gave_up = [why for why in ("slow", "uncached", "lost") if counts.get(why)]
@@ -171,7 +174,7 @@ def main(arguments: Sequence[str]) -> int:
     in_session, step, when, victim = arguments
     named = {"in_session": in_session, "step": step, "when": when, "victim": None if victim == "nothing" else victim}
     cell = msgspec.convert(named, SliceKillCell)
-    sys.stdout.write(msgspec.json.encode(SliceKill(cell).result()).decode() + "\n")
+    sys.stdout.write(printable_lines(msgspec.json.encode(SliceKill(cell).result()).decode() + "\n"))
     return 0
 
 

@@ -1,17 +1,18 @@
-"""Sessions in which giver and taker cache (`inSession: Cache`), of real heads, edges and client machines in virtual time:
-the same laws as by Deliver, what is merged, and what ends a session.
+"""Sessions in which giver and taker cache (`inSession: Cache`), of real heads, edges and client machines in virtual
+time: the same laws as by Deliver, and what is merged.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from tests.core.group_play import GROUP, GroupPlay
+from tests.core.group_play import GroupPlay
 
 from plimsoll.core.policies.consumer_groups.model import SliceMove
-from plimsoll.core.protocol import messages as msg
 
 
-def playing(edges: int = 2, count: int = 1, work: float = 0.0, **fields: object) -> GroupPlay:
+def playing(edges: int = 2, count: int = 1, work: float = 0.0, **fields: Any) -> GroupPlay:
     """Two consumers, of which the first has all slices; nothing is balanced."""
     play = GroupPlay(edges=edges, count=count, balancing="None", in_session="Cache", **fields)
     play.join("a", work)
@@ -47,12 +48,10 @@ def test_what_the_giver_has_not_given_goes_to_the_taker_and_not_through_the_log(
     play.consumers["a"].is_paused = True
     play.run(1.0, rate=300.0)
     waiting = play.consumers["a"].member.slices[0].backlog
-    replayed = play.fleet.head().counters["resumes_refused"]
     play.consumers["a"].is_paused = False
     move(play, "a", "b", 0)
-    play.fleet.run(0.0)
     play.run(0.5, rate=300.0)
     assert waiting > 200
-    assert play.has("b") == [0], replayed
+    assert play.has("b") == [0]
     assert caches(play)["relayed_bytes"] > 0
     play.check()
