@@ -52,7 +52,8 @@ def _sums(found: Mapping[SliceKillCell, SliceKillResult]) -> Iterator[str]:
     yield (
         f"{len(hit)} of {cells} cells were run, {len(hit) - failed} passed, {failed} failed; "
         f"{sum(one.processed_once for one in hit):,} items processed once, "
-        f"{sum(one.redelivered for one in hit):,} came again with a mark; {sum(one.lost for one in hit)} lost, {sum(one.repeated for one in hit)} repeated, "
+        f"{sum(one.redelivered for one in hit):,} came again with a mark; "
+        f"{sum(one.lost for one in hit)} lost, {sum(one.repeated for one in hit)} repeated, "
         f"{sum(one.reordered for one in hit)} out of order.\n"
     )
     for cell, one in found.items():
