@@ -18,6 +18,8 @@ from plimsoll.core.head.durability.records import (
     PlaceEnded,
     PlaceKept,
     PublisherKnown,
+    SafeBefore,
+    SegmentSealed,
     SubscriberLeft,
     TimeMark,
 )
@@ -88,6 +90,8 @@ class LogState:
                     self.times.note(record.at, record.position)
                 case Checkpoint():
                     self._checkpoint(record)
+                case SegmentSealed() | SafeBefore():
+                    pass  # of the segment, not of the head
                 case _:
                     assert_never(record)
 
