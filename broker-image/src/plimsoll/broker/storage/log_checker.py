@@ -62,6 +62,6 @@ class LogChecker:
         except FileNotFoundError:
             return ""  # it has gone by its age, which the loop knows
         except (OSError, DamagedBatchError) as error:
-            log.error("%s: %s", name, error)  # noqa: TRY400  # the text says all; what is done about it, the loop does
+            log.error("%s: %s", name, error)  # what is done about it, the loop does
             return str(error)
         return ""

@@ -15,6 +15,9 @@ from typing import Final, NamedTuple
 PAGE_BYTES: Final = 256
 """Smaller than real ones, as the segments of simulated logs are."""
 
+PROGRESS: Final = (0.0, 0.5, 0.95)
+"""The share of the pages of a file that have been written back; the others may have been, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class DiskQuality:
@@ -102,8 +105,10 @@ class SimulatedDisk:
             for page in _pages_of(each):
                 pages[each.name, page].append(each)
         kept: defaultdict[int, int] = defaultdict(int)
+        progress = {name: self.rng.choice(PROGRESS) for name in sorted({name for name, _ in pages})}
         for (name, page), writes in sorted(pages.items()):
-            for each in writes[: self.rng.randint(0, len(writes))]:
+            is_done = self.rng.random() < progress[name]
+            for each in writes if is_done else writes[: self.rng.randint(0, len(writes))]:
                 self._keep_page(name, page, each)
                 kept[each.number] += 1
         for each in self._unsynced:

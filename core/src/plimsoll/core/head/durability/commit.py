@@ -110,7 +110,7 @@ class RoundCommit:
         The checkpoint has the state behind what has been written; so nothing waits to be written, but at the start.
 
         Raises:
-            OSError: the segment before it could not be synced, an old one not be removed, or the new one not be written.
+            OSError: the segment before it could not be synced, an old one not be removed, or this one not be written.
 
         """
         self.store.settle()

@@ -112,6 +112,15 @@ class TimeMark(Struct, array_like=True, frozen=True, tag=10):
     position: int
 
 
+class NeighborAsks(Struct, array_like=True, frozen=True, tag=13):
+    """The cover of a neighbour has changed: subscriptions by their ids. `whole`: this is all of it."""
+
+    name: str
+    adds: list[tuple[int, str]]
+    removes: list[int] = []
+    whole: bool = False
+
+
 class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     """The first record of every segment: all that the segments before it said, but for their entries.
 
@@ -125,6 +134,7 @@ class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     neighbors: list[tuple[str, int, int]]
     places: list[PlaceKept] = []
     times: list[tuple[float, int]] = []
+    asks: list[NeighborAsks] = []
 
 
 class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
@@ -152,8 +162,8 @@ class SegmentSealed(Struct, array_like=True, frozen=True, tag=11):
 class SafeBefore(Struct, array_like=True, frozen=True, tag=12):
     """When this batch was made, its segment was safe on the disk up to byte `end`.
 
-    Pages of a segment are written back in any order. So a hole before a good batch is damage if that batch says that the
-    place had been safe; otherwise it is what a sync had not reached when the system stopped.
+    Pages of a segment are written back in any order. So a hole before a good batch is damage if that batch says that
+    the place had been safe; otherwise it is what a sync had not reached when the system stopped.
     """
 
     end: int
@@ -161,7 +171,7 @@ class SafeBefore(Struct, array_like=True, frozen=True, tag=12):
 
 DiskRecord = (
     Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet | PlaceKept | PlaceEnded
-    | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore
+    | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore | NeighborAsks
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

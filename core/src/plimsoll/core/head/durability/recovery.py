@@ -34,8 +34,8 @@ from plimsoll.core.head.durability.segments import (
 class Recovery(NamedTuple):
     """What was found. `torn_bytes`: cut off behind the last good batch; `damage`: segments given up, and why.
 
-    `is_whole`: nothing that was written and synced is missing at the end of the log. `unchecked_bytes`: of segments that
-    were found by their seals.
+    `is_whole`: nothing that was written and synced is missing at the end of the log. `unchecked_bytes`: of segments
+    that were found by their seals.
     """
 
     state: LogState
@@ -123,8 +123,8 @@ class LogRecovery:
         if self.segments and segment.first != self.position + 1:
             before = self.segments[-1]
             self._damage.append(
-                f"{before.name}: byte {before.end} is damaged; positions {self.position + 1} to {segment.first - 1} are "
-                "missing, and the log up to there is given up, and removed"
+                f"{before.name}: byte {before.end} is damaged; positions {self.position + 1} to {segment.first - 1} "
+                "are missing, and the log up to there is given up, and removed"
             )
             for each in self.segments:
                 self.files.remove(each.name)
