@@ -15,7 +15,7 @@ from tests.core.head.durability.conftest import EMPTY, MemoryFiles, own
 
 from plimsoll.core.head.durability import recovery
 from plimsoll.core.head.durability.log_state import LogState
-from plimsoll.core.head.durability.records import Logged
+from plimsoll.core.head.durability.records import Logged, Scan, batches_behind, scan
 from plimsoll.core.head.durability.recovery import LogRecovery, Recovery
 from plimsoll.core.head.durability.store import LogStore, UnreadableLogError
 
@@ -140,15 +140,15 @@ def explore(batches: int, syncs: tuple[int, ...], again: int) -> int:
     return count
 
 
-WORLDS = [
-    pytest.param(4, (1,), 3, id="within-a-segment"),
-    pytest.param(4, (), 2, id="nothing-synced"),
-    pytest.param(7, (4,), 1, id="over-the-end-of-a-segment"),
-    pytest.param(6, (6,), 3, id="behind-a-seal"),
-]
+WORLDS = {
+    "within-a-segment": (4, (1,), 3),
+    "nothing-synced": (4, (), 2),
+    "over-the-end-of-a-segment": (7, (4,), 1),
+    "behind-a-seal": (6, (6,), 3),
+}
 
 
-@pytest.mark.parametrize(("batches", "syncs", "again"), WORLDS)
+@pytest.mark.parametrize(("batches", "syncs", "again"), WORLDS.values(), ids=WORLDS)
 def test_what_is_recovered_is_a_whole_beginning_with_all_that_was_synced(
     batches: int, syncs: tuple[int, ...], again: int
 ):
@@ -156,9 +156,9 @@ def test_what_is_recovered_is_a_whole_beginning_with_all_that_was_synced(
 
 
 def some_world_fails() -> bool:
-    for world in WORLDS:
+    for world in WORLDS.values():
         try:
-            explore(*world.values)
+            explore(*world)
         except (AssertionError, UnreadableLogError):
             return True
     return False
@@ -166,12 +166,11 @@ def some_world_fails() -> bool:
 
 def test_each_rule_is_needed(monkeypatch: pytest.MonkeyPatch):
     """Each rule is switched off once, and a law breaks."""
-    plain = recovery.scan
 
-    def past_holes(data: bytes, first: int) -> recovery.Scan:
-        found = plain(data, first)
-        behind = [batch for batch in recovery.batches_behind(data, found.end) if batch.start >= found.end]
-        return recovery.Scan([*found.batches, *behind], behind[-1].end if behind else found.end, found.torn)
+    def past_holes(data: bytes, first: int) -> Scan:
+        found = scan(data, first)
+        behind = [batch for batch in batches_behind(data, found.end) if batch.start >= found.end]
+        return Scan([*found.batches, *behind], behind[-1].end if behind else found.end, found.torn)
 
     off = {
         "what lies behind a hole is erased": (UnsafeFiles, "erase", lambda *_: None),
