@@ -81,6 +81,7 @@ class ChannelFigures(Struct, frozen=True):
 
     Of the last batch with rows: `delay_milliseconds` from the sending of its oldest publication to its commit, and
     `late_milliseconds` from the beginning of its period to its own. `failures`: batches that failed in this life.
+    `period_seconds`: 0 for a channel without a period.
     """
 
     state: str
@@ -104,6 +105,7 @@ class ChannelFigures(Struct, frozen=True):
     failures: int = 0
     delay_milliseconds: int = 0
     late_milliseconds: int = 0
+    period_seconds: float = 0.0
 
 
 class DriverFigures(Struct, frozen=True):

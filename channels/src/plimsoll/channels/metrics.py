@@ -34,6 +34,7 @@ GAUGES: Final[Mapping[str, tuple[str, Value]]] = {
         "From the sending of the oldest publication of its last batch to the commit of the results.",
         lambda of: of.delay_milliseconds / 1000,
     ),
+    "period_seconds": ("Its period; 0 for a continuous channel.", lambda of: of.period_seconds),
     "lateness_seconds": (
         "How long after its time the last batch of a repetitive channel began.", lambda of: of.late_milliseconds / 1000,
     ),

@@ -178,7 +178,7 @@ class ChannelRunner:
             accepted_results=counts.accepted, unknown_results=counts.unknown, refused_results=counts.refused,
             unasked_results=totals.unasked, invalid_results=totals.invalid_results,
             failures=self._failures, delay_milliseconds=self._delay_milliseconds,
-            late_milliseconds=self._late_milliseconds,
+            late_milliseconds=self._late_milliseconds, period_seconds=self.channel.every_seconds or 0.0,
         )  # fmt: skip
 
     def close(self) -> None:

@@ -27,7 +27,11 @@ def recorder_metrics(feed: str, figures: RecorderFigures) -> Iterator[Metric]:
         ("files", "Files of the dataset.", figures.files),
         ("size_bytes", "Size of its files.", figures.size_bytes),
         ("waiting_rows", "Publications that are received and not committed yet.", figures.waiting),
-        ("lag_seconds", "How long ago the newest publication was sent when it was received.", figures.lag_us / 1e6),
+        (
+            "lag_seconds",
+            "How long ago the newest publication was sent when it was received; 0 without one.",
+            figures.lag_us / 1e6,
+        ),
         ("committed_timestamp_seconds", "When the last commit was made.", figures.committed_us / 1e6),
     ):
         gauge = GaugeMetricFamily(f"plimsoll_feed_{name}", about, labels=["feed"])

@@ -56,7 +56,7 @@ class FeedRecorder:
     monotonic: Callable[[], float] = time.monotonic
     commits: int = 0
     lag_us: int = 0
-    """How long ago the newest publication was sent when it was received."""
+    """How long ago the newest publication of the last step was sent when it was received; 0 without one."""
     _since: float | None = None
     _size: int = 0
     _upkeep_at: float = field(default=0.0)
@@ -73,7 +73,7 @@ class FeedRecorder:
             items = self.source.receive_many(1000, RECEIVE_SECONDS)
         except errors.WaitTimeoutError:
             items = []
-        now_us = self.clock()
+        now_us, self.lag_us = self.clock(), 0
         for item in items:
             if isinstance(item, GapNotice):
                 self.dataset.add_gap(
