@@ -15,8 +15,6 @@ from dashboards.telemetry import TELEMETRY
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "helm" / "plimsoll" / "files" / "dashboards"
 DASHBOARDS: Final = {
-    "fleet": FLEET, "sessions": SESSIONS, "telemetry": TELEMETRY, "operator": OPERATOR, "datasets": DATASETS,
-}  # fmt: skip
     "fleet": FLEET,
     "sessions": SESSIONS,
     "telemetry": TELEMETRY,
