@@ -89,6 +89,13 @@ class ClientSpec:
             max_items=100,
         ),
     ] = ()
+    channels: Annotated[
+        tuple[str, ...] | None,
+        FieldInfo(
+            "Channels to which it may subscribe; its other subscriptions get no results of channels. Absent: all.",
+            pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?", form="the name of a channel", max_length=63, max_items=100,
+        ),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
