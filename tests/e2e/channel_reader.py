@@ -44,7 +44,7 @@ class ChannelReader:
         try:
             items = self._subscriber.receive_many(1000, seconds)
         except client.errors.WaitTimeoutError:
-            return
+            return  # nothing has come meanwhile
         for item in items:
             if isinstance(item, client.Delivery):
                 self.seen[int(item.attributes["number"])] += 1

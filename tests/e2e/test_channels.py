@@ -43,8 +43,9 @@ def feed() -> Object:
 @pytest.fixture(scope="module")
 def volume(installed: Cluster) -> Iterator[str]:
     with node_volume(f"{installed.namespace}-data") as name:
-        spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": name}
-        spec["resources"] = {"requests": {"storage": "1Gi"}}
+        spec = {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": name, "resources": {"requests": {"storage": "1Gi"}},
+        }  # fmt: skip
         installed.apply(
             {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "records"}, "spec": spec}
         )

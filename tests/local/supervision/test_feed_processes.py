@@ -13,9 +13,8 @@ import pytest
 
 from plimsoll.client import Connection, Curve, Publisher
 from plimsoll.core.client import Address
-from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
+from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.feeds import parquet
-from plimsoll.feeds.checks import check_feeds
 from plimsoll.feeds.commit_log import FeedDatasetError, read_state
 from plimsoll.feeds.dataset import dataset_files
 from plimsoll.local import manifests, runtime
@@ -126,10 +125,3 @@ def test_a_feed_has_each_publication_once_whatever_is_killed(fleet: FleetFolder)
         assert len(set(again)) == len(again), "the head's log is lost, and still nothing comes twice"
         assert set(found) <= set(again)
         assert read_state(dataset).last.counts.gaps >= 1  # type: ignore[union-attr]  # what was lost with it is told
-
-
-def test_a_subscription_that_cannot_be_read_is_located() -> None:
-    wrong = {**FEED, "spec": {"subscription": "[class,=,STOCK"}}
-    resources = parse([*manifests.load([str(QUICKSTART)]), SourceDocument(wrong)])
-    with pytest.raises(InvalidResourcesError, match=r"Feed/stocks spec.subscription: .*\n.*Write one as"):
-        check_feeds(resources)

@@ -10,7 +10,7 @@ import msgspec
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import Resource, Resources
-from plimsoll.core.spec.kinds import FeedSpec
+from plimsoll.core.spec.kinds import GROUP, FeedSpec
 from plimsoll.feeds.config import dataset_path, recorder_config
 from plimsoll.feeds.names import subscriber_name
 from plimsoll.operator import names
@@ -20,7 +20,7 @@ from plimsoll.operator.objects.dataset_pods import DATA_FOLDER, HTTP_PORT, RECOR
 
 GRACE_SECONDS: Final = 30
 """Time for a recorder to commit what it holds."""
-FEED_LABEL: Final = f"{names.GROUP}/feed"
+FEED_LABEL: Final = f"{GROUP}/feed"
 
 
 def recorder_name(fleet: str, feed: str) -> str:
