@@ -64,7 +64,7 @@ def collector_names(count: int) -> tuple[str, ...]:
 def write_authorized_keys(
     folder: FleetFolder, brokers: Iterable[tuple[str, Role]], collecting: Iterable[str] = ()
 ) -> None:
-    """Write the authorized-keys file; brokers read it again when it changes. `collecting`: who has collectors' rights."""
+    """Write the authorized-keys file; brokers read it again when it changes. `collecting`: who may collect."""
     lines = [f"{key_pair(folder, name).public} {role} {name}\n" for name, role in brokers]
     lines.extend(f"{key_pair(folder, name).public} mediator {name}\n" for name in (SUPERVISOR, MEDIATOR))
     lines.extend(f"{key_pair(folder, name).public} collector {name}\n" for name in collecting)
