@@ -1,4 +1,4 @@
-"""Consumer groups measured: items per second beside plain subscriptions, a join, and decisions of large groups.
+"""Consumer groups measured: items per second beside plain subscriptions, what a move adds, decisions of large groups.
 
     python -m bench.groups [--quick] [--json FILE]
 
@@ -20,6 +20,7 @@ from typing import Any
 from bench.broker.processes import PLAIN_KEYS, Child, serve
 from bench.groups.clients import publish, take
 from bench.groups.decisions import decisions
+from bench.groups.moves import moves_added
 
 from plimsoll.client import Connection
 
@@ -166,6 +167,9 @@ def main() -> int:
     figures: dict[str, Any] = {"decisions": decisions(1_000, 10_000), "throughput": {}}
     for name, one in figures["decisions"].items():
         print(f"1,000 consumers, 10,000 slices, {name}: {one['milliseconds']:,} ms, {one['moves']:,} moves", flush=True)
+    figures["moves"] = moves_added()
+    for name, one in figures["moves"].items():
+        print(f"a slice that moves, {name}: {json.dumps(one)}", flush=True)
     for consumers in options.consumers:
         found = figures["throughput"][str(consumers)] = throughput(consumers, items, rounds)
         print(f"{consumers} consumers: {json.dumps(found)}", flush=True)

@@ -21,7 +21,7 @@ RULES = [
     ("a-silent-consumer-stops", "Deliver", ("cut A",), "one holder"),
     ("a-restarted-head-waits", "Deliver", ("crash H",), "ends"),
     ("it-caches-from-where-the-giver-is", "Cache", (), "none lost"),
-    ("a-late-cache-is-not-merged", "Cache", ("slow H",), "once"),
+    ("a-late-cache-is-not-merged", "Cache", ("slow H",), "none lost"),
     ("merged-once", "Cache", (), "once"),
     ("merged-in-order", "Cache", (), "in order"),
     ("a-merge-is-seen", "Cache", (), "once"),
@@ -39,10 +39,9 @@ def test_no_reachable_state_breaks_a_law(faults: tuple[str, ...], mode: str, edg
     assert result.outcomes[way] > 0, "a world in which nothing moves tests nothing"
 
 
-@pytest.mark.parametrize("edges", [TWO, ONE], ids=["two edges", "one edge"])
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_nor_when_a_cache_is_given_up_at_any_time(bound: str, edges: tuple[str, str]) -> None:
-    result = explore(Config(2, "Cache", edges, (bound,)))
+def test_nor_when_a_cache_is_given_up_at_any_time(bound: str) -> None:
+    result = explore(Config(2, "Cache", ONE, (bound,)))
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
     assert result.outcomes["merged"] > 0
     assert result.outcomes["slow"] + result.outcomes["full"] + result.outcomes["moved"] > 0

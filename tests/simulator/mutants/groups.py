@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change, Mutant
 
+from plimsoll.core.client import slice_cache
+from plimsoll.core.client.caching_slices import CachingSlices
 from plimsoll.core.client.group_member import GroupMember
+from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
+from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.slices import GroupSlice
@@ -14,6 +18,7 @@ from plimsoll.core.head.membership import Membership
 from plimsoll.core.policies.consumer_groups import membership
 
 CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
+CACHES, CACHE_FAULTS = "groups-caches", "groups-caches-faults"
 
 MUTANTS = [
     Mutant(
@@ -22,8 +27,8 @@ MUTANTS = [
         (
             Change(
                 ConsumerGroup._revoke,
-                "self._say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))",
-                "(self._say(holder, msg.SliceRevoked(self.name, each.number, each.epoch)), self._give_up(each, "
+                "self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))",
+                "(self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch)), self._give_up(each, "
                 "is_certain=True))",
             ),
         ),
@@ -32,7 +37,7 @@ MUTANTS = [
     Mutant(
         "slice-is-released-with-an-item-in-hand",
         "A slice is released once the application has finished what it has.",
-        (Change(GroupMember.on_revoked, "if not owned.handed:", "if True:"),),
+        (Change(GroupMember.on_revoked, "if owned.handed:", "if False:"),),
         (CALM, FAULTS),
     ),
     Mutant(
@@ -86,7 +91,7 @@ MUTANTS = [
         "Each assignment has a new, higher epoch.",
         (
             Change(
-                ConsumerGroup._assign,
+                ConsumerGroup.next_epoch,
                 "max(each.epoch, newest, self.host.epoch >> EPOCH_BITS) + 1",
                 "max(each.epoch, newest, 1)",
             ),
@@ -110,6 +115,7 @@ MUTANTS = [
             ),
         ),
         (HEADS,),
+        partners=(Change(SliceStamps.stamped, "if not stampers:", "if True:"),),  # clients that do not stamp
     ),
     Mutant(
         "forgotten-places-are-no-gap",
@@ -152,5 +158,107 @@ MUTANTS = [
         "A consumer that leaves is asked for all of its slices.",
         (Change(membership.settle, "if c.is_leaving))", "if False))"),),
         (CALM,),
+    ),
+    Mutant(
+        "taker-caches-from-now",
+        "A taker caches from where its giver is, or what comes between is in neither cache.",
+        (Change(CacheSessions.on_caching, "said.token, said.marks, each.given_to", "None, [], each.given_to"),),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "caches-are-merged-twice",
+        "What both sides have cached counts once.",
+        (
+            Change(
+                slice_cache.merged_caches,
+                "[found[token] for token in sorted(found)]",
+                "sorted(chain(giver, own), key=lambda each: each.token)",
+            ),
+        ),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "caches-are-merged-in-no-order",
+        "The merged cache is in the order of the log.",
+        (
+            Change(
+                slice_cache.merged_caches,
+                "for token in sorted(found)",
+                "for token in sorted(found, reverse=True)",
+            ),
+        ),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "merged-cache-is-not-seen",
+        "What the giver had cached is not taken again from an edge.",
+        (Change(SliceSubscriber.merge, "self.stream.cached(self.cache.items)", "None"),),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "giver-caches-with-an-item-in-hand",
+        "A giver says that it caches once its application has finished what it has.",
+        (
+            Change(GroupMember.on_revoked, "if owned.handed:", "if owned.handed and not revoked.caches:"),
+            Change(GroupMember.finish, "if owned.is_stopping and not owned.handed", "if False and not owned.handed"),
+        ),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "cache-is-sent-without-what-waits",
+        "A giver sends all that it has received and not given.",
+        (Change(CachingSlices.send, "owned.cached_items()", "owned.cached_items()[1:]"),),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "taker-has-the-slice-before-the-cache",
+        "A taker gives its application nothing before its giver's cache is there.",
+        (
+            Change(
+                GroupMember.on_assigned,
+                "self.caching.add(owned)",
+                "(self.caching.add(owned), self._have(owned))",
+            ),
+        ),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "late-cache-is-merged",
+        "A slice whose session has ended goes on from the log, not with a cache that was not sent.",
+        (
+            Change(
+                CacheSessions.merged,
+                'session.step != "cache" or not released.is_cached or released.place.was_cut_off',
+                "False",
+            ),
+        ),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "taker-goes-on-behind-its-own-place",
+        "A taker goes on behind the place of its giver.",
+        (
+            Change(
+                SliceSubscriber.merge,
+                "self.acked, self._marks = place.token,",
+                "self.acked, self._marks = self.stream.token,",
+            ),
+        ),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "taker-keeps-a-session-that-is-over",
+        "A taker forgets what it has cached when its session is over.",
+        (Change(CacheSessions.cancel, "and session.epoch:", "and False:"),),
+        (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "left-name-keeps-its-place",
+        "The name that the giver has used keeps no place.",
+        (
+            Change(ConsumerGroup._pass_on, "self.end_place(name)", "None"),
+            Change(ConsumerGroup._sweep, "self.end_place(name)", "None"),
+        ),
+        (CACHES, CACHE_FAULTS),
     ),
 ]
