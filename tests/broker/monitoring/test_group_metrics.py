@@ -32,4 +32,5 @@ def test_a_group_its_slices_and_its_events() -> None:
     assert (found["slices", GROUP], found["consumers", GROUP], found["slices_without_consumer", GROUP]) == (3, 1, 0)
     assert sum(found["slice_backlog_items", GROUP, str(n)] for n in range(3)) == found["backlog_items", GROUP] > 0
     assert found["events_total", GROUP, "joined"] == 1
+    assert found["cache_sessions_total", GROUP, "merged"] == 0
     assert not any("a" in name[1:] for name in found)

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.core.group_play import GroupPlay
 
+from plimsoll.core.head.groups.cache_sessions import RELAYED_BYTES_AT_MOST
 from plimsoll.core.policies.consumer_groups.model import SliceMove
+from plimsoll.core.protocol import messages as msg
 
 
 def playing(edges: int = 2, count: int = 1, work: float = 0.0, **fields: Any) -> GroupPlay:
@@ -41,6 +44,46 @@ def test_a_slice_goes_back_and_forth_under_load_and_each_item_is_processed_once(
         giver, taker = taker, giver
     play.check()
     assert caches(play)["merged"] == play.group.counts["sessions"] >= 20
+
+
+def test_the_takers_name_is_covered_since_the_givers_was_and_that_keeps_no_place():
+    play = playing()
+    owners = play.fleet.head().owners
+    since = owners.entries["readings@@0"].since
+    move(play, "a", "b", 0)
+    play.run(0.5, rate=100.0)
+    assert owners.entries["readings@@0+"].since == since
+    assert "readings@@0" not in owners.entries
+    play.check()
+
+
+def test_a_session_that_takes_too_long_goes_on_from_the_log():
+    play = playing()
+    play.consumers["a"].is_paused = True
+    play.run(0.5, rate=50.0)
+    play.consumers["a"].hand = play.consumers["a"].member.take(1)[0]
+    move(play, "a", "b", 0)
+    play.run(4.0, rate=20.0)
+    assert caches(play) == {"slow": 1}
+    play.consumers["a"].is_paused = False
+    play.check()
+    assert play.has("b") == [0]
+
+
+def test_a_strangers_cache_is_not_passed_on_and_one_above_the_bound_of_the_head_ends_the_session():
+    play = playing()
+    each, sessions = play.group.slices[0], play.group.caches
+    giver, taker = play.group.members["a"], play.group.members["b"]
+    part = msg.SliceCache("readings", 0, each.epoch, [msgspec.Raw(b"x" * RELAYED_BYTES_AT_MOST)])
+    sessions.on_cache(giver, part)
+    assert sessions.begin(each, giver, taker, play.fleet.now + 5.0)
+    sessions.under_way[0].step = "cache"
+    sessions.on_cache(taker, part)
+    assert sessions.under_way[0].relayed_bytes == 0
+    sessions.on_cache(giver, part)
+    assert sessions.under_way[0].relayed_bytes == RELAYED_BYTES_AT_MOST
+    sessions.on_cache(giver, part)
+    assert (sessions.under_way, caches(play)) == ({}, {"uncached": 1})
 
 
 def test_what_the_giver_has_not_given_goes_to_the_taker_and_not_through_the_log():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.core.group_mediator import GroupMediator
 from tests.core.group_play import GroupPlay
 
 
-def play_with(*names: str, count: int = 6, balancing: str = "None") -> tuple[GroupPlay, GroupMediator]:
-    play = GroupPlay(count=count, sensors=2 * count, balancing=balancing)
+def play_with(
+    *names: str, count: int = 6, balancing: str = "None", in_session: str = "Deliver"
+) -> tuple[GroupPlay, GroupMediator]:
+    play = GroupPlay(count=count, sensors=2 * count, balancing=balancing, in_session=in_session)
     mediator = GroupMediator(play)
     for name in names:
         play.join(name)
@@ -15,8 +18,9 @@ def play_with(*names: str, count: int = 6, balancing: str = "None") -> tuple[Gro
     return play, mediator
 
 
-def test_slices_go_from_one_consumer_to_another_and_both_have_counted():
-    play, mediator = play_with("a", "b")
+@pytest.mark.parametrize("in_session", ["Deliver", "Cache"])
+def test_slices_go_from_one_consumer_to_another_and_both_have_counted(in_session: str):
+    play, mediator = play_with("a", "b", in_session=in_session)
     wanted = play.has("a")[:2]
     mediator.run(2.0, rate=100)
     mediator.ask("by-hand", giver="a", taker="b", numbers=wanted)
@@ -27,6 +31,7 @@ def test_slices_go_from_one_consumer_to_another_and_both_have_counted():
     assert set(wanted) <= set(play.has("b"))
     assert status["audit"] == {"subscribers": 2, "lost": 0, "duplicated": 0, "reordered": 0, "suppressed": 0}, status
     assert [one["name"] for one in status["measured"]["edges"]] == ["a", "b"], status
+    assert play.group.caches.counts["merged"] >= (2 if in_session == "Cache" else 0)
     play.check()
 
 

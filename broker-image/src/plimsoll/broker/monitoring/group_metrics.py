@@ -22,6 +22,7 @@ GAUGES: Final = (
     ("items_per_second", "items_per_second", "Items that consumers finish."),
 )
 EVENTS: Final = ("joined", "left", "gone", "moved")
+ENDS: Final = ("merged", "slow", "uncached", "lost")
 
 
 def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
@@ -42,6 +43,11 @@ def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
     events = CounterMetricFamily(
         PREFIX + "events", "Consumers that joined, left or were gone, and slices that moved.", labels=("group", "event")
     )
+    caches = CounterMetricFamily(
+        PREFIX + "cache_sessions",
+        "Slices that were to move with caches: merged, or else moved from the log, and why (slow, uncached, lost).",
+        labels=("group", "end"),
+    )
     unassigned = CounterMetricFamily(
         PREFIX + "unassigned_publications", "Publications of its stream without a slice.", labels=("group",)
     )
@@ -50,5 +56,7 @@ def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
             backlog.add_metric((group, number), items)
         for event in EVENTS:
             events.add_metric((group, event), found["counts"][event])
+        for end in ENDS:
+            caches.add_metric((group, end), found["caches"][end])
         unassigned.add_metric((group,), found["unassigned_publications"])
-    yield from (backlog, events, unassigned)
+    yield from (backlog, events, caches, unassigned)
