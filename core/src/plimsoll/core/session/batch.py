@@ -29,7 +29,9 @@ MEMBER_RANKS: Final = {"": 0, "preparing": 1, "attached": 2, "cutting": 3, "abor
 class AuditTotals(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Counts of deliveries by moved subscribers; `subscribers` have reported, of others nothing is known.
 
-    `lost`: due, and not given to the application. `suppressed`: delivered again, and not given to it twice.
+    `lost`: due, and not given to the application. `suppressed`: delivered again, and not given to it twice. Deliveries of
+    publishers that move are counted by some of their subscribers, of whom `asked` were asked; `publishers` were counted,
+    and `before` and `after` their moves so many deliveries were due to the subscribers that have reported.
     """
 
     subscribers: int = 0
@@ -37,6 +39,10 @@ class AuditTotals(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     duplicated: int = 0
     reordered: int = 0
     suppressed: int = 0
+    publishers: int = 0
+    asked: int = 0
+    before: int = 0
+    after: int = 0
 
     @property
     def faults(self) -> tuple[int, int, int]:

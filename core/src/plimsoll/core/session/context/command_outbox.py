@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from plimsoll.core.protocol.messages import Command, HandoverPlan
+from plimsoll.core.protocol.messages import Command, HandoverPlan, PublisherCommand
 from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SaveMemory, SendMessage
 from plimsoll.core.session.inputs import Timings
@@ -56,6 +56,15 @@ class CommandOutbox:
         if self.is_due(f"{batch.id}/{step}", seconds):
             plan = handover_plan(batch) if step == "prepare" else None
             self.send(batch.head, Command(self.epoch, batch.head_epoch, batch.id, step, plan))
+
+    def ask(self, batch: Batch, seconds: float) -> None:
+        """Ask how a batch stands, unless that was asked less than `seconds` ago."""
+        self.command(batch, "ask", seconds)
+
+    def ask_of_publishers(self, batch: Batch, seconds: float) -> None:
+        """The same of a batch of publishers."""
+        if self.is_due(f"{batch.id}/ask", seconds):
+            self.send(batch.head, PublisherCommand(self.epoch, batch.head_epoch, batch.id, "ask"))
 
     def create(self, name: str, parent: Session | None, spec: Mapping[str, Any]) -> None:
         """Ask the shell for a session object, owned by `parent` if there is one."""
