@@ -200,8 +200,8 @@ PUBLISHERS = {"publishers": 3, "asked": 4, "subscribers": 0}
         (
             {**PUBLISHERS, "subscribers": 2, **dict.fromkeys(("lost", "duplicated", "reordered", "suppressed"), 0),
              "before": 7, "after": 9},
-            ["0 lost, 0 duplicated, 0 reordered, as counted by 2 of the 4 subscribers that were asked about 3 moved"
-             " publishers", "of 7 due before the move, and 9 behind it"],
+            ["0 lost, 0 duplicated, 0 reordered, as counted by 2 of 4 subscribers asked, about 3 moved publishers",
+             "of 7 due before the move, and 9 behind it"],
         ),
     ],
 )  # fmt: skip

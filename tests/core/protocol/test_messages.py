@@ -57,7 +57,9 @@ def test_numbers_are_unique_and_those_of_control_sockets_are_apart():
     assert len(numbers) == len(set(numbers))
     of_standbys = {*msg.FromStandby.__args__, *msg.ToStandby.__args__}
     above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in of_standbys}
-    assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__))
+    of_links = {msg.PublisherAuditStart, msg.CountPublishers, msg.CountsFrom, msg.PublisherAuditRequest}
+    assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__)) | set(map(number, of_links))
+    assert set(map(number, of_links)) == set(range(140, 144))
     assert set(map(number, of_standbys)) == set(range(170, 176))
     assert number(msg.Pub) == number(msg.PubOpen)
 

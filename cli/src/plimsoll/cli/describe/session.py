@@ -89,9 +89,7 @@ def delivery_audit_lines(told: Object, noun: str = "subscribers") -> Iterator[st
     moved, known = told["progress"]["moved"], audit["subscribers"]
     who = f"{known} of the {moved} moved subscribers"
     if "publishers" in audit:
-        who = (
-            f"{known} of the {audit['asked']} subscribers that were asked about {audit['publishers']} moved publishers"
-        )
+        who = f"{known} of {audit['asked']} subscribers asked, about {audit['publishers']} moved publishers"
     if not known:
         yield f"Deliveries:  not known: {_uncounted_text(audit, moved, noun)}"
         return

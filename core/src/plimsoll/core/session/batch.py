@@ -29,9 +29,10 @@ MEMBER_RANKS: Final = {"": 0, "preparing": 1, "attached": 2, "cutting": 3, "abor
 class AuditTotals(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Counts of deliveries by moved subscribers; `subscribers` have reported, of others nothing is known.
 
-    `lost`: due, and not given to the application. `suppressed`: delivered again, and not given to it twice. Deliveries of
-    publishers that move are counted by some of their subscribers, of whom `asked` were asked; `publishers` were counted,
-    and `before` and `after` their moves so many deliveries were due to the subscribers that have reported.
+    `lost`: due, and not given to the application. `suppressed`: delivered again, and not given to it twice.
+
+    What comes of `publishers` that have moved is counted by some of their subscribers: `asked` were asked to. `before`
+    and `after`: how many deliveries were due to those that have reported, of what each of the two heads had accepted.
     """
 
     subscribers: int = 0

@@ -26,7 +26,7 @@ def counts_text(audit: AuditTotals) -> str:
     """The numbers of faults, and how many subscribers have counted."""
     who = f"{audit.subscribers} moved subscribers"
     if audit.publishers:
-        who = f"{audit.subscribers} of {audit.asked} subscribers that were asked about {audit.publishers} moved publishers"
+        who = f"{audit.subscribers} of {audit.asked} subscribers asked, about {audit.publishers} moved publishers"
     return (
         f"{audit.lost} deliveries lost, {audit.duplicated} duplicated, {audit.reordered} reordered, as counted by {who}"
     )

@@ -1,10 +1,10 @@
 """The delivery audit of hand-overs: sums that heads send after a batch, and sometimes after its session.
 
-Members count their deliveries while they move and report soon after; their head adds up the reports. Of publishers that
-move, some subscribers count what comes from them. The sums of a batch only rise, so repeated, late or reordered ones
-change nothing. After `AUDIT_WAIT_SECONDS` missing subscribers are given up as not counted. A session of publishers waits a
-little for its audit, as nothing else has to settle, and the head may be replaced when it ends; no other session ends
-later because of it (docs/sessions.md, Lost, duplicated, reordered).
+Members count their deliveries while they move and report soon after; their head adds up the reports. Of publishers,
+some of those count that take from them. The sums of a batch only rise, so repeated, late or reordered ones change
+nothing. After `AUDIT_WAIT_SECONDS` missing subscribers are given up as not counted. A session of publishers waits a
+little for its audit: nothing else settles, and the head may be replaced as soon as it ends. No other session ends later
+because of its audit (docs/sessions.md, Lost, duplicated, reordered).
 """
 
 from __future__ import annotations

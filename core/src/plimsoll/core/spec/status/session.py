@@ -51,7 +51,7 @@ class AuditStatus:
     subscribers: Annotated[
         int,
         FieldInfo(
-            "Moved subscribers that have counted, or of publishers some that take from them; nothing is known of others."
+            "Moved subscribers that have counted, or some that take from moved publishers; of others nothing is known."
         ),
     ]
     publishers: Annotated[int, FieldInfo("Moved publishers whose publications were counted.")]
