@@ -63,7 +63,8 @@ class PublisherAuditRelay:
     def _takers(self, example: msg.Example) -> Iterator[EdgeAttachment]:
         table = self.attachments.subscription_table
         for number in islice(table.index.match(example), CONSIDERED_AT_MOST):
-            if (attachment := table.holders[number]).state is AttachmentState.LIVE:
+            attachment = table.holders[number]
+            if attachment.state is AttachmentState.LIVE and not attachment.paused:
                 yield attachment
 
     def on_counts_from(self, link: Link, counts: msg.CountsFrom) -> None:
