@@ -168,7 +168,11 @@ def _deliver_across_the_marker(edge: Edge, pub: msg.PubOpen, piece: bytes) -> No
 LOSES = Change(SubscriberStream.take, "if item.offset > seen:", "if item.offset > seen and item.seq % 5 != 3:")
 REPEATS = Setting(Distributor, "publish", _publish_some_twice)
 REORDERS = Setting(Edge, "deliver", _deliver_across_the_marker)
-BROKEN = {"client": (LOSES, "lost"), "head": (REPEATS, "duplicated"), "edge": (REORDERS, "reordered")}
+BROKEN: dict[str, tuple[Change | Setting, str]] = {
+    "client": (LOSES, "lost"),
+    "head": (REPEATS, "duplicated"),
+    "edge": (REORDERS, "reordered"),
+}
 SEEDS = 12
 
 

@@ -48,7 +48,7 @@ def audit(moves: Moves, session: str) -> msg.AuditItem | None:
     return told[-1].audit
 
 
-def moved(moves: Moves, target: str = "c", source: str = "a", seconds: float = 3.0) -> msg.AuditItem | None:
+def moved(moves: Moves, target: str = "c", source: str = "a", seconds: float = 2.0) -> msg.AuditItem | None:
     """The audit of a move of all publishers while they publish."""
     moves.run(0.2)
     session = moves.command(source, target)
@@ -72,7 +72,7 @@ def test_subscribers_of_every_head_count_before_and_behind_the_move(moves: Moves
 def test_two_moves_one_after_the_other_have_an_audit_each(moves: Moves):
     moves.run(0.2)
     first, second = moves.command("a", "c", "p"), moves.command("a", "b", "q")
-    moves.run(3.0)
+    moves.run(2.0)
     for session in (first, second):
         found = audit(moves, session)
         assert found is not None
@@ -103,7 +103,7 @@ def test_one_whose_list_has_changed_meanwhile_is_missing(moves: Moves):
     session = moves.command("a", "c")
     moves.run(0.3)
     moves.subscribers["s-b"].subscribe("[n,>,1]")
-    moves.run(3.0)
+    moves.run(2.0)
     found = audit(moves, session)
     assert found is not None
     assert (found.asked, found.members, found.lost) == (5, 4, 0)
@@ -122,7 +122,7 @@ def test_those_who_stay_are_judged_by_their_own_head(moves: Moves):
     moves.fleet.cut("app", "c")
     session = moves.command("a", "c", seconds=0.3)
     moves.fleet.crash("c")
-    moves.run(3.0)
+    moves.run(2.0)
     assert set(moves.outcome(session).values()) == {"stayed"}
     found = audit(moves, session)
     assert found is not None
@@ -200,3 +200,33 @@ def test_a_record_that_comes_twice_changes_nothing(moves: Moves, record: type[An
     found = moved(moves)
     assert found is not None
     assert (found.asked, found.members, found.lost, found.duplicated) == (5, 5, 0, 0)
+
+
+def test_whose_stream_goes_on_in_another_log_does_not_answer(moves: Moves):
+    """Held publications of a restarted head may come behind the question."""
+    moves.run(0.2)
+    session = moves.command("a", "c")
+    moves.run(0.3)
+    assert moves.subscribers["t-a"].stream.publisher_tallies
+    moves.subscribers["t-a"].stream.set_token(("other", 1, 5))
+    assert not moves.subscribers["t-a"].stream.publisher_tallies
+    moves.run(2.0)
+    found = audit(moves, session)
+    assert found is not None
+    assert (found.asked, found.members, found.lost) == (5, 4, 0)
+
+
+def test_what_a_head_on_the_way_holds_is_not_overtaken_by_the_marker_behind_it(moves: Moves):
+    """It holds what neighbours relay while its disk is full, or an edge has not reported."""
+    moves.run(0.2)
+    middle = moves.fleet.head("b")
+    middle.startup.missing.add("b9")
+    middle.startup.lease_seconds = 99.0
+    moves.run(0.1)
+    moves.command("a", "c", seconds=5.0)
+    moves.run(0.5)
+    assert moves.heads() == {"a"}, "MARKER waits with the publications"
+    middle.startup.reported("b9")
+    moves.run(0.5)
+    assert moves.heads() == {"c"}
+    moves.check()

@@ -1,4 +1,4 @@
-"""Which subscribers an edge asks to count what comes of publishers that move, and what it tells the head that judges."""
+"""Whom an edge asks to count what comes of publishers that move, and what it tells the head that judges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.core.fleet import STOCK
-from tests.core.head.handover.script import Stage, lose_link
+from tests.core.head.handover.script import Stage
 
 from plimsoll.core.edge.handover import delivery_audit, publisher_audit
 from plimsoll.core.protocol import messages as msg
@@ -49,9 +49,7 @@ def test_those_that_an_example_matches_are_asked_and_the_judge_is_told_how_many(
 def test_nobody_is_asked_whom_no_example_matches_or_who_is_paused_or_gone(stage: Stage):
     other = msg.PublisherAuditStart(MOVE, "k", "m", PUBLISHERS, [{"class": "BOND"}])
     stage.tell("a", other)
-    stage.ask("a", msg.Pause(1))
-    stage.publish("a")
-    lose_link(stage)
+    stage.ask("a", msg.Pause(1), msg.Detach([2], False))
     stage.tell("a", start("3.19"))
     assert stage.said("a", msg.CountPublishers) == []
     assert requests(stage) == []

@@ -192,7 +192,7 @@ class ClientHandovers:
             stream.end_publisher_tally(session)
         else:
             again = stream.duplicates - stream.tallied_from
-            stream.end_tally()
+            stream.end_tally(session)
         return msg.AuditReplyItem(attachment.id, *found, again) if found is not None else None
 
     # -- the target

@@ -86,7 +86,15 @@ class SubscriberStream:
         return None if self.origin is None else (*self.origin, self.position)
 
     def set_token(self, token: Token) -> None:
-        self.origin, self.position = (token[0], token[1]), token[2]
+        self._goes_on_in((token[0], token[1]))
+        self.position = token[2]
+
+    def _goes_on_in(self, origin: Origin) -> None:
+        """Of another log, or another epoch: questions about publishers may come ahead of what they are about."""
+        if origin != self.origin and self.publisher_tallies:
+            self.publisher_tallies.clear()
+            self._owner.retake()
+        self.origin = origin
 
     def marks(self) -> list[Token]:
         """The watermarks as triples (head, head epoch, offset)."""
@@ -173,7 +181,8 @@ class SubscriberStream:
     def _go_on(self, attachment: Attachment, gap: msg.Gap) -> None:
         self.counts["epochs"] += 1
         if attachment is self._owner.current:
-            self.origin = attachment.stream = (gap.head, gap.epoch)
+            attachment.stream = (gap.head, gap.epoch)
+            self._goes_on_in(attachment.stream)
 
     def on_progress(self, attachment: Attachment, position: int) -> None:
         """Everything up to this position has been delivered, whether or not any of it was for this subscriber."""
@@ -198,7 +207,8 @@ class SubscriberStream:
     def _place(self, attachment: Attachment, origin: Origin, position: int) -> None:
         # Positions of two logs are not comparable: in another log this one counts, even if it is lower.
         self.position = position if origin != self.origin else max(self.position, position)
-        self.origin = attachment.stream = origin
+        attachment.stream = origin
+        self._goes_on_in(origin)
 
     def _bound_watermarks(self) -> None:
         while len(self.watermarks) > ORIGINS_AT_MOST:
@@ -218,9 +228,11 @@ class SubscriberStream:
             self.tallied_from = self.duplicates
         self._owner.retake()
 
-    def end_tally(self) -> None:
-        self.tally = None
-        self._owner.retake()
+    def end_tally(self, session: str = "") -> None:
+        """End the count of a move, of this session if one is named."""
+        if not session or (self.tally is not None and self.tally.session == session):
+            self.tally = None
+            self._owner.retake()
 
     def begin_publisher_tally(self, asked: msg.CountPublishers, version: int) -> PublisherTally | None:
         """Count what comes of some publishers from here on; None if it cannot be said what is due."""

@@ -245,7 +245,7 @@ class PublisherAudit(HeadPart):
         if self._reading is None:
             cases, finish = self._unread.popleft()
             if cases:
-                self._reading = LogPass(cases, now + READ_SECONDS), finish
+                self._reading = LogPass(list[AuditCase](cases), now + READ_SECONDS), finish
             else:
                 finish([])
         elif (reading := self._reading[0]).slice(self.host.log) or now >= reading.until:
