@@ -63,6 +63,7 @@ from plimsoll.core.protocol.messages.groups import (
     GroupRefused,
     MemberLoad,
     SliceAssigned,
+    SliceCount,
     SlicePlace,
     SliceReleased,
     SliceReport,
@@ -188,6 +189,16 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     PublisherStandby,
     PublisherStay,
 )
+from plimsoll.core.protocol.messages.slice_moves import (
+    ConsumerItem,
+    GroupTrigger,
+    HeldSliceItem,
+    SliceCommand,
+    SliceMovesPlan,
+    SliceOutcome,
+    SlicePage,
+    SliceQuery,
+)
 from plimsoll.core.protocol.messages.standby import (
     FollowLog,
     GoOnAlone,
@@ -250,6 +261,7 @@ __all__ = [
     "ClusterPolicy",
     "Command",
     "Confirmed",
+    "ConsumerItem",
     "Continue",
     "ControlRecord",
     "CountPublishers",
@@ -296,11 +308,13 @@ __all__ = [
     "GroupLeave",
     "GroupLeft",
     "GroupRefused",
+    "GroupTrigger",
     "HandoverPlan",
     "HandoverRejected",
     "HeadAddress",
     "Held",
     "HeldItem",
+    "HeldSliceItem",
     "Identify",
     "Install",
     "Installed",
@@ -390,7 +404,13 @@ __all__ = [
     "RowItem",
     "SeeHead",
     "SliceAssigned",
+    "SliceCommand",
+    "SliceCount",
+    "SliceMovesPlan",
+    "SliceOutcome",
+    "SlicePage",
     "SlicePlace",
+    "SliceQuery",
     "SliceReleased",
     "SliceReport",
     "SliceRevoked",
@@ -470,7 +490,7 @@ ControlRecord = (
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
-    GoOnAlone | Promote
+    GoOnAlone | Promote | SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

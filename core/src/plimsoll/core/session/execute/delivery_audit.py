@@ -13,7 +13,11 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+<<<<<<< HEAD
 from plimsoll.core.protocol.messages import AUDITED_PUBLISHERS_AT_MOST, AuditItem, Outcome, PublisherOutcome
+=======
+from plimsoll.core.protocol.messages import Outcome, SliceOutcome
+>>>>>>> main
 from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.delivery_verdict import with_new_counts
@@ -27,8 +31,12 @@ AUDIT_QUERY_SECONDS = 1.0
 SETTLE_SECONDS = 3.0
 """How long a session of publishers waits for its audit after their last move, at most."""
 
+<<<<<<< HEAD
 
 def receive_audit(context: EngineContext, head: str, told: Outcome | PublisherOutcome) -> None:
+=======
+def receive_audit(context: EngineContext, head: str, told: Outcome | SliceOutcome) -> None:
+>>>>>>> main
     """Add a head's sums to the batch, its session, and that session's parent."""
     if told.audit is None:
         return
@@ -41,7 +49,11 @@ def receive_audit(context: EngineContext, head: str, told: Outcome | PublisherOu
             return
 
 
+<<<<<<< HEAD
 def _with_audit(batch: Batch, head: str, told: Outcome | PublisherOutcome) -> Batch:
+=======
+def _with_audit(batch: Batch, head: str, told: Outcome | SliceOutcome) -> Batch:
+>>>>>>> main
     if (batch.id, batch.head, batch.head_epoch) != (told.session, head, told.head_epoch) or told.audit is None:
         return batch
     audit, known = told.audit, batch.audit or AuditTotals()
@@ -80,8 +92,13 @@ def send_audit_queries(context: EngineContext) -> None:
         missing = list(_unaudited_batches(context, session))
         for batch in missing:
             if context.now >= (batch.ended_at or 0.0) + AUDIT_QUERY_SECONDS:
+<<<<<<< HEAD
                 ask = context.outbox.ask_of_publishers if session.kind == "publishers" else context.outbox.ask
                 ask(batch, AUDIT_QUERY_SECONDS)
+=======
+                ask = context.outbox.slice_command if session.kind == "slices" else context.outbox.command
+                ask(batch, "ask", AUDIT_QUERY_SECONDS)
+>>>>>>> main
         if not missing and session.batch is None:
             context.table.mark_audited(session)
             for batch in session.batches:
