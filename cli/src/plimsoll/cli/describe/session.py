@@ -87,7 +87,7 @@ def delivery_audit_lines(told: Object, noun: str = "subscribers") -> Iterator[st
     if (audit := told.get("audit")) is None:
         return
     moved, known = told["progress"]["moved"], audit["subscribers"]
-    who = f"{known} of the {moved} moved subscribers"
+    who = f"{known} of the {moved} moved {noun}"
     if "publishers" in audit:
         who = f"{known} of {audit['asked']} subscribers asked, about {audit['publishers']} moved publishers"
     if not known:

@@ -168,16 +168,9 @@ class HeadParts(OverlayNode):
             self.startup, self.covers, self.record_input, self.durable_places, self.membership,
             self.remote_members, self.coordinator,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
-<<<<<<< HEAD
-            self.publisher_moves, self.publisher_audit, self.groups, self.distributor, self.router, self.handovers,
-            self.mediator_fence,
-            self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon, self.log_reader,
-            self.bundles, self.topics,
-=======
-            self.publisher_moves, self.groups, self.slice_commands, self.distributor, self.router, self.handovers,
-            self.mediator_fence, self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
-            self.log_reader, self.bundles, self.topics,
->>>>>>> main
+            self.publisher_moves, self.publisher_audit, self.groups, self.slice_commands, self.distributor, self.router,
+            self.handovers, self.mediator_fence, self.commands, self.publisher_commands, self.publisher_paths,
+            self.head_cordon, self.log_reader, self.bundles, self.topics,
         )  # fmt: skip
 
     def _on_ready(self) -> None:

@@ -22,21 +22,13 @@ class EventOutbox(Protocol):
         """Add an event about a session, for people."""
 
 
-<<<<<<< HEAD
-def counts_text(audit: AuditTotals) -> str:
-    """The numbers of faults, and how many subscribers have counted."""
-    who = f"{audit.subscribers} moved subscribers"
+def counts_text(audit: AuditTotals, what: str) -> str:
+    """The numbers of faults, and how many subscribers have counted, in words."""
+    who = f"{audit.subscribers} moved {what}"
     if audit.publishers:
         who = f"{audit.subscribers} of {audit.asked} subscribers asked, about {audit.publishers} moved publishers"
     return (
         f"{audit.lost} deliveries lost, {audit.duplicated} duplicated, {audit.reordered} reordered, as counted by {who}"
-=======
-def counts_text(audit: AuditTotals, what: str) -> str:
-    """The numbers of faults, and how many subscribers have counted, in words."""
-    return (
-        f"{audit.lost} deliveries lost, {audit.duplicated} duplicated, {audit.reordered} reordered,"
-        f" as counted by {audit.subscribers} moved {what}"
->>>>>>> main
     )
 
 
@@ -68,8 +60,7 @@ def delivered_condition(session: Session) -> Condition:
     if audit.has_faults:
         return Condition("Delivered", "False", DELIVERY_FAULTS, counts_text(audit, session.member_noun))
     if audit.subscribers and session.is_over:
-<<<<<<< HEAD
-        return Condition("Delivered", "True", "Delivered", counts_text(audit))
+        return Condition("Delivered", "True", "Delivered", counts_text(audit, session.member_noun))
     if session.is_over and audit.publishers and not audit.asked:
         return Condition("Delivered", "Unknown", NOTHING_TO_AUDIT, nothing_text(audit))
     return Condition("Delivered", "Unknown", "NotAudited", _unaudited_text(session, audit))
@@ -87,13 +78,4 @@ def _unaudited_text(session: Session, audit: AuditTotals) -> str:
         return f"none of the {audit.asked} subscribers that were asked has said what it was given"
     if session.kind == "publishers":
         return "no publisher has moved, or their head has not said what subscribers were given"
-    return "none of its subscribers has moved and counted"
-=======
-        return Condition("Delivered", "True", "Delivered", counts_text(audit, session.member_noun))
-    message = (
-        f"none of its {session.member_noun} has moved and counted"
-        if session.is_over
-        else "deliveries are counted at its end"
-    )
-    return Condition("Delivered", "Unknown", "NotAudited", message)
->>>>>>> main
+    return f"none of its {session.member_noun} has moved and counted"

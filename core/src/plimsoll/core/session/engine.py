@@ -316,12 +316,7 @@ class MediatorEngine:
                 if after is not batch:
                     context.table.put(session.with_batch(after, context.now))
                 break
-<<<<<<< HEAD
         delivery_audit.receive_audit(context, head, outcome)
-=======
-        if not isinstance(outcome, PublisherOutcome):
-            delivery_audit.receive_audit(context, head, outcome)
->>>>>>> main
 
     # -- steps
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-<<<<<<< HEAD
-from plimsoll.core.protocol.messages import Command, HandoverPlan, PublisherCommand
-=======
-from plimsoll.core.protocol.messages import Command, HandoverPlan, SliceCommand, SliceMovesPlan
->>>>>>> main
+from plimsoll.core.protocol.messages import (
+    Command,
+    HandoverPlan,
+    PublisherCommand,
+    PublisherPlan,
+    SliceCommand,
+    SliceMovesPlan,
+)
 from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SaveMemory, SendMessage
 from plimsoll.core.session.inputs import Timings
@@ -61,23 +64,19 @@ class CommandOutbox:
             plan = handover_plan(batch) if step == "prepare" else None
             self.send(batch.head, Command(self.epoch, batch.head_epoch, batch.id, step, plan))
 
-<<<<<<< HEAD
-    def ask(self, batch: Batch, seconds: float) -> None:
-        """Ask how a batch stands, unless that was asked less than `seconds` ago."""
-        self.command(batch, "ask", seconds)
+    def publisher_command(
+        self, batch: Batch, step: Literal["move", "abort", "ask"], seconds: float, plan: PublisherPlan | None = None
+    ) -> None:
+        """Send a command about publishers, unless the same one was sent less than `seconds` ago."""
+        if self.is_due(f"{batch.id}/{step}", seconds):
+            self.send(batch.head, PublisherCommand(self.epoch, batch.head_epoch, batch.id, step, plan))
 
-    def ask_of_publishers(self, batch: Batch, seconds: float) -> None:
-        """The same of a batch of publishers."""
-        if self.is_due(f"{batch.id}/ask", seconds):
-            self.send(batch.head, PublisherCommand(self.epoch, batch.head_epoch, batch.id, "ask"))
-=======
     def slice_command(
         self, batch: Batch, step: Literal["move", "abort", "ask"], seconds: float, plan: SliceMovesPlan | None = None
     ) -> None:
         """Send a command about slices, unless the same one was sent less than `seconds` ago."""
         if self.is_due(f"{batch.id}/{step}", seconds):
             self.send(batch.head, SliceCommand(self.epoch, batch.head_epoch, batch.id, step, plan))
->>>>>>> main
 
     def create(self, name: str, parent: Session | None, spec: Mapping[str, Any]) -> None:
         """Ask the shell for a session object, owned by `parent` if there is one."""

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-<<<<<<< HEAD
-from plimsoll.core.protocol.messages import AUDITED_PUBLISHERS_AT_MOST, AuditItem, Outcome, PublisherOutcome
-=======
-from plimsoll.core.protocol.messages import Outcome, SliceOutcome
->>>>>>> main
+from plimsoll.core.protocol.messages import (
+    AUDITED_PUBLISHERS_AT_MOST,
+    AuditItem,
+    Outcome,
+    PublisherOutcome,
+    SliceOutcome,
+)
 from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.delivery_verdict import with_new_counts
@@ -31,12 +33,10 @@ AUDIT_QUERY_SECONDS = 1.0
 SETTLE_SECONDS = 3.0
 """How long a session of publishers waits for its audit after their last move, at most."""
 
-<<<<<<< HEAD
+AuditedOutcome = Outcome | PublisherOutcome | SliceOutcome
 
-def receive_audit(context: EngineContext, head: str, told: Outcome | PublisherOutcome) -> None:
-=======
-def receive_audit(context: EngineContext, head: str, told: Outcome | SliceOutcome) -> None:
->>>>>>> main
+
+def receive_audit(context: EngineContext, head: str, told: AuditedOutcome) -> None:
     """Add a head's sums to the batch, its session, and that session's parent."""
     if told.audit is None:
         return
@@ -49,11 +49,7 @@ def receive_audit(context: EngineContext, head: str, told: Outcome | SliceOutcom
             return
 
 
-<<<<<<< HEAD
-def _with_audit(batch: Batch, head: str, told: Outcome | PublisherOutcome) -> Batch:
-=======
-def _with_audit(batch: Batch, head: str, told: Outcome | SliceOutcome) -> Batch:
->>>>>>> main
+def _with_audit(batch: Batch, head: str, told: AuditedOutcome) -> Batch:
     if (batch.id, batch.head, batch.head_epoch) != (told.session, head, told.head_epoch) or told.audit is None:
         return batch
     audit, known = told.audit, batch.audit or AuditTotals()
@@ -92,17 +88,20 @@ def send_audit_queries(context: EngineContext) -> None:
         missing = list(_unaudited_batches(context, session))
         for batch in missing:
             if context.now >= (batch.ended_at or 0.0) + AUDIT_QUERY_SECONDS:
-<<<<<<< HEAD
-                ask = context.outbox.ask_of_publishers if session.kind == "publishers" else context.outbox.ask
-                ask(batch, AUDIT_QUERY_SECONDS)
-=======
-                ask = context.outbox.slice_command if session.kind == "slices" else context.outbox.command
-                ask(batch, "ask", AUDIT_QUERY_SECONDS)
->>>>>>> main
+                _ask(context, session, batch)
         if not missing and session.batch is None:
             context.table.mark_audited(session)
             for batch in session.batches:
                 context.outbox.forget(f"{batch.id}/")
+
+
+def _ask(context: EngineContext, session: Session, batch: Batch) -> None:
+    if session.kind == "publishers":
+        context.outbox.publisher_command(batch, "ask", AUDIT_QUERY_SECONDS)
+    elif session.kind == "slices":
+        context.outbox.slice_command(batch, "ask", AUDIT_QUERY_SECONDS)
+    else:
+        context.outbox.command(batch, "ask", AUDIT_QUERY_SECONDS)
 
 
 def _unaudited_batches(context: EngineContext, session: Session) -> Iterator[Batch]:

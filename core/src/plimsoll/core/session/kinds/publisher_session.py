@@ -12,7 +12,7 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from plimsoll.core.protocol.departures import UNKNOWN
-from plimsoll.core.protocol.messages import Outcome, PublisherCommand, PublisherOutcome, PublisherPlan
+from plimsoll.core.protocol.messages import Outcome, PublisherOutcome, PublisherPlan
 from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict, end_negotiation
 from plimsoll.core.session.context.engine_context import EngineContext
@@ -169,8 +169,7 @@ def send_intent(context: EngineContext, batch: Batch) -> None:
         plan = PublisherPlan(
             batch.target, target.endpoint, target.public_key, list(batch.members), batch.prepare_seconds
         )
-    if outbox.is_due(f"{batch.id}/{step}", seconds):
-        outbox.send(batch.head, PublisherCommand(outbox.epoch, batch.head_epoch, batch.id, step, plan))
+    outbox.publisher_command(batch, step, seconds, plan)
 
 
 def receive_outcome(context: EngineContext, batch: Batch, told: PublisherOutcome) -> Batch:
