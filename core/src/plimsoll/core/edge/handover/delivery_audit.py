@@ -66,8 +66,14 @@ class DeliveryAuditRelay:
     # -- towards the head
 
     def request(self, attachment: EdgeAttachment, session: str) -> None:
-        """Ask what was due to a subscriber that has moved here, if it has counted its deliveries."""
+        """Ask what was due to a subscriber that has moved here, if it has counted its deliveries.
+
+        A head knows no rights: of a subscription that gets no results of channels it cannot say what is due.
+        """
         since, marks = attachment.counts_from or (None, [])
+        closed = self.attachments.subscription_table.closed.numbers
+        if any(number in closed for _, number in attachment.subscriptions.values()):
+            since = None
         attachment.counts_from = None
         if since is not None and (request := audit_request(attachment, since, marks)) is not None:
             self.requests.setdefault(session, {})[attachment.subscriber] = request
