@@ -27,6 +27,7 @@ from plimsoll.core.head.handover.delivery_audit import (
     AuditCase,
     LogPass,
 )
+from plimsoll.core.head.handover.table import EdgeSender
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.outbox import Outbox
@@ -56,11 +57,6 @@ class PublisherAuditContext(Protocol):
     routes: RoutingTable
     outboxes: Outboxes
     router: TreeRouter
-
-
-class EdgeSender(Protocol):
-    def send_to_edge(self, head: str, edge: str, message: msg.ToEdge) -> None:
-        """Send in the stream of an edge, of this head or of another."""
 
 
 @dataclass(slots=True)
