@@ -79,8 +79,8 @@ def run_crisis(
     began, found = time.process_time(), CrisisRun(name)
     first = dict.fromkeys(tables.TOPICS, prefer) if prefer else places
     fleet = QueueingFleet(
-        world.resources(policy, times.look_seconds), world.traffic(seed, first, times), seed=seed, links=times.links,
-        on_report=found.take, spread_reports=False, fair_by_topic=True, required=world.required(times),
+        world.resources(policy), world.traffic(seed, first, times), seed=seed, links=times.links,
+        on_report=found.take, spread_reports=False, fair_by_topic=True, required=world.REQUIRED,
         mediator_pauses=world.PAUSES,
     )  # fmt: skip
     fleet.run(times.ends_at)

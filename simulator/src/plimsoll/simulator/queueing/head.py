@@ -54,7 +54,7 @@ class HeadWorld(ControlWorld, Protocol):
     @property
     def link_seconds(self) -> float: ...
     @property
-    def client_seconds(self) -> float: ...
+    def publisher_seconds(self) -> float: ...
     def log_missed(self, pub: Publication, /) -> None:
         """A publication has entered the log: subscribers that are between two edges will ask for it."""
 
@@ -241,7 +241,7 @@ class QueueingHead(QueueingBroker):
         """Tell the edges how far publishers are: those of each head that this one reaches."""
         origins = [
             msg.OriginPath(
-                path[-1], self.world.client_seconds, (len(path) - 1) * self.world.link_seconds,
+                path[-1], self.world.publisher_seconds, (len(path) - 1) * self.world.link_seconds,
                 sum(self.world.heads[name].seconds_here for name in path),
             )
             for _, path in sorted(self.world.paths.paths_from(self.name).items())

@@ -52,6 +52,8 @@ class EngineContext:
         self.awaited_relief = "", 0.0
         """The last session that was created for an overloaded head, and until when its object is awaited."""
         self.cluster_memories = ClusterMemories()
+        self.checked_reports: dict[str, tuple[int, int]] = {}
+        """The last report of each edge in which an overload was looked for: its epoch and number."""
 
     @property
     def now(self) -> float:

@@ -372,6 +372,12 @@ TOPICS = ReasonSection(
             "nothing was published to it in the last report interval",
             "If something should be, compare its name with what publishers write.",
         ),
+        StatusReason(
+            "NoOtherEdge",
+            "a topic whose queue is deeper than its deadline allows",
+            "its cluster has one edge, and topics do not go to other clusters",
+            "Add an edge, or set `globalBalancing.enabled` and join a neighbour with the same `topicAttribute`.",
+        ),
     ),
 )
 
