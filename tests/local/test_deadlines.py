@@ -1,5 +1,6 @@
-"""Real clusters that defend deadlines: three topics are too much for an edge. One moves to the other edge of its cluster,
-and one to a neighbouring cluster, since no edge of its own can take it.
+"""Real clusters that defend deadlines: three topics are too much for an edge.
+
+One moves to the other edge of its cluster, and one to a neighbouring cluster, since no edge of its own can take it.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from plimsoll.core.head.placement import EdgeCandidate, Placement, policy_of
 from plimsoll.core.head.publisher_paths import seconds_here
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.topic_owners import TopicOwners
+from plimsoll.core.head.topic_rates import summed
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad
 from plimsoll.core.policies.registry import placer_of_spec
@@ -230,6 +231,8 @@ class QueueingHead(QueueingBroker):
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))
         self.load_exchange.tell_loads()
         if self.topics.is_used:
+            others = (head for head in self.world.heads.values() if head.topics.attribute == self.topics.attribute)
+            self.topics.rates.elsewhere = summed(head.topics.rates.own for head in others if head is not self)
             self._tell_paths()
 
     @property
