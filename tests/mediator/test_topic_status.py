@@ -153,3 +153,8 @@ def test_a_threshold_leaves_room_for_what_comes_until_the_next_report():
     slow = broker("a", "edge", {**topic_report([FAST]), "interval_seconds": 4.0})
     found = topic_status(resources(), "east", HEAD, [slow, broker("b", "edge", {})], {})
     assert found["topics"][0]["depthThreshold"] == 97 - 75
+
+
+def test_a_latency_below_a_millisecond_is_not_shown_as_none():
+    (row,) = topics(("a", [replace(FAST, required_seconds=0.0004)]))
+    assert row["requiredMilliseconds"] == 1

@@ -140,7 +140,8 @@ class DeadlineRuns:
         """What the claims are about."""
         own, burst = self.runs[OWN], self.scenario.step_seconds
         asked = [at for at in own.asked_at if at >= burst]
-        clear = cleared_at([point for point in own.depths if point[0] >= burst])
+        publishers = tables.TOPICS[tables.IN_DANGER].publishers
+        clear = cleared_at([point for point in own.depths if point[0] >= burst], publishers)
         return DeadlineFigures(
             self.counts,
             {name: late_in_all(one.misses) for name, one in self.runs.items()},

@@ -60,7 +60,7 @@ def _unasked(spec: PolicySpec | None) -> list[dict[str, Any]]:
     return [
         {
             "hash": f"{topic:08x}", "name": name[:TOPIC_CHARACTERS], "subscribers": 0,
-            "requiredMilliseconds": _milliseconds(required.by_topic[topic]),
+            "requiredMilliseconds": _required(required.by_topic[topic]),
             "reason": "NoSubscribers", "message": "no subscriber of this cluster asks for it",
         }
         for topic, name in sorted(required.names.items())
@@ -71,7 +71,7 @@ def _reason(load: TopicLoad) -> dict[str, str]:
     """Why the deadline of a topic cannot be kept, or is not at stake; nothing if neither is so."""
     if load.required_seconds and load.allowed_seconds <= 0.0:
         way, brokers = _milliseconds(load.transmission_seconds), _milliseconds(load.broker_seconds)
-        required = _milliseconds(load.required_seconds)
+        required = _required(load.required_seconds)
         text = f"links take {way} ms and brokers {brokers} ms without any queue; {required} ms are required"
         return {"reason": "PathTooLong", "message": text}
     if load.required_seconds and not load.input_rate and not load.depth:
@@ -127,12 +127,17 @@ def _row(
         return row
     seconds = policy.balancing_seconds_of(first, memory)
     threshold = depth_threshold(first, rates_of(memory, edge, first.topic), seconds, steps[edge])
-    required = {"requiredMilliseconds": _milliseconds(first.required_seconds), "depthThreshold": math.floor(threshold)}
+    required = {"requiredMilliseconds": _required(first.required_seconds), "depthThreshold": math.floor(threshold)}
     return row | required | _reason(first)
 
 
 def _milliseconds(seconds: float) -> int:
     return round(1000 * seconds)
+
+
+def _required(seconds: float) -> int:
+    """A required latency; one below a millisecond is shown as one, since 0 would be none."""
+    return max(1, _milliseconds(seconds))
 
 
 def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -60,8 +60,10 @@ def _run(name: str, seed: int, plan: BurstPlan) -> CrisisRun:
         return run_crisis(name, None, seed, GIVEN, times)
     if name == LONG_LINKS:
         times = replace(times, link_seconds=world.TEXT_LINK_SECONDS)
-    policy = world.delay_sensitive(**({"rules": "Text"} if name == TEXT else {}))
-    return run_crisis(name, policy, seed, {} if name == ALONE else GIVEN, times)
+    if name == TEXT:  # in the text nothing is balanced before
+        first = times.burst_at + 1.0
+        return run_crisis(name, world.delay_sensitive(rules="Text"), seed, GIVEN, times, balanced_from=first)
+    return run_crisis(name, world.delay_sensitive(), seed, {} if name == ALONE else GIVEN, times)
 
 
 NOTES: Final = (
