@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tests.conformance import test_scenarios as scenarios
+from tests.core.client import test_caching_slices as caching_slices
 from tests.core.client import test_group_member as group_member
 from tests.core.edge import test_bundle_meter as bundle_meter
 from tests.core.edge import test_pending_subacks as pending_subacks
@@ -24,6 +25,7 @@ from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head import test_publisher_moves as publisher_moves
+from tests.core.head.groups import test_cache_sessions as cache_sessions
 from tests.core.head.groups import test_slices as slices
 from tests.core.head.handover import test_between_guards as between
 from tests.core.head.handover import test_commands as commands
@@ -74,6 +76,14 @@ SCRIPTED: Final = MappingProxyType(
         "who-stayed-is-asked-again": (head_overload.test_clients_that_do_not_move_are_left_alone_and_others_go, ()),
         "no-pause-after-nothing": (
             head_overload.test_where_no_head_is_low_it_ends_with_that_reason_and_asks_again_later_and_later,
+            (),
+        ),
+        "taker-goes-on-behind-its-own-place": (
+            caching_slices.test_nothing_is_given_before_the_givers_cache_is_there_and_then_both_in_order,
+            (),
+        ),
+        "taker-keeps-a-session-that-is-over": (
+            cache_sessions.test_a_taker_forgets_what_it_has_cached_when_the_session_is_over,
             (),
         ),
         "second-death-forgets-the-first": (

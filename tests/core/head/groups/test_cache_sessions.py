@@ -70,6 +70,18 @@ def test_a_session_that_takes_too_long_goes_on_from_the_log():
     assert play.has("b") == [0]
 
 
+def test_a_taker_forgets_what_it_has_cached_when_the_session_is_over():
+    play = playing()
+    each, sessions = play.group.slices[0], play.group.caches
+    giver, taker = play.group.members["a"], play.group.members["b"]
+    assert sessions.begin(each, giver, taker, play.fleet.now + 5.0)
+    taken = play.consumers["b"].member.caching.taken
+    assert any(play.fleet.round() and 0 in taken for _ in range(50))
+    sessions.cancel(each, "slow")
+    play.fleet.settle()
+    assert taken == {}
+
+
 def test_a_strangers_cache_is_not_passed_on_and_one_above_the_bound_of_the_head_ends_the_session():
     play = playing()
     each, sessions = play.group.slices[0], play.group.caches

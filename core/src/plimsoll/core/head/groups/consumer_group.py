@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from plimsoll.core.head.groups.cache_sessions import CacheSessions
+from plimsoll.core.head.groups.cache_sessions import CacheSession, CacheSessions
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
@@ -173,22 +173,23 @@ class ConsumerGroup:
             return
         each.progress(place)
         if (session := self.caches.merged(each, released)) is not None:
-            self._pass_on(each, place, session.epoch)
+            self._pass_on(each, place, session)
         else:
             self._give_up(each, is_certain=not place.was_cut_off)
 
-    def _pass_on(self, each: GroupSlice, place: msg.SlicePlace, epoch: int) -> None:
+    def _pass_on(self, each: GroupSlice, place: msg.SlicePlace, session: CacheSession) -> None:
         """The taker has both caches: it has the slice from here on, under its other name."""
         name, giver = slice_name(self.name, each.number, each.side), each.holder
-        taker = self.members[each.end(None)]
+        taker = self.members[session.taker]
+        each.end(None)
         self._changed(giver)
         self._revoked.discard(each.number)
         each.side = 1 - each.side
-        each.begin(taker.name, epoch)
+        each.begin(taker.name, session.epoch)
         self._changed(taker.name)
         self.counts["moved"] += 1
         self._is_settled &= not taker.is_leaving
-        self.say(taker, msg.SliceCache(self.name, each.number, epoch, [], place))
+        self.say(taker, msg.SliceCache(self.name, each.number, session.epoch, [], place))
         self.end_place(name)
 
     def leave(self, member: MemberEntry) -> None:
