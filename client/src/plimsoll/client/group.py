@@ -135,6 +135,13 @@ class GroupSubscriber(GroupMembership):
             except ClosedError:
                 return  # the end of the iteration
 
+    def stop(self) -> None:
+        """Give the application nothing more: its loop ends behind the item in hand, within half a second.
+
+        A handler of signals may call this: it waits for nothing, and `close` then gives up the slices.
+        """
+        self._is_stopped = True
+
     def close(self, *, leave: bool = True, timeout: float = LEAVE_SECONDS) -> None:
         """Give up all slices, then end. What was taken counts as processed, unless `manual_ack` is set.
 

@@ -140,7 +140,7 @@ class GroupMembership:
         self._connection, self._manual_ack, self._on_change = connection, manual_ack, on_change
         self._current: GroupItem | None = None
         self._callback_error: Exception | None = None
-        self._closed = False
+        self._closed = self._is_stopped = False
         own = name or connection.engine.own_name("m")
         self._inner = connection.machine.group_member(group.name, own, group.definition, OwnUsage())
         connection.own(self._inner, self)
@@ -161,7 +161,7 @@ class GroupMembership:
     # -- items
 
     def _take(self) -> list[core.HandedItem]:
-        if self._closed or self._connection.is_closed:
+        if self._closed or self._is_stopped or self._connection.is_closed:
             return []
         self._inner.set_now(time.monotonic())
         return self._inner.take(1)
@@ -229,6 +229,8 @@ class GroupMembership:
             raise FailedError(failed.code, failed.text)
         if self._closed and not self._connection.has_failed:
             raise ClosedError(f"member {self.name!r} is closed")
+        if self._is_stopped:
+            raise ClosedError(f"member {self.name!r} takes nothing more: it was told to stop")
         self._connection.check()
         if self._inner.has_left:
             raise ClosedError(f"member {self.name!r} has left its group")

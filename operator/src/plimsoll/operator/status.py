@@ -45,7 +45,9 @@ from plimsoll.operator.spec_faults import SpecFaults
 
 KEYS_CONDITION = "KeysReplaced"
 
-LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "bundles", "topics", "calibrated", "telemetry"})
+LOAD_FIELDS = frozenset(
+    {"load", "subscribers", "imbalancePercent", "bundles", "topics", "consumerGroups", "calibrated", "telemetry"}
+)
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
 
 

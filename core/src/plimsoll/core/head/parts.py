@@ -15,6 +15,7 @@ from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, durable_log
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.groups.definition import declared_in
+from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.handover.commands import MediatorCommands
@@ -106,6 +107,7 @@ class HeadParts(OverlayNode):
         self.mediator_fence = MediatorFence(self)
         self.continuation = EpochContinuation(self)
         self.covers = CoverUpdates(self.routes, self.outboxes, self.mediator_fence, self.continuation)
+        self.group_lags = GroupLags(self)
         self.distributor = Distributor(self)
         self.startup = StartupBarrier(
             (*config.edges, *neighbors), self.covers, self.distributor, self._on_ready,

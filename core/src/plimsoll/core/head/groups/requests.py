@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
 from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
+from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
@@ -40,6 +42,8 @@ class GroupsHost(GroupHost, Protocol):
     """What the groups need of their head, beside what each needs."""
 
     startup: StartupBarrier
+    group_lags: GroupLags
+    journal: LogJournal | None
 
     @property
     def is_starting(self) -> bool: ...
@@ -126,7 +130,9 @@ class GroupRequests(HeadPart):
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
         self.by_name[name] = group
-        self.stamps.by_group[name] = stamper(name, definition)
+        stamps = self.stamps.by_group[name] = stamper(name, definition)
+        # Without a log on a disk all that is logged of a group that is made now has come without its stamp.
+        self.host.group_lags.begin(name, stamps, definition.count, from_start=self.host.journal is not None)
         if self.host.is_starting:
             self.host.startup.reported(AWAITED + name)
         return group
@@ -196,8 +202,13 @@ class GroupRequests(HeadPart):
             if group.members and group.has_other_slices(definition):
                 self.host.counters["groups_refused"] += 1  # its members know it as it is
                 return
+            has_other_count = definition.count != group.definition.count
             group.redefine(definition)
-            self.stamps.by_group[name] = stamper(name, definition)
+            stamps = self.stamps.by_group[name] = stamper(name, definition)
+            if has_other_count:
+                self.host.group_lags.begin(name, stamps, definition.count, from_start=False)
+            else:
+                self.host.group_lags.by_group[name].stamper = stamps
         group.is_declared = True
 
     def _refuse(self, link: Link, group: str, code: str, text: str, retry: float = 0.0) -> None:
@@ -263,6 +274,7 @@ class GroupRequests(HeadPart):
     def tick(self) -> None:
         if self.started_at is None:
             self.started_at = self.host.now
+        self.host.group_lags.read()
         if self.host.is_starting:
             if self.host.now > self.started_at + self.times.gone:
                 self._stop_waiting()
@@ -277,9 +289,13 @@ class GroupRequests(HeadPart):
         for group in [each for each in self.by_name.values() if each.is_over]:
             self._end(group)
 
+    def wake_at(self) -> float:
+        return self.host.now if self.host.group_lags.is_reading else NEVER
+
     def _end(self, group: ConsumerGroup) -> None:
         """A group that has had no member for long is forgotten, with the places of its slices."""
         del self.by_name[group.name], self.stamps.by_group[group.name]
+        self.host.group_lags.end(group.name)
         for each in group.slices:
             self.host.end_place(slice_name(group.name, each.number))
 
@@ -288,7 +304,10 @@ class GroupRequests(HeadPart):
 
     def by_group(self) -> dict[str, Any]:
         """Of each group: its slices, its consumers and what waits, what has moved, and why the last plan ended."""
-        return {name: group_report(group, self.stamps) for name, group in sorted(self.by_name.items())}
+        return {
+            name: group_report(group, self.stamps, self.host.group_lags.of(name, [each.token for each in group.slices]))
+            for name, group in sorted(self.by_name.items())
+        }
 
     def report(self) -> dict[str, Any]:
         """Fields of a head's load report."""
