@@ -18,6 +18,8 @@ from plimsoll.core.protocol.wire import Scalar
 log = logging.getLogger(__name__)
 
 LEAVE_SECONDS = 30.0
+TAKEN_AT_ONCE = 64
+"""Items that an application's thread takes without a look at the member, which the I/O thread uses as well."""
 OnChange = Callable[[core.SlicesChanged], None]
 
 
@@ -166,6 +168,10 @@ class GroupMembership:
         self._inner.set_now(time.monotonic())
         return self._inner.take(1)
 
+    def finish(self, handed: list[core.HandedItem], /) -> None:
+        """These items are processed."""
+        raise NotImplementedError
+
     def _hand_over(self, finisher: ItemFinisher, handed: core.HandedItem) -> GroupItem:
         """An item for the application; it counts as processed when the next one is taken, unless that is `ack`'s."""
         item = GroupItem(finisher, handed)
@@ -193,6 +199,37 @@ class GroupMembership:
         if is_awaited:
             self._connection.wake()
 
+    def _next_ready(self) -> GroupItem | None:
+        """The next item without a look at the member; None if there is none, or the member is to be looked at.
+
+        The item before it is finished by that.
+        """
+        now, inner, current = time.monotonic(), self._inner, self._current
+        if current is not None:
+            self._current, handed = None, current._handed  # an item of this module
+            handed.finished_at = now
+            inner.buffer.finished.append(handed)
+            if handed.owned.is_stopping:  # looked at after the item was put there: `ItemBuffer` says why
+                return None
+        if self._is_stopped or self._is_over or now > inner.lease_until:
+            return None
+        try:
+            handed = inner.buffer.ready.popleft()
+        except IndexError:
+            return None
+        handed.taken_at = now
+        return self._hand_over(self, handed)
+
+    def _look(self) -> None:
+        """Count what is finished, and get further items."""
+        if self._is_over:
+            return
+        self._inner.set_now(time.monotonic())
+        if self._inner.settle():
+            self._connection.wake()
+        if not self._is_stopped:
+            self._inner.refill(TAKEN_AT_ONCE)
+
     # -- the end
 
     def _leaves(self, leave: bool) -> bool:
@@ -200,6 +237,7 @@ class GroupMembership:
         if self._is_over or self._connection.has_failed:
             return False
         self._finish_current()
+        self._inner.settle()
         if not leave or self._inner.failed is not None:
             return False
         self._inner.leave()

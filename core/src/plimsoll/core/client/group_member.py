@@ -9,12 +9,15 @@ Rules of the place (tests/exploration/slice_move.py shows each to be needed):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol, assert_never
 
 from msgspec import Struct
 
 from plimsoll.core.client.events import Failed
+from plimsoll.core.client.item_buffer import ItemBuffer
 from plimsoll.core.client.slice_subscriber import HandedItem, SliceSubscriber, places
 from plimsoll.core.client.subscriber import ClientSubscriber, SubscriberHost
 from plimsoll.core.protocol import messages as msg
@@ -69,6 +72,9 @@ class MemberHost(SubscriberHost, Protocol):
     def member_ready(self, member: GroupMember, /) -> None: ...
 
 
+_owned = attrgetter("owned")
+
+
 def no_usage() -> tuple[float, float]:
     """For a process that does not measure itself."""
     return 0.0, 0.0
@@ -77,7 +83,7 @@ def no_usage() -> tuple[float, float]:
 class GroupMember:
     """Made by `Client.group_member`. `definition`: of the group, if this member may make it.
 
-    `events`: what has happened to it, for the shell; items are taken with `take`.
+    `events`: what has happened to it, for the shell. Items are taken with `take`, or from `buffer` after `refill`.
     """
 
     def __init__(
@@ -85,6 +91,7 @@ class GroupMember:
     ) -> None:
         self._client, self.group, self.name, self.definition, self._usage = client, group, name, definition, usage
         self.slices: dict[int, SliceSubscriber] = {}
+        self.buffer = ItemBuffer()
         self.events: list[GroupEvent] = []
         self.is_member = self.is_leaving = self.has_left = False
         self.failed: GroupFailed | None = None
@@ -125,16 +132,42 @@ class GroupMember:
         return found
 
     @property
+    def lease_until(self) -> float:
+        """Until when the application may be given what it has not taken yet."""
+        return self._heard_at + self._lease_seconds
+
+    def refill(self, most: int) -> None:
+        """Hand the application further items, as `take`; it takes them from `buffer`."""
+        self.settle()
+        self.buffer.ready.extend(self.take(most))
+
+    def settle(self) -> bool:
+        """Count what the application has finished; returns whether the brokers are to be told of it at once."""
+        is_awaited = False
+        for owned, done in groupby(self.buffer.take_finished(), _owned):
+            is_awaited |= owned.is_stopping or owned.stream.queue.is_held
+            self._finish(owned, done)
+        return is_awaited
+
+    def _recall(self, owned: SliceSubscriber | None = None) -> None:
+        """What the application has not taken of a slice, or of all, it is not given any more."""
+        self.settle()
+        self.buffer.take_back(owned)
+
+    @property
     def has_items(self) -> bool:
         """Whether `take` would give something."""
         return any(owned.events and not owned.is_stopping for owned in self.slices.values())
 
     def finish(self, handed: HandedItem) -> None:
         """The application has finished an item. One of a slice that is gone is finished for nothing."""
-        owned = handed.owned
         if handed.is_done:
             return
-        owned.finish(handed, self._client.now)
+        handed.finished_at = self._client.now
+        self._finish(handed.owned, (handed,))
+
+    def _finish(self, owned: SliceSubscriber, done: Iterable[HandedItem]) -> None:
+        owned.finish(done)
         if owned.is_stopping and not owned.handed and self.slices.get(owned.slice) is owned:
             self._release(owned)
 
@@ -149,6 +182,7 @@ class GroupMember:
 
     def close(self) -> None:
         """End at once: another member gets the unacknowledged publications when the head has noticed."""
+        self._recall()
         if self.is_member:
             self._say_beat()  # what is acknowledged does not come again
         for owned in list(self.slices.values()):
@@ -185,6 +219,7 @@ class GroupMember:
         if link is None or self.has_left or self.failed is not None:
             return
         self._sent.clear()
+        self.settle()
         known = [*places(self.slices.values()), *(place for place, _ in self._released.values())]
         joining = msg.GroupJoin(self.group, self.name, self._client.incarnation, self.definition, known)
         self._client.say(link, joining)
@@ -255,6 +290,9 @@ class GroupMember:
             return
         owned.is_stopping = True
         owned.pause()
+        self._recall(owned)
+        if self.slices.get(owned.slice) is not owned:
+            return  # what the application has finished was the last of it
         if not owned.handed:
             self._release(owned)
 
@@ -283,6 +321,7 @@ class GroupMember:
         if self.slices.get(owned.slice) is owned:
             del self.slices[owned.slice]
         self._said.pop(owned.slice, None)
+        self.buffer.take_back(owned)
         owned.drop()
         owned.close(withdraw=False)
 
@@ -291,6 +330,7 @@ class GroupMember:
         if self.slices.get(owned.slice) is owned:
             del self.slices[owned.slice]
             self._said.pop(owned.slice, None)
+            self._recall(owned)
             owned.events.clear()
             self._tell(SlicesChanged((), (owned.slice,), "lost"))
             self.last_error = f"slice {owned.slice}: {failed.code}: {failed.text}"
@@ -301,6 +341,7 @@ class GroupMember:
 
     def _stop(self, why: str) -> None:
         """Give the application nothing more."""
+        self._recall()
         went = tuple(sorted(self.slices))
         for owned in list(self.slices.values()):
             self._released[owned.slice] = owned.place(is_released=True, was_cut_off=True), self._beat
@@ -335,6 +376,7 @@ class GroupMember:
         link = self._client.home_link
         if link is None:
             return
+        self.settle()
         self._beat += 1
         self._sent[self._beat] = self._client.now
         while len(self._sent) > 64:
