@@ -16,22 +16,17 @@ import threading
 import time
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 from plimsoll import client
 from plimsoll.core.verify.slice_laws import GivenItem, judge_slices
 
-KEYS = Path(os.environ.get("READINGS_KEYS", "/etc/plimsoll/client"))
 PORT = 9000
 PUBLISHER = "feed"
 
 
 def connection(name: str) -> client.Connection:
-    head = json.loads((KEYS / "heads.json").read_text())["east"]
-    return client.Connection(
-        head["endpoint"], name=name, security=client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
-    )
+    return client.Connection.from_file("/etc/plimsoll/client", cluster="east", name=name)
 
 
 class Feed:
@@ -124,6 +119,7 @@ def consume(name: str, work_seconds: float, host: str) -> None:
         feed.request("POST", "/done", json.dumps(said))
         feed.getresponse().read()
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with connection(name) as connected, connected.group("readings").subscribe(name=name, timeout=120) as member:
         signal.signal(signal.SIGTERM, lambda *_: member.stop())
         for item in member:

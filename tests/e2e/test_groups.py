@@ -43,15 +43,14 @@ def served(installed: Cluster) -> Iterator[Cluster]:
 
 
 def consumers() -> dict[str, Object]:
-    """The example's objects by kind, with the program of these tests in place of an image of the user's."""
+    """The example's objects by kind, with the program of these tests in place of the example's."""
     text = (EXAMPLES / "applications" / "consumers.yaml").read_text()
     found = {item["kind"]: item for item in yaml.safe_load_all(text)}
     pod = found["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    container |= {"image": f"plimsoll/broker:{TAG}", "command": ["python", "/script/readings.py", "consume"]}
+    container |= {"image": f"plimsoll/broker:{TAG}", "command": ["python", "/app/readings.py", "consume"]}
     container["env"] += [{"name": "WORK_SECONDS", "value": str(WORK_SECONDS)}, {"name": "FEED", "value": "feed"}]
-    container["volumeMounts"].append({"name": "script", "mountPath": "/script"})
-    pod["volumes"].append({"name": "script", "configMap": {"name": "readings-script"}})
+    found["ConfigMap"]["data"] = {"readings.py": SCRIPT.read_text()}
     found["HorizontalPodAutoscaler"]["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] = 15
     return found
 
@@ -61,10 +60,8 @@ def feed_objects(consumer: Object) -> list[Object]:
     pod = json.loads(json.dumps(consumer["spec"]["template"]))
     pod["spec"]["containers"][0]["command"][-1] = "feed"
     pod["spec"]["terminationGracePeriodSeconds"] = 1
-    script = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "readings-script"}}
     port = {"port": 9000}
     return [
-        {**script, "data": {"readings.py": SCRIPT.read_text()}},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "feed", "labels": {"app": "feed"}},
          "spec": {**pod["spec"], "restartPolicy": "Never"}},
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "feed"},
@@ -107,7 +104,7 @@ def readings(served: Cluster) -> Readings:
     objects = consumers()
     served.apply(*yaml.safe_load_all((EXAMPLES / "groups.yaml").read_text()))
     served.wait(lambda: served.is_true("brokercluster", "east", "Ready"), 240, "the cluster to be ready")
-    served.apply(*feed_objects(objects["Deployment"]), objects["Deployment"], objects["HorizontalPodAutoscaler"])
+    served.apply(*objects.values(), *feed_objects(objects["Deployment"]))
     found = Readings(served)
     served.wait(found.group, 120, "the group in the status")
     served.wait(lambda: found.group()["members"] == 1, 180, "the first consumer")
