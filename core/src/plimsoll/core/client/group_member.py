@@ -95,7 +95,7 @@ class GroupMember:
         self.events: list[GroupEvent] = []
         self.is_member = self.is_leaving = self.has_left = False
         self.failed: GroupFailed | None = None
-        self.last_error = ""
+        self.last_error = self.head = ""
         self._released: dict[int, tuple[msg.SlicePlace, int]] = {}
         self._turns: list[int] = []
         self._beat_seconds = self._lease_seconds = 1.0
@@ -244,7 +244,7 @@ class GroupMember:
                 assert_never(record)
 
     def on_joined(self, joined: msg.GroupJoined) -> None:
-        self.is_member, self.definition = True, joined.definition
+        self.is_member, self.definition, self.head = True, joined.definition, joined.head
         self._beat_seconds, self._lease_seconds = joined.beat_seconds, joined.lease_seconds
         self._heard_at = max(self._heard_at, self._sent.pop(0, self._heard_at))
         self._next_beat = self._client.now

@@ -21,6 +21,7 @@ class SliceOwner(Protocol):
     """The member that has a slice."""
 
     group: str
+    head: str
 
     def items_ready(self) -> None: ...
     def slice_failed(self, owned: SliceSubscriber, failed: Failed) -> None: ...
@@ -61,6 +62,10 @@ class SliceSubscriber(ClientSubscriber):
     @property
     def epoch(self) -> OwnerEpoch:
         return self.assignment, self.number
+
+    @property
+    def first_head(self) -> str:
+        return self._owner.head
 
     def attach_item(self, attachment: Attachment) -> msg.AttachItem:
         item = super().attach_item(attachment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.policies.consumer_groups.assignment_functions import (
@@ -19,8 +19,15 @@ from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
 
-Declared = tuple[str, str, GroupDefinition]
-"""(cluster, name, definition) of a group of the custom resources."""
+
+class Declared(NamedTuple):
+    """A group of the custom resources. `head`: of its cluster, whose consumers join there; empty if it is not known."""
+
+    cluster: str
+    name: str
+    definition: GroupDefinition
+    head: str = ""
+
 
 BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": CostBalancing(), "Pairing": Pairing(), "None": None}
 """Policies by the name that a definition gives."""
@@ -54,11 +61,12 @@ def definition_fault(group: str, definition: GroupDefinition) -> str:
 def declared_in(config: BrokerConfig) -> list[Declared]:
     """The groups that a head is started with."""
     return [
-        (
+        Declared(
             each.cluster, each.name,
             GroupDefinition(
                 each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned, each.balancing
             ),
+            each.head,
         )
         for each in config.groups
     ]  # fmt: skip

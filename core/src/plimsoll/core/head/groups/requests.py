@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
 from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
+from plimsoll.core.head.groups.group_links import MemberLink
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
@@ -19,7 +20,7 @@ from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.messages import GroupDefinition
+from plimsoll.core.protocol.messages import FromMember, GroupDefinition
 from plimsoll.core.protocol.slice_names import slice_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import NEVER, Link, Peer
@@ -58,24 +59,48 @@ class GroupRequests(HeadPart):
 
     def __init__(self, host: GroupsHost, cluster: str, times: GroupTimes) -> None:
         self.host, self.cluster, self.times = host, cluster, times
-        self._elsewhere: dict[str, GroupDefinition] = {}
+        self._elsewhere: dict[str, Declared] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
         self.started_at: float | None = None
         self.ready_at: float | None = None
         self._has_restarted = False
         self._forgotten: set[str] = set()
+        host.group_links.take = self.on_member
 
     def register(self, handlers: RecordHandlers) -> None:
-        handlers.of_clients.add_costly(msg.GroupJoin, self.on_join, JOIN_UNITS)
-        handlers.of_clients.add(msg.GroupBeat, self.on_beat)
-        handlers.of_clients.add(msg.SliceReleased, self.on_released)
-        handlers.of_clients.add(msg.GroupLeave, self.on_leave)
+        handlers.of_clients.add_costly(msg.GroupJoin, self.on_client, JOIN_UNITS)
+        for kind in (msg.GroupBeat, msg.SliceReleased, msg.GroupLeave):
+            handlers.of_clients.add(kind, self.on_client)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
 
     # -- members
 
-    def on_join(self, link: Link, join: msg.GroupJoin) -> None:
+    def on_client(self, link: Link, record: FromMember) -> None:
+        """What a client of this head says as a member: of a group here, or of another cluster's."""
+        other = self._elsewhere.get(record.group) if record.group not in self.by_name else None
+        if other is None or not other.head:
+            self.on_member(link, record)
+        elif isinstance(record, msg.GroupJoin) and not link.grant.subscribes:
+            self._refuse(link, record.group, NOT_PERMITTED, link.grant.subscribe_refusal)
+        else:
+            self.host.group_links.pass_on(link, other.head, record)
+
+    def on_member(self, link: MemberLink, record: FromMember) -> None:
+        """What a member of a group here says, over whichever way."""
+        match record:
+            case msg.GroupJoin():
+                self.on_join(link, record)
+            case msg.GroupBeat():
+                self.on_beat(link, record)
+            case msg.SliceReleased():
+                self.on_released(link, record)
+            case msg.GroupLeave():
+                self.on_leave(link, record)
+            case _:
+                assert_never(record)
+
+    def on_join(self, link: MemberLink, join: msg.GroupJoin) -> None:
         """Answer GROUP_JOIN: with GROUP_JOINED and slices, or with a refusal that says what to do."""
         host = self.host
         if not link.grant.subscribes:
@@ -98,12 +123,12 @@ class GroupRequests(HeadPart):
         elif group is not None:
             group.join(link, join)
 
-    def _may_make(self, link: Link, name: str, definition: GroupDefinition) -> bool:
+    def _may_make(self, link: MemberLink, name: str, definition: GroupDefinition) -> bool:
         """Whether this member may make the group as it says; while the head starts, nothing is refused for good."""
         is_valid = not definition_fault(name, definition)
         return is_valid and not link.grant.group_refusal and len(self.by_name) < GROUPS_AT_MOST
 
-    def _make(self, link: Link, join: msg.GroupJoin) -> ConsumerGroup | None:
+    def _make(self, link: MemberLink, join: msg.GroupJoin) -> ConsumerGroup | None:
         """The group of a first member, which says what it is."""
         host = self.host
         if join.definition is None:
@@ -174,25 +199,23 @@ class GroupRequests(HeadPart):
 
         A group that is declared no longer goes on until its last member has left; one that members have made stays.
         """
-        all_of_them = {name: (cluster, definition) for cluster, name, definition in declared}
+        all_of_them = {each.name: each for each in declared}
+        own = {name for name, each in all_of_them.items() if each.cluster == self.cluster}
         for name, group in self.by_name.items():
-            group.is_declared = all_of_them.get(name, ("", None))[0] == self.cluster
-        for name in [
-            name for name in self._elsewhere if all_of_them.get(name, (self.cluster, None))[0] == self.cluster
-        ]:
+            group.is_declared = name in own
+        for name in [name for name in self._elsewhere if name in own or name not in all_of_them]:
             del self._elsewhere[name], self.stamps.by_group[name]
-        for name, (cluster, definition) in all_of_them.items():
-            if definition_fault(name, definition):
+        for name, each in all_of_them.items():
+            if definition_fault(name, each.definition):
                 self.host.counters["groups_refused"] += 1
-            elif cluster != self.cluster and name not in self.by_name:
-                if self._elsewhere.get(name) != definition:
-                    self._elsewhere[name], self.stamps.by_group[name] = definition, stamper(name, definition)
-            elif cluster == self.cluster:
-                self._declare_own(name, definition)
+            elif name in own:
+                self._declare_own(name, each.definition)
+            elif name not in self.by_name and self._elsewhere.get(name) != each:
+                self._elsewhere[name], self.stamps.by_group[name] = each, stamper(name, each.definition)
 
     def on_declared(self, _: Peer, said: msg.ClusterGroups) -> None:
         """A mediator names the groups of the custom resources, all of them."""
-        self.declare([(each.cluster, each.name, each.definition) for each in said.groups])
+        self.declare([Declared(each.cluster, each.name, each.definition, each.head) for each in said.groups])
 
     def _declare_own(self, name: str, definition: GroupDefinition) -> None:
         group = self.by_name.get(name)
@@ -211,23 +234,23 @@ class GroupRequests(HeadPart):
                 self.host.group_lags.by_group[name].stamper = stamps
         group.is_declared = True
 
-    def _refuse(self, link: Link, group: str, code: str, text: str, retry: float = 0.0) -> None:
+    def _refuse(self, link: MemberLink, group: str, code: str, text: str, retry: float = 0.0) -> None:
         self.host.counters["group_joins_refused"] += 1
-        self.host.say(link, msg.GroupRefused(group, code, text, retry))
+        self.host.group_links.say(link, msg.GroupRefused(group, code, text, retry))
 
-    def on_beat(self, link: Link, beat: msg.GroupBeat) -> None:
+    def on_beat(self, link: MemberLink, beat: msg.GroupBeat) -> None:
         for group, member in self._members(link, beat.group):
             group.beat(member, beat)
 
-    def on_released(self, link: Link, released: msg.SliceReleased) -> None:
+    def on_released(self, link: MemberLink, released: msg.SliceReleased) -> None:
         for group, member in self._members(link, released.group):
             group.released(member, released.place)
 
-    def on_leave(self, link: Link, leave: msg.GroupLeave) -> None:
+    def on_leave(self, link: MemberLink, leave: msg.GroupLeave) -> None:
         for group, member in self._members(link, leave.group):
             group.leave(member)
 
-    def _members(self, link: Link, name: str) -> list[tuple[ConsumerGroup, MemberEntry]]:
+    def _members(self, link: MemberLink, name: str) -> list[tuple[ConsumerGroup, MemberEntry]]:
         """The member of a group that this link is for; one that is none is told so, and joins again."""
         group = self.by_name.get(name)
         found = [member for member in group.members.values() if member.link is link] if group is not None else []
@@ -236,6 +259,10 @@ class GroupRequests(HeadPart):
             self._refuse(link, name, "unknown", text, self.times.beat / 10)
             return []
         return [(group, member) for member in found]
+
+    def expire(self) -> None:
+        members = (member for group in self.by_name.values() for member in group.members.values())
+        self.host.group_links.keep({member.link for member in members if member.link is not None})
 
     def client_lost(self, link: Link) -> None:
         for group in self.by_name.values():

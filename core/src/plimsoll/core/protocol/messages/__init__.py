@@ -51,11 +51,15 @@ from plimsoll.core.protocol.messages.control import (
     SubscriberPage,
 )
 from plimsoll.core.protocol.messages.groups import (
+    AnswerToMember,
     ClusterGroups,
     DeclaredGroupItem,
+    FromMember,
+    GroupAnswer,
     GroupBeat,
     GroupBeatAnswer,
     GroupDefinition,
+    GroupFor,
     GroupJoin,
     GroupJoined,
     GroupLeave,
@@ -214,6 +218,7 @@ __all__ = [
     "Abort",
     "Accepted",
     "ActionItem",
+    "AnswerToMember",
     "AssignedBundle",
     "Attach",
     "AttachItem",
@@ -267,14 +272,17 @@ __all__ = [
     "FromClient",
     "FromEdge",
     "FromHead",
+    "FromMember",
     "FromStandby",
     "Gap",
     "Go",
     "GoItem",
     "GoOnAlone",
+    "GroupAnswer",
     "GroupBeat",
     "GroupBeatAnswer",
     "GroupDefinition",
+    "GroupFor",
     "GroupJoin",
     "GroupJoined",
     "GroupLeave",
@@ -438,7 +446,7 @@ ToStandby = LogBegins | LogPart | LogTrimmed | StandbyInSync
 LinkMessage = FromClient | ToClient | FromEdge | FromHead | FromStandby | ToStandby
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
-    PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived
+    PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived | GroupFor | GroupAnswer
 )  # fmt: skip
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
