@@ -12,7 +12,7 @@ GROUPS: list[tuple[str, str, Any]] = [
     ("group-join", "worker-1 makes group readings, or joins it, and has slice 4",
      msg.GroupJoin("readings", "worker-1", 7, READINGS, [PLACE])),
     ("group-joined", "it is a member, says a beat every second, and stops after 4 seconds without an answer",
-     msg.GroupJoined("readings", READINGS, 1.0, 4.0)),
+     msg.GroupJoined("readings", READINGS, 1.0, 4.0, "h")),
     ("group-refused", "it is no member; it may ask again in a second",
      msg.GroupRefused("readings", "unknown", "there is no group 'readings' at h", 1.0)),
     ("group-beat", "its beat 3, with its place in slice 4 and its load of 2 seconds",
@@ -26,5 +26,8 @@ GROUPS: list[tuple[str, str, Any]] = [
     ("slice-released-cut-off", "the member has stopped by itself at position 42, and its application may have had more",
      msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True, True))),
     ("group-leave", "it wants to give up all slices", msg.GroupLeave("readings")),
+    ("group-for", "the head of worker-1 takes what it says to that of its group",
+     msg.GroupFor(11, 3, 1, "workers", msg.GroupJoin("readings", "worker-1", 7, None))),
+    ("group-answer", "which answers", msg.GroupAnswer(11, 3, 1, msg.GroupBeatAnswer("readings", 3))),
     ("group-left", "it has none any more, and is no member", msg.GroupLeft("readings")),
 ]  # fmt: skip

@@ -59,6 +59,8 @@ TYPES = {
     "HeadAddress": "head_address",
     "PublisherItem": "listed_publisher",
     "GroupDefinition": "group",
+    "FromMember": "record",
+    "AnswerToMember": "record",
     "DeclaredGroupItem": "declared_group",
     "SlicePlace": "place",
     "SliceReport": "slice_load",

@@ -171,7 +171,7 @@ class GroupFor(Struct, array_like=True, frozen=True, tag=68):
     epoch: U63
     client: U32
     number: U63
-    identity: Name
+    identity: Text
     record: FromMember
 
 
