@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, assert_never
 
 from plimsoll.core.head.durability.journal import LogJournal
-from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
+from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
 from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
 from plimsoll.core.head.groups.group_links import MemberLink
 from plimsoll.core.head.groups.lag import GroupLags
@@ -59,6 +59,7 @@ class GroupRequests(HeadPart):
 
     def __init__(self, host: GroupsHost, cluster: str, times: GroupTimes) -> None:
         self.host, self.cluster, self.times = host, cluster, times
+        self._announce: Announce = announce_to_none
         self._elsewhere: dict[str, Declared] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
@@ -73,6 +74,12 @@ class GroupRequests(HeadPart):
         for kind in (msg.GroupBeat, msg.SliceReleased, msg.GroupLeave):
             handlers.of_clients.add(kind, self.on_client)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
+
+    def announce_by(self, announce: Announce) -> None:
+        """Tell mediators in this way that a group is out of balance."""
+        self._announce = announce
+        for group in self.by_name.values():
+            group.announce = announce
 
     # -- members
 
@@ -154,6 +161,7 @@ class GroupRequests(HeadPart):
     def define(self, name: str, definition: msg.GroupDefinition) -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
+        group.announce = self._announce
         self.by_name[name] = group
         stamps = self.stamps.by_group[name] = stamper(name, definition)
         # Without a log on a disk all that is logged of a group that is made now has come without its stamp.

@@ -67,6 +67,7 @@ from plimsoll.core.protocol.messages.groups import (
     GroupRefused,
     MemberLoad,
     SliceAssigned,
+    SliceCount,
     SlicePlace,
     SliceReleased,
     SliceReport,
@@ -182,6 +183,16 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     PublisherStandby,
     PublisherStay,
 )
+from plimsoll.core.protocol.messages.slice_moves import (
+    ConsumerItem,
+    GroupTrigger,
+    HeldSliceItem,
+    SliceCommand,
+    SliceMovesPlan,
+    SliceOutcome,
+    SlicePage,
+    SliceQuery,
+)
 from plimsoll.core.protocol.messages.standby import (
     FollowLog,
     GoOnAlone,
@@ -242,6 +253,7 @@ __all__ = [
     "ClusterPolicy",
     "Command",
     "Confirmed",
+    "ConsumerItem",
     "Continue",
     "ControlRecord",
     "Cover",
@@ -288,11 +300,13 @@ __all__ = [
     "GroupLeave",
     "GroupLeft",
     "GroupRefused",
+    "GroupTrigger",
     "HandoverPlan",
     "HandoverRejected",
     "HeadAddress",
     "Held",
     "HeldItem",
+    "HeldSliceItem",
     "Identify",
     "Install",
     "Installed",
@@ -380,7 +394,13 @@ __all__ = [
     "RowItem",
     "SeeHead",
     "SliceAssigned",
+    "SliceCommand",
+    "SliceCount",
+    "SliceMovesPlan",
+    "SliceOutcome",
+    "SlicePage",
     "SlicePlace",
+    "SliceQuery",
     "SliceReleased",
     "SliceReport",
     "SliceRevoked",
@@ -454,7 +474,7 @@ ControlRecord = (
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
-    GoOnAlone | Promote
+    GoOnAlone | Promote | SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
