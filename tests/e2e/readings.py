@@ -98,7 +98,7 @@ class Answers(BaseHTTPRequestHandler):
 
     @property
     def _feed(self) -> Feed:
-        return self.server.feed  # type: ignore[attr-defined,no-any-return]  # set by `main`
+        return self.server.feed  # type: ignore[attr-defined]  # set by `main`
 
     def _answer(self, content: dict[str, Any]) -> None:
         text = json.dumps(content).encode()

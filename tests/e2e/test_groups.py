@@ -32,11 +32,18 @@ def served(installed: Cluster) -> Iterator[Cluster]:
     if run("kubectl", "get", "apiservice", API, "--ignore-not-found", "-o", "name").strip():
         pytest.skip(f"{API} is served by something else in this cluster")
 
+    # The port is routed before the API server asks for it: some networks answer for addresses that nothing has yet.
+    port = {"name": "https", "port": 8443, "protocol": "TCP", "targetPort": "https"}
+    patch = json.dumps([{"op": "add", "path": "/spec/ports/-", "value": port}])
+    installed.kubectl("patch", "service", "plimsoll", "--type=json", "-p", patch)
+
     def serve(enabled: str) -> None:
         installed.helm("upgrade", "plimsoll", chart, "--reuse-values", "--set", f"externalMetrics.enabled={enabled}")
 
     serve("true")
     try:
+        is_served = "jsonpath={.status.conditions[?(@.type=='Available')].status}"
+        installed.wait(lambda: run("kubectl", "get", "apiservice", API, "-o", is_served) == "True", 90, "the API")
         yield installed
     finally:
         serve("false")

@@ -104,7 +104,8 @@ def test_what_is_lost_on_the_way_ends_it_and_the_member_joins_again() -> None:
     from_west(play, "b")
     play.run(2.0)
     links = play.fleet.head("h").group_links
-    original, dropped = links.router.send, []
+    original: Any = links.router.send
+    dropped: list[msg.GroupAnswer] = []
 
     def send(to: str, message: Any, edge: str = "") -> bool:
         if isinstance(message, msg.GroupAnswer) and isinstance(message.record, msg.SliceAssigned) and not dropped:

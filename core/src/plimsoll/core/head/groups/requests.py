@@ -71,8 +71,9 @@ class GroupRequests(HeadPart):
 
     def register(self, handlers: RecordHandlers) -> None:
         handlers.of_clients.add_costly(msg.GroupJoin, self.on_client, JOIN_UNITS)
-        for kind in (msg.GroupBeat, msg.SliceReleased, msg.GroupLeave):
-            handlers.of_clients.add(kind, self.on_client)
+        handlers.of_clients.add(msg.GroupBeat, self.on_client)
+        handlers.of_clients.add(msg.SliceReleased, self.on_client)
+        handlers.of_clients.add(msg.GroupLeave, self.on_client)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
 
     def announce_by(self, announce: Announce) -> None:
