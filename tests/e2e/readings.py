@@ -25,8 +25,8 @@ PORT = 9000
 PUBLISHER = "feed"
 
 
-def connection(name: str) -> client.Connection:
-    return client.Connection.from_file("/etc/plimsoll/client", cluster="east", name=name)
+def connection() -> client.Connection:
+    return client.Connection.from_file("/etc/plimsoll/client", cluster="east")
 
 
 class Feed:
@@ -42,7 +42,7 @@ class Feed:
         self._publishing.start()
 
     def _publish(self) -> None:
-        with connection(PUBLISHER) as connected, client.Publisher(connected, name=PUBLISHER) as publisher:
+        with connection() as connected, client.Publisher(connected, name=PUBLISHER) as publisher:
             due = time.monotonic()
             while not self._ended.is_set():
                 if not self.rate:
@@ -120,7 +120,7 @@ def consume(name: str, work_seconds: float, host: str) -> None:
         feed.getresponse().read()
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    with connection(name) as connected, connected.group("readings").subscribe(name=name, timeout=120) as member:
+    with connection() as connected, connected.group("readings").subscribe(name=name, timeout=120) as member:
         signal.signal(signal.SIGTERM, lambda *_: member.stop())
         for item in member:
             at = time.time()
