@@ -7,9 +7,9 @@ import random
 import msgspec
 from tests.core.group_play import GROUP, GroupPlay
 
-from plimsoll.core.head.groups.definition import stamper
 from plimsoll.core.head.groups.lag import DROPPED_AT_LEAST, READ_ENTRIES, SliceIndex
 from plimsoll.core.head.log import Log, LogEntry
+from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.slice_names import stamp_attribute

@@ -7,17 +7,21 @@ from typing import Any, Protocol, assert_never
 
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
-from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
+from plimsoll.core.head.groups.definition import Declared, definition_fault
+from plimsoll.core.head.groups.function_notices import FunctionNotices
 from plimsoll.core.head.groups.group_links import MemberLink
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
+from plimsoll.core.head.ownership import Since
 from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
 from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import FromMember, GroupDefinition
@@ -32,6 +36,7 @@ MEMBERS_AT_MOST = 10_000
 AWAITED = "consumer group "
 """How the status of a head that starts names a group whose definition it waits for."""
 
+CACHE_UNITS = 20
 JOIN_UNITS = 50
 """Of a GROUP_JOIN; a unit is some quarter of a microsecond."""
 
@@ -45,11 +50,10 @@ class GroupsHost(GroupHost, Protocol):
     startup: StartupBarrier
     group_lags: GroupLags
     journal: LogJournal | None
+    publishers: PublisherTable
 
     @property
     def is_starting(self) -> bool: ...
-    def end_place(self, subscriber: str) -> None:
-        """Let what an edge keeps for a subscriber go."""
 
 
 class GroupRequests(HeadPart):
@@ -63,6 +67,7 @@ class GroupRequests(HeadPart):
         self._elsewhere: dict[str, Declared] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
+        self.notices = FunctionNotices(host)
         self.started_at: float | None = None
         self.ready_at: float | None = None
         self._has_restarted = False
@@ -74,6 +79,8 @@ class GroupRequests(HeadPart):
         handlers.of_clients.add(msg.GroupBeat, self.on_client)
         handlers.of_clients.add(msg.SliceReleased, self.on_client)
         handlers.of_clients.add(msg.GroupLeave, self.on_client)
+        handlers.of_clients.add(msg.SliceCaching, self.on_client)
+        handlers.of_clients.add_costly(msg.SliceCache, self.on_client, CACHE_UNITS)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
 
     def announce_by(self, announce: Announce) -> None:
@@ -105,6 +112,10 @@ class GroupRequests(HeadPart):
                 self.on_released(link, record)
             case msg.GroupLeave():
                 self.on_leave(link, record)
+            case msg.SliceCaching():
+                self.on_caching(link, record)
+            case msg.SliceCache():
+                self.on_cache(link, record)
             case _:
                 assert_never(record)
 
@@ -164,12 +175,25 @@ class GroupRequests(HeadPart):
         group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
         group.announce = self._announce
         self.by_name[name] = group
-        stamps = self.stamps.by_group[name] = stamper(name, definition)
+        self._stamp(name, definition)
         # Without a log on a disk all that is logged of a group that is made now has come without its stamp.
-        self.host.group_lags.begin(name, stamps, definition.count, from_start=self.host.journal is not None)
+        is_recovered = self.host.journal is not None
+        self.host.group_lags.begin(name, self.stamps.by_group[name], definition.count, from_start=is_recovered)
         if self.host.is_starting:
             self.host.startup.reported(AWAITED + name)
         return group
+
+    def _stamp(self, name: str, definition: GroupDefinition | None) -> None:
+        """Stamp for a group from here on, or no more; clients that publish are told with the next tick."""
+        if definition is None:
+            del self.stamps.by_group[name]
+        else:
+            self.stamps.by_group[name] = stamper(name, definition)
+        known = {name: each.definition for name, each in self._elsewhere.items()}
+        known |= {each.name: each.definition for each in self.by_name.values()}
+        if definition is not None:
+            known[name] = definition
+        self.notices.change({each: known[each] for each in self.stamps.by_group})
 
     def edge_reported(self, report: msg.EdgeReport) -> set[str]:
         """An edge says what it serves. Returns for which groups the head has to wait."""
@@ -213,14 +237,16 @@ class GroupRequests(HeadPart):
         for name, group in self.by_name.items():
             group.is_declared = name in own
         for name in [name for name in self._elsewhere if name in own or name not in all_of_them]:
-            del self._elsewhere[name], self.stamps.by_group[name]
+            del self._elsewhere[name]
+            self._stamp(name, None)
         for name, each in all_of_them.items():
             if definition_fault(name, each.definition):
                 self.host.counters["groups_refused"] += 1
             elif name in own:
                 self._declare_own(name, each.definition)
             elif name not in self.by_name and self._elsewhere.get(name) != each:
-                self._elsewhere[name], self.stamps.by_group[name] = each, stamper(name, each.definition)
+                self._elsewhere[name] = each
+                self._stamp(name, each.definition)
 
     def on_declared(self, _: Peer, said: msg.ClusterGroups) -> None:
         """A mediator names the groups of the custom resources, all of them."""
@@ -236,7 +262,8 @@ class GroupRequests(HeadPart):
                 return
             has_other_count = definition.count != group.definition.count
             group.redefine(definition)
-            stamps = self.stamps.by_group[name] = stamper(name, definition)
+            self._stamp(name, definition)
+            stamps = self.stamps.by_group[name]
             if has_other_count:
                 self.host.group_lags.begin(name, stamps, definition.count, from_start=False)
             else:
@@ -253,7 +280,15 @@ class GroupRequests(HeadPart):
 
     def on_released(self, link: MemberLink, released: msg.SliceReleased) -> None:
         for group, member in self._members(link, released.group):
-            group.released(member, released.place)
+            group.released(member, released)
+
+    def on_caching(self, link: MemberLink, said: msg.SliceCaching) -> None:
+        for group, member in self._members(link, said.group):
+            group.caches.on_caching(member, said)
+
+    def on_cache(self, link: MemberLink, part: msg.SliceCache) -> None:
+        for group, member in self._members(link, part.group):
+            group.caches.on_cache(member, part)
 
     def on_leave(self, link: MemberLink, leave: msg.GroupLeave) -> None:
         for group, member in self._members(link, leave.group):
@@ -274,6 +309,7 @@ class GroupRequests(HeadPart):
         self.host.group_links.keep({member.link for member in members if member.link is not None})
 
     def client_lost(self, link: Link) -> None:
+        self.notices.lost(link)
         for group in self.by_name.values():
             group.lost(link)
 
@@ -298,6 +334,15 @@ class GroupRequests(HeadPart):
         if found is not None and (group := self.by_name.get(found[0])) is not None:
             group.resumed(found[1], token)
 
+    def covered_since(self, subscriber: str) -> Since | None:
+        """Since when a slice has been covered under its other name, for a taker that attaches it as well."""
+        found = slice_of_name(subscriber)
+        group = self.by_name.get(found[0]) if found is not None else None
+        if found is None or group is None or found[1] >= len(group.slices):
+            return None
+        entry = self.host.owners.entries.get(group.covered_by(subscriber, found[1]))
+        return None if entry is None else entry.since
+
     def keeps(self, subscriber: str) -> bool:
         """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
         found = slice_of_name(subscriber)
@@ -307,7 +352,12 @@ class GroupRequests(HeadPart):
         """A publication with the slices that it has in the groups here."""
         return self.stamps.stamped(publisher, request, body) if self.stamps.by_group else (request, body)
 
+    def opened(self, link: Link) -> None:
+        """A client has opened a publisher."""
+        self.notices.tell(link)
+
     def tick(self) -> None:
+        self.notices.tell_all(self.host.publishers.links())
         if self.started_at is None:
             self.started_at = self.host.now
         self.host.group_lags.read()
@@ -330,10 +380,12 @@ class GroupRequests(HeadPart):
 
     def _end(self, group: ConsumerGroup) -> None:
         """A group that has had no member for long is forgotten, with the places of its slices."""
-        del self.by_name[group.name], self.stamps.by_group[group.name]
+        del self.by_name[group.name]
+        self._stamp(group.name, None)
         self.host.group_lags.end(group.name)
         for each in group.slices:
-            self.host.end_place(slice_name(group.name, each.number))
+            for side in (0, 1):
+                self.host.end_place(slice_name(group.name, each.number, side))
 
     def status(self) -> dict[str, Any]:
         return {"groups": sorted(self.by_name)}

@@ -52,6 +52,7 @@ from plimsoll.core.protocol.messages.control import (
 )
 from plimsoll.core.protocol.messages.groups import (
     AnswerToMember,
+    CachedItem,
     ClusterGroups,
     DeclaredGroupItem,
     FromMember,
@@ -60,6 +61,8 @@ from plimsoll.core.protocol.messages.groups import (
     GroupBeatAnswer,
     GroupDefinition,
     GroupFor,
+    GroupFunction,
+    GroupFunctions,
     GroupJoin,
     GroupJoined,
     GroupLeave,
@@ -67,6 +70,8 @@ from plimsoll.core.protocol.messages.groups import (
     GroupRefused,
     MemberLoad,
     SliceAssigned,
+    SliceCache,
+    SliceCaching,
     SliceCount,
     SlicePlace,
     SliceReleased,
@@ -247,6 +252,7 @@ __all__ = [
     "Body",
     "BrokerState",
     "BundleTable",
+    "CachedItem",
     "Close",
     "ClusterGroups",
     "ClusterMembers",
@@ -295,6 +301,8 @@ __all__ = [
     "GroupBeatAnswer",
     "GroupDefinition",
     "GroupFor",
+    "GroupFunction",
+    "GroupFunctions",
     "GroupJoin",
     "GroupJoined",
     "GroupLeave",
@@ -394,6 +402,8 @@ __all__ = [
     "RowItem",
     "SeeHead",
     "SliceAssigned",
+    "SliceCache",
+    "SliceCaching",
     "SliceCommand",
     "SliceCount",
     "SliceMovesPlan",
@@ -428,6 +438,7 @@ __all__ = [
     "Welcome",
     "between_heads",
     "body",
+    "cached_item",
     "control",
     "decode",
     "from_client",
@@ -443,13 +454,15 @@ __all__ = [
 
 FromClient = (
     Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply |
-    PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave
+    PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave |
+    SliceCaching | SliceCache
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     SeeHead | AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
     PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere |
-    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
+    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft |
+    SliceCache | GroupFunctions
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | Slot |
@@ -485,6 +498,7 @@ between_heads: Final = msgspec.msgpack.Decoder(BetweenHeads)
 from_standby: Final = msgspec.msgpack.Decoder(FromStandby)
 to_standby: Final = msgspec.msgpack.Decoder(ToStandby)
 routed: Final = msgspec.msgpack.Decoder(Routed)
+cached_item: Final = msgspec.msgpack.Decoder(CachedItem)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
 body: Final = msgspec.msgpack.Decoder(Body)
 profile: Final = msgspec.msgpack.Decoder(ProfileBody)
