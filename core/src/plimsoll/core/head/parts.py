@@ -175,7 +175,8 @@ class HeadParts(OverlayNode):
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
             self.publisher_moves, self.publisher_audit, self.group_links, self.groups, self.slice_commands,
             self.distributor, self.router, self.handovers, self.mediator_fence,
-            self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon, self.log_reader, self.bundles, self.topics,
+            self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
+            self.log_reader, self.bundles, self.topics,
         )  # fmt: skip
 
     def _on_ready(self) -> None:
