@@ -8,7 +8,7 @@ from typing import Any, Protocol, assert_never
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
 from plimsoll.core.head.groups.definition import Declared, definition_fault
-from plimsoll.core.head.groups.function_notices import FunctionNotices
+from plimsoll.core.head.groups.function_notices import FunctionNotices, NoticeHost
 from plimsoll.core.head.groups.group_links import MemberLink
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.member import MemberEntry
@@ -44,7 +44,7 @@ REFUSED = "epoch"
 """The code for a slice that is not the client's: it may be soon."""
 
 
-class GroupsHost(GroupHost, Protocol):
+class GroupsHost(GroupHost, NoticeHost, Protocol):
     """What the groups need of their head, beside what each needs."""
 
     startup: StartupBarrier
