@@ -18,6 +18,7 @@ from plimsoll.core.spec.status.reasons import (
     BROKERS,
     EVENTS,
     LOGS,
+    STANDBYS,
     PODS,
     PROFILES,
     SPARK,
@@ -50,7 +51,7 @@ sees an earlier result; every condition names the generation of the specificatio
 
 def reasons_page() -> str:
     """docs/reasons.md."""
-    sections = (BROKERS, BALANCE, LOGS, TOPICS, PROFILES, SPARK, DATA, PODS, *SESSIONS, EVENTS)
+    sections = (BROKERS, BALANCE, LOGS, STANDBYS, TOPICS, PROFILES, SPARK, DATA, PODS, *SESSIONS, EVENTS)
     return "\n".join([REASONS, *(f"{reason_table(section)}\n" for section in sections)])
 
 

@@ -31,6 +31,7 @@ CONDITIONS = {
     "KeysReplaced",
     "TakesPublishers",
     "LogSafe",
+    "StandbyInSync",
     "Accepted",
 }
 
@@ -38,6 +39,8 @@ BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
     "mediator/src/plimsoll/mediator/calibration.py",
     "mediator/src/plimsoll/mediator/log_condition.py",
+    "mediator/src/plimsoll/mediator/head_pair.py",
+    "mediator/src/plimsoll/mediator/standby_condition.py",
     "mediator/src/plimsoll/mediator/resource_status.py",
     "mediator/src/plimsoll/mediator/topic_status.py",
     "mediator/src/plimsoll/mediator/fleet_resources.py",
@@ -139,6 +142,7 @@ OTHERS = (
     reasons.BROKERS,
     reasons.BALANCE,
     reasons.LOGS,
+    reasons.STANDBYS,
     reasons.TOPICS,
     reasons.PROFILES,
     reasons.SPARK,

@@ -265,6 +265,15 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("log-stored", "the standby has it up to there", msg.LogStored(17, 4100)),
     ("go-on-alone", "the standby of that time is not waited for", msg.GoOnAlone(3, 2)),
     ("promote", "the standby leads in term 4", msg.Promote(4)),
+    ("lead", "this incarnation leads in term 5", msg.Lead(5, 81)),
+    ("follow", "and that one follows it", msg.Follow(82)),
+    ("replaced", "another process leads in term 5", msg.Replaced(5)),
+    ("leadership-query", "which of the two are you?", msg.LeadershipQuery(7)),
+    (
+        "leadership-reply",
+        "one that has just started, and waits to be told",
+        msg.LeadershipReply(7, {"role": "waiting", "incarnation": 82}),
+    ),
     (
         "bundles-changed",
         "the second one belongs to e2 now, and the first one to none: its units look it up again",

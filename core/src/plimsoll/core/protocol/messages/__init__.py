@@ -179,13 +179,18 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     PublisherStay,
 )
 from plimsoll.core.protocol.messages.standby import (
+    Follow,
     FollowLog,
     GoOnAlone,
+    Lead,
+    LeadershipQuery,
+    LeadershipReply,
     LogBegins,
     LogPart,
     LogStored,
     LogTrimmed,
     Promote,
+    Replaced,
     StandbyInSync,
 )
 from plimsoll.core.protocol.messages.subscribers import (
@@ -261,6 +266,7 @@ __all__ = [
     "Expire",
     "Fetch",
     "Fetched",
+    "Follow",
     "FollowLog",
     "ForceDetach",
     "Forget",
@@ -291,6 +297,9 @@ __all__ = [
     "Join",
     "JoinFor",
     "KeepPlace",
+    "Lead",
+    "LeadershipQuery",
+    "LeadershipReply",
     "Leave",
     "Leaving",
     "LinkMessage",
@@ -359,6 +368,7 @@ __all__ = [
     "Refused",
     "Release",
     "ReleasedBundle",
+    "Replaced",
     "Replay",
     "Reservation",
     "ReservationReply",
@@ -446,7 +456,7 @@ ControlRecord = (
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
-    GoOnAlone | Promote
+    GoOnAlone | Promote | Lead | Follow | Replaced | LeadershipQuery | LeadershipReply
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

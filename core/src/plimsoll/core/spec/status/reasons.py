@@ -348,6 +348,27 @@ LOGS = ReasonSection(
     ),
 )
 
+STANDBYS = ReasonSection(
+    "Standbys",
+    "condition",
+    "Reasons of `StandbyInSync`, of clusters whose head has a standby ([durability.md](durability.md#a-standby)).",
+    (
+        StatusReason("Following", "StandbyInSync", "the standby has all of the head's log, and may lead at any moment"),
+        StatusReason(
+            "LeadsAlone",
+            "StandbyInSync",
+            "the head has no standby in sync: it promises what its disk promises, or what a log in memory does",
+            "It takes seconds after a start or a promotion. If it lasts, look at the standby's process or pod.",
+        ),
+        StatusReason(
+            "NoLeader",
+            "StandbyInSync",
+            "neither process of the head has been told to lead yet",
+            "Look at its pods, and whether the operator runs, which tells them.",
+        ),
+    ),
+)
+
 TOPICS = ReasonSection(
     "Topics with deadlines",
     "topic",
@@ -468,9 +489,11 @@ EVENTS = ReasonSection(
         StatusReason(
             "Promoted",
             "Warning",
-            "the process of a head that led has ended, and its standby leads now; the message has the term",
+            "the process of a head that led has ended, and its standby leads now; the message has the term. Normal for a"
+            " planned change",
             "Read the log of the process that has ended. It starts again as the standby.",
         ),
+        StatusReason("Leads", "Normal", "a process of a head that waited was told to lead; the message has the term"),
         StatusReason("StandbyStarted", "Normal", "a process was started that follows the log of its head"),
         StatusReason("StandbyInSync", "Normal", "a standby has all of its head's log: it may be promoted from now on"),
         StatusReason(
