@@ -18,10 +18,10 @@ from plimsoll.core.spec.status.reasons import (
     BROKERS,
     EVENTS,
     LOGS,
-    STANDBYS,
     PODS,
     PROFILES,
     SPARK,
+    STANDBYS,
     TOPICS,
     reason_table,
 )

@@ -1,4 +1,4 @@
-"""The condition `StandbyInSync` of a cluster whose head has a standby, and what its status says of the two processes."""
+"""The condition `StandbyInSync` of a cluster whose head has a standby, and what its status says of that one."""
 
 from __future__ import annotations
 

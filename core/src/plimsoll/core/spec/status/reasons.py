@@ -489,8 +489,8 @@ EVENTS = ReasonSection(
         StatusReason(
             "Promoted",
             "Warning",
-            "the process of a head that led has ended, and its standby leads now; the message has the term. Normal for a"
-            " planned change",
+            "the process of a head that led has ended, and its standby leads now; the message has the term. Normal for"
+            " a planned change",
             "Read the log of the process that has ended. It starts again as the standby.",
         ),
         StatusReason("Leads", "Normal", "a process of a head that waited was told to lead; the message has the term"),
