@@ -161,6 +161,14 @@ def test_a_head_that_is_to_have_no_standby_any_more_ends_with_the_first_process_
     assert change(ALONE, leader(standby_in_sync=22, standby_syncs=1), standby(), **asked) == ALONE
 
 
+def test_a_head_whose_term_was_lost_with_the_status_leads_on():
+    said = leader(7, standby_in_sync=22, standby_syncs=2)
+    after = change(HeadLeadership(), said, standby(7, sync=2))
+    assert after == HeadLeadership(7, 0, ended=2, leads=11)
+    assert commands(after, said, standby(7, sync=2)) == [(0, msg.GoOnAlone(7, 2))]
+    assert change(after, leader(7), standby(7, sync=3)) == HeadLeadership(7, 0, standby=22, sync=3, ended=2, leads=11)
+
+
 def test_an_old_answer_says_nothing():
     stale = ProcessView(waiting(12).status, unheard_seconds=5)
     assert change(IN_SYNC, stale, standby()) == IN_SYNC

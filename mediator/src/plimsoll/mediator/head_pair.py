@@ -111,6 +111,9 @@ class HeadPair:
     def change(self) -> LeadershipChange | None:
         """The next value to be stored, if there is one."""
         stored, other = self.stored, self.other
+        if (found := self._forgotten()) is not None:
+            text = f"process {found.leader} leads in term {found.term}, which was not stored any more"
+            return LeadershipChange(found, PairEvent("Warning", "Leads", text))
         if self.may_promote and (why := self._why_promote()):
             after = stored.promoted()
             is_planned = bool(self.hands_over)
@@ -128,6 +131,16 @@ class HeadPair:
             return None
         text = f"its standby has all of its log, in term {after.term}"
         return LeadershipChange(after, PairEvent("Normal", "StandbyInSync", text))
+
+    def _forgotten(self) -> HeadLeadership | None:
+        """A head of a later term than the stored one: the status was lost, as in a restored backup. It leads on."""
+        said = [(whole(view.status, "term"), number, view) for number, view in enumerate(self.views)]
+        later = [each for each in said if each[2].role == "head" and each[0] > self.stored.term]
+        if not later:
+            return None
+        term, number, view = max(later, key=lambda each: each[:2])
+        ended = whole(view.status, "standby_syncs")
+        return HeadLeadership(term, number, ended=ended, leads=view.incarnation)
 
     def _why_promote(self) -> str:
         stored, leader, other = self.stored, self.leader, self.other

@@ -20,7 +20,12 @@ from plimsoll.operator import names
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import annotation
-from plimsoll.operator.pairs.leadership_store import CLUSTER_KIND, LeadershipConflictError, change_leadership
+from plimsoll.operator.pairs.leadership_store import (
+    CLUSTER_KIND,
+    LeadershipConflictError,
+    LeadershipDroppedError,
+    change_leadership,
+)
 from plimsoll.operator.pairs.pair_views import ProcessWatch
 from plimsoll.operator.pairs.requests import PairRequest
 from plimsoll.operator.reconcile.fleet_client import FleetClient
@@ -194,7 +199,7 @@ class HeadPairs:
             self.note_change()
             pair.due_at = monotonic() + PAUSE_SECONDS
             return False
-        except (ApiError, ApiConflictError, ApiNotFoundError) as error:
+        except (ApiError, ApiConflictError, ApiNotFoundError, LeadershipDroppedError) as error:
             log.warning("%s: who leads %s was not stored: %s", self._client.namespace, request.head, error)
             pair.due_at = monotonic() + PAUSE_SECONDS
             return False

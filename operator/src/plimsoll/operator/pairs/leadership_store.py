@@ -12,6 +12,10 @@ class LeadershipConflictError(RuntimeError):
     """Another operator has changed it meanwhile."""
 
 
+class LeadershipDroppedError(RuntimeError):
+    """The definition of clusters in the API server is of an earlier version, without the field."""
+
+
 async def change_leadership(
     api: Api, namespace: str, cluster: str, before: HeadLeadership, after: HeadLeadership
 ) -> Object:
@@ -21,6 +25,7 @@ async def change_leadership(
 
     Raises:
         LeadershipConflictError: it is not `before` any more.
+        LeadershipDroppedError: the API server does not keep it.
         ApiNotFoundError: the cluster has been deleted.
         ApiError: it cannot be written now.
 
@@ -32,4 +37,10 @@ async def change_leadership(
             raise LeadershipConflictError(f"{cluster}: {present} has been stored in place of {before}")
         return {**item.get("status", {}), "leadership": leadership_status(after)}
 
-    return await api.set_status(CLUSTER_KIND, namespace, cluster, change)
+    written = await api.set_status(CLUSTER_KIND, namespace, cluster, change)
+    if stored_leadership(written.get("status", {})) != after:
+        raise LeadershipDroppedError(
+            f"the API server drops `status.leadership` of BrokerCluster/{cluster}: apply the definitions (CRDs) of this"
+            " version of the chart"
+        )
+    return written
