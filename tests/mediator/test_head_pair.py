@@ -104,8 +104,10 @@ def test_a_planned_change_asks_the_head_to_leave_and_promotes_once_it_has_said_g
     assert commands(IN_SYNC, leader(), standby(), **asked) == [(0, msg.Leave())]
     assert commands(ALONE, leader(), standby(sync=0), **asked) == []
     assert change(IN_SYNC, leader(), standby(linked=False), **asked).term == 4
-    event = HeadPair(IN_SYNC, (leader(), standby(linked=False)), **asked).change().event
-    assert (event.type, event.reason) == ("Normal", "Promoted")
+    found = HeadPair(IN_SYNC, (leader(), standby(linked=False)), hands_over=asked["hands_over"]).change()
+    assert found is not None
+    assert found.event is not None
+    assert (found.event.type, found.event.reason) == ("Normal", "Promoted")
 
 
 def test_one_whose_pod_is_to_end_leaves_by_itself():
@@ -127,7 +129,7 @@ def test_one_that_the_store_never_knew_is_given_up_too():
 
 
 def test_a_silent_standby_is_given_up_by_a_head_that_lives():
-    said = {"standby_in_sync": 22, "standby_syncs": 1, "silent_seconds": SILENT_SECONDS + 0.1}
+    said: dict[str, Any] = {"standby_in_sync": 22, "standby_syncs": 1, "silent_seconds": SILENT_SECONDS + 0.1}
     lost = ProcessView(standby().status, unheard_seconds=9)
     assert change(IN_SYNC, leader(**said), lost).standby == 0
     assert change(IN_SYNC, leader(unheard=9, **said), lost) == IN_SYNC

@@ -107,7 +107,7 @@ class _ClusterRollout:
         moving = [edge.name for edge in edges if edge not in rest and not is_ready(self.observed.pod(edge.name))]
         if rest:
             yield from self._edge(rest[0], head, moving)
-        elif self._reason(head) and is_pair_pod(self.observed.pod(head.name)):
+        elif self._reason(head) and head.config.standby is not None and is_pair_pod(self.observed.pod(head.name)):
             why = f"waiting for its standby to lead: {self._reason(head)}"
             yield StepBlocked(("BrokerCluster", self.cluster), why)
         elif self._reason(head):
