@@ -62,6 +62,7 @@ GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
 CHANNEL = FULL["Channel"]
 VIEW = {"name": "past", "feed": "stocks"}
 BUNDLE: Object = {"bundles": ["0x00000000_0x80000000"]}
+SLICES: Object = {"group": "readings"}
 CREATED: list[tuple[str, Object, Object]] = [
     ("`lower` is above `higher`", overload("901m", "0.9"), overload("900m", "0.9")),
     ("`lower` is above `higher`", overload(1, "950m"), overload("950m", 1)),
@@ -99,6 +100,11 @@ CREATED: list[tuple[str, Object, Object]] = [
      with_spec(SESSION, action="Split", target=None, select=BUNDLE)),
     ("publishers move from the head of a cluster to others", with_spec(SESSION, action="MovePublishers", scope="Local"),
      with_spec(SESSION, action="MovePublishers", scope="Global")),
+    ("`action: MoveSlices` and the block `slices` go together", with_spec(SESSION, action="MoveSlices", select=None),
+     with_spec(SESSION, action="MoveSlices", scope="Local", target=None, select=None, slices=SLICES)),
+    ("slices move between consumers of one cluster",
+     with_spec(SESSION, action="MoveSlices", scope="Global", target=None, select=None, slices=SLICES),
+     with_spec(SESSION, action="MoveSlices", scope="Local", target=None, select=None, slices=SLICES)),
     ("`action: Unload` and `action: Split`", with_spec(SESSION, select=BUNDLE),
      with_spec(SESSION, action="Unload", select=BUNDLE)),
     (

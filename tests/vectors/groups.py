@@ -8,6 +8,7 @@ from plimsoll.core.protocol import messages as msg
 
 READINGS = msg.GroupDefinition("[class,=,'READING']", 10, "Modulo", "sensor")
 PLACE = msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)])
+COUNTED = msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], counted=msg.SliceCount(17))
 GROUPS: list[tuple[str, str, Any]] = [
     ("group-join", "worker-1 makes group readings, or joins it, and has slice 4",
      msg.GroupJoin("readings", "worker-1", 7, READINGS, [PLACE])),
@@ -25,6 +26,22 @@ GROUPS: list[tuple[str, str, Any]] = [
      msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True))),
     ("slice-released-cut-off", "the member has stopped by itself at position 42, and its application may have had more",
      msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True, True))),
+    ("group-beat-counted", "its beat 4: of slice 4 its application has finished 17 items up to there",
+     msg.GroupBeat("readings", 4, [COUNTED])),
     ("group-leave", "it wants to give up all slices", msg.GroupLeave("readings")),
     ("group-left", "it has none any more, and is no member", msg.GroupLeft("readings")),
+    ("slice-command", "mediator 3 moves slices 4 and 7 from worker-1 to worker-2, and empties worker-1",
+     msg.SliceCommand(3, 11, "3.1", "move", msg.SliceMovesPlan("readings", "worker-1", "worker-2", [4, 7], 40.0, True))),
+    ("slice-outcome", "slice 4 has moved, and its members have counted; of slice 7 worker-1 has yet to let go",
+     msg.SliceOutcome("3.1", 3, 11, "moving", [(4, "moved"), (7, "asked")], "", msg.AuditItem(1, 0, 0, 0, 0))),
+    ("slice-query", "the consumers and slices of a group, from the first on", msg.SliceQuery(12884901889, "readings")),
+    ("slice-page", "one consumer, with slice 4, and slice 7 that it is about to get",
+     msg.SlicePage(
+         12884901889, 11, "readings", 0, 5, "Rates", True, [msg.ConsumerItem("worker-1", 0.5, 0.25)],
+         [msg.HeldSliceItem("worker-1", msg.SliceReport(4, 12.5, 0.01, 3)),
+          msg.HeldSliceItem("worker-1", msg.SliceReport(7, 0.0, 0.0, 0), True)],
+         False,
+     )),
+    ("group-trigger", "the policy of a group would move slices",
+     msg.GroupTrigger("readings", "worker-1 works 1.80 s a second, the average is 1.20 s")),
 ]  # fmt: skip

@@ -74,7 +74,7 @@ def test_counts_that_come_after_the_end_change_what_is_said_of_it():
     assert events(context) == [("Warning", "DeliveryFaults", TEXT)]
     worse = AuditTotals(subscribers=3, lost=4)
     again = with_new_counts(context.outbox, told, replace(told, batches=over(worse).batches))
-    assert again.message == f"2 moved; {counts_text(worse)}"
+    assert again.message == f"2 moved; {counts_text(worse, 'subscribers')}"
     assert len(events(context)) == 2
 
 

@@ -72,6 +72,14 @@ def parse_span(text: str) -> timedelta:
     return timedelta(seconds=Duration.parse(parse_duration(text)).seconds)
 
 
+def parse_numbers(text: str) -> list[int]:
+    """`3,4` as a list of numbers."""
+    try:
+        return [int(part) for part in parse_names(text)]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, such as 3,4") from error
+
+
 def parse_names(text: str) -> list[str]:
     """`x,y` as a list."""
     return [name for name in (part.strip() for part in text.split(",")) if name]

@@ -18,6 +18,7 @@ from plimsoll.cli.argument_types import (
     parse_duration,
     parse_names,
     parse_number,
+    parse_numbers,
     parse_seconds,
     parse_share,
     parse_span,
@@ -143,15 +144,24 @@ def _add_inspect_commands(add: AddCommand) -> None:
 
 
 def _add_session_commands(add: AddCommand) -> None:
-    made = add("rebalance", "sessions.rebalance", "Move live subscribers between edges, or publishers between heads.")
+    made = add(
+        "rebalance", "sessions.rebalance",
+        "Move live subscribers between edges, publishers between heads, or slices between consumers.",
+    )  # fmt: skip
     made.add_argument(
         "--from",
         dest="source",
         metavar="EDGE",
-        required=True,
-        help="source edge; or a cluster, if its policy plans for all of its edges at once, or with --publishers",
+        help="source edge; or a cluster, if its policy plans for all of its edges at once, or with --publishers;"
+        " with --group a consumer",
     )
-    made.add_argument("--to", dest="target", metavar="EDGE", help="target edge; default: the edge with the least load")
+    made.add_argument(
+        "--to",
+        dest="target",
+        metavar="EDGE",
+        help="target edge, with --group a consumer; default: the one with the least load",
+    )
+    _add_slice_options(made)
     made.add_argument(
         "--publishers",
         action="store_true",
@@ -171,10 +181,10 @@ def _add_session_commands(add: AddCommand) -> None:
         help="share of those at the source to move, such as 30%%",
     )
     _add_session_options(made)
-    made = add(
-        "drain", "sessions.drain", "Cordon an edge and move its subscribers away; or a head, and its publishers."
-    )
-    made.add_argument("edge", metavar="EDGE|HEAD")
+    text = "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices."
+    made = add("drain", "sessions.drain", text)
+    made.add_argument("edge", metavar="EDGE|HEAD|CONSUMER")
+    made.add_argument("--group", metavar="GROUP", help="drain a consumer of this group")
     _add_session_options(made)
     made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
     made.add_argument("cluster", metavar="CLUSTER")
@@ -215,6 +225,15 @@ def _add_bundle_commands(add: AddCommand) -> None:
         made.add_argument("--dry-run", action="store_true", help="only plan")
         made.add_argument("--name", metavar="NAME", help="name of the session; default: generated")
         _add_wait_options(made)
+
+
+def _add_slice_options(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--group", metavar="GROUP", help="move slices of this consumer group; default: as its policy plans"
+    )
+    made.add_argument(
+        "--slices", type=parse_numbers, default=[], metavar="N,M", help="with --group: these slices; default: all"
+    )
 
 
 def _add_session_options(made: argparse.ArgumentParser) -> None:

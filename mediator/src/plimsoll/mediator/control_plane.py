@@ -45,6 +45,9 @@ HeadRecord = (
     | messages.CoverReply
     | messages.PublisherOutcome
     | messages.PublisherListPage
+    | messages.SliceOutcome
+    | messages.SlicePage
+    | messages.GroupTrigger
 )
 """What heads send to a mediator."""
 HeadCommand = (
@@ -57,6 +60,8 @@ HeadCommand = (
     | messages.PeerClusterLoads
     | messages.PublisherCommand
     | messages.ListPublishers
+    | messages.SliceCommand
+    | messages.SliceQuery
     | messages.GoOnAlone
     | messages.Promote
     | messages.Lead

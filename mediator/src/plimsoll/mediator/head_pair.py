@@ -69,10 +69,14 @@ class PairEvent:
 
 @dataclass(frozen=True)
 class LeadershipChange:
-    """The next value to be stored, and what is to be said about it."""
+    """The next value to be stored, and what is to be said about it.
+
+    `ends`: the process that is to be ended then, since it holds connections and does nothing with them.
+    """
 
     after: HeadLeadership
     event: PairEvent | None = None
+    ends: int | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,8 @@ class HeadPair:
             after = stored.promoted()
             is_planned = bool(self.hands_over)
             text = f"{why}; process {after.leader} leads now, in term {after.term}"
-            return LeadershipChange(after, PairEvent("Normal" if is_planned else "Warning", "Promoted", text))
+            event = PairEvent("Normal" if is_planned else "Warning", "Promoted", text)
+            return LeadershipChange(after, event, ends=stored.leader if self._is_leader_silent else None)
         if stored.standby and other.has_ended(stored.standby):
             return self._alone("StandbyExited", "its standby has ended; the head goes on alone")
         if self.leads and (alone := self._given_up()) is not None:
@@ -148,8 +153,14 @@ class HeadPair:
             return f"process {stored.leader} has ended"
         if (self.hands_over or leader.is_leaving) and not other.status.get("linked"):
             return self.hands_over or f"process {stored.leader} was asked to end"
-        is_silent = leader.unheard_seconds > LEASE_SECONDS and other.silent_seconds > 0
-        return f"process {stored.leader} has been silent for {LEASE_SECONDS:g} s" if is_silent else ""
+        return f"process {stored.leader} has been silent for {LEASE_SECONDS:g} s" if self._is_leader_silent else ""
+
+    @property
+    def _is_leader_silent(self) -> bool:
+        """Whether neither the mediator nor the standby hears it, though it may live."""
+        if self.leader.has_ended(self.stored.leads):
+            return False
+        return self.leader.unheard_seconds > LEASE_SECONDS and self.other.silent_seconds > 0
 
     def _given_up(self) -> LeadershipChange | None:
         """Of a head that lives: whether it goes on without the standby that it waits for, and may have just told so."""

@@ -27,7 +27,9 @@ def say(waiting: WaitingProcess, record: msg.ControlRecord, peer: bytes = MEDIAT
 
 def answers(waiting: WaitingProcess) -> list[msg.ControlRecord]:
     frames = [wire.decode_frame(data) for _, data in waiting.control_to_send()]
-    return [msg.decode(msg.control, raw) for frame in frames if isinstance(frame, wire.Control) for raw in frame.records]
+    return [
+        msg.decode(msg.control, raw) for frame in frames if isinstance(frame, wire.Control) for raw in frame.records
+    ]
 
 
 def test_it_says_that_it_waits(waiting: WaitingProcess):

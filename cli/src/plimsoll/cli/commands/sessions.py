@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from plimsoll.cli import backend
 from plimsoll.cli.backend import FleetReader
-from plimsoll.cli.commands import publishers
+from plimsoll.cli.commands import publishers, slice_moves
 from plimsoll.cli.commands.session_requests import common_spec, create_session, print_note, running_backend
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_line
@@ -28,6 +28,12 @@ T = TypeVar("T")
 
 def rebalance(options: argparse.Namespace) -> int:
     """Move subscribers from one edge to others, or as the policy of a whole cluster plans it."""
+    if options.group is not None:
+        return slice_moves.rebalance(options)
+    if options.source is None:
+        raise CommandError(BAD_INPUT, "say what moves: --from EDGE for subscribers, --group GROUP for slices")
+    if options.slices:
+        raise CommandError(BAD_INPUT, "--slices is of a consumer group: name it by --group")
     if options.publishers:
         return publishers.rebalance(options)
     place = running_backend(options)
@@ -61,7 +67,12 @@ def _plans_for_cluster(options: argparse.Namespace, place: FleetReader) -> bool:
 
 
 def drain(options: argparse.Namespace) -> int:
-    """Move all subscribers of an edge to other edges, and keep new ones away; or all publishers of a head to others."""
+    """Move all subscribers of an edge to other edges, and keep new ones away; or all publishers of a head to others.
+
+    With a group all slices of a consumer.
+    """
+    if options.group is not None:
+        return slice_moves.drain(options)
     place = running_backend(options)
     if publishers.is_head(options.edge, place):
         return publishers.drain(options)

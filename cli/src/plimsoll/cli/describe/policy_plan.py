@@ -10,6 +10,7 @@ from plimsoll.core.session import Session
 from plimsoll.core.session.session_plan import Forecast, LoadFigures, Offer
 
 METRIC_TITLES = {"input": "input utilisation", "output": "output utilisation", "match": "matching delay"}
+GROUP_TITLES = {"cost": "the work of consumers a second", "usage": "processor and memory of consumers"}
 HEAD_TITLES = {"input": "downlink", "output": "uplink"}
 """The loads of heads, which plans for publishers are about."""
 
@@ -38,14 +39,19 @@ def _answer_text(offer: Offer) -> str:
     return f"{offer.answer}: {offer.message}" if offer.message else offer.answer
 
 
+def party_title(session: Session) -> str:
+    """What its members go from and to, as the title of a column."""
+    return {"publishers": "HEAD", "slices": "CONSUMER"}.get(session.kind, "EDGE")
+
+
 def policy_choice_lines(session: Session) -> Iterator[str]:
     """Moves, stays, and why the plan moves no more."""
     plan = session.plan
     if plan is None or not plan.policy:
         return
-    yield f"Chosen by:   {plan.policy}, to balance {METRIC_TITLES.get(plan.metric, plan.metric)}"
-    is_of_heads = session.kind == "publishers"
-    titles = [session.member_noun.upper(), "OF" if is_of_heads else "ASK FOR", "WHY"]
+    yield f"Chosen by:   {plan.policy}, to balance {(METRIC_TITLES | GROUP_TITLES).get(plan.metric, plan.metric)}"
+    what = {"publishers": "OF", "slices": "WHICH"}.get(session.kind, "ASK FOR")
+    titles = [session.member_noun.upper(), what, "WHY"]
     if plan.moves:
         yield "Moves:"
         rows = [[str(one.count), one.what or "-", one.reason] for one in plan.moves]

@@ -136,8 +136,16 @@ def _forecast_lines(session: Session) -> Iterator[str]:
                 str(one.subscribers_measured) if is_measured else "-",
             ]
         )
-    broker = "HEAD" if session.kind == "publishers" else "EDGE"
-    titles = [broker, "LOAD", "PREDICTED", "MEASURED", "ERROR", session.member_noun.upper(), "PREDICTED", "MEASURED"]
+    titles = [
+        policy_plan.party_title(session),
+        "LOAD",
+        "PREDICTED",
+        "MEASURED",
+        "ERROR",
+        session.member_noun.upper(),
+        "PREDICTED",
+        "MEASURED",
+    ]
     yield "Predicted and measured:"
     yield from (f"  {line}" for line in table(titles, rows))
     if took := measured_drain_seconds(session):
@@ -230,7 +238,8 @@ def _headlines(session: Session) -> Iterator[str]:
         yield f"plan {plan.hash}: {plan.members} publishers"
         return
     why = plan.why or "no subscriber moves"
-    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {why}"
+    way = "" if session.kind == "slices" else f" by {plan.handover}, because"
+    yield f"plan {plan.hash}: {plan.members} {session.member_noun}{way or ':'} {why}"
 
 
 def _between_lines(item: Object, told: Object) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from plimsoll.core.client.events import Delivery, Failed, GapNotice, Item, SubscriberEvent
+from plimsoll.core.client.slice_tally import SliceTally
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, SubscriberHost
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
@@ -43,7 +44,7 @@ class SliceSubscriber(ClientSubscriber):
 
     __slots__ = (
         "_given_to", "_marks", "_owner", "acked", "assignment", "busy_seconds", "finished", "handed",
-        "is_stopping", "slice",
+        "is_stopping", "slice", "tally",
     )  # fmt: skip
 
     def __init__(self, client: SubscriberHost, owner: SliceOwner, assigned: msg.SliceAssigned) -> None:
@@ -54,6 +55,7 @@ class SliceSubscriber(ClientSubscriber):
         self.acked = assigned.token
         self._marks = {(head, epoch): offset for head, epoch, offset in assigned.marks}
         self._given_to = assigned.given_to
+        self.tally = SliceTally(assigned.marks)
         self.handed: deque[HandedItem] = deque()
         self.is_stopping = False
         self.finished, self.busy_seconds = 0, 0.0
@@ -117,6 +119,7 @@ class SliceSubscriber(ClientSubscriber):
     def _pass(self, item: Item) -> None:
         self.acked, marks = item.token, self._marks
         if isinstance(item, Delivery):
+            self.tally.saw(item.pub)
             pub = item.pub  # its offset is higher than any before it of the same head
             marks[pub.head, pub.epoch] = pub.offset
             return
@@ -128,7 +131,9 @@ class SliceSubscriber(ClientSubscriber):
         token, marks = self.stream.token, self.stream.marks()
         if self.handed or self.events or token is None:
             token, marks = self.acked, self.acked_marks
-        return msg.SlicePlace(self.slice, self.assignment, token, marks, is_released, was_cut_off)
+        return msg.SlicePlace(
+            self.slice, self.assignment, token, marks, is_released, was_cut_off, self.tally.count()
+        )  # fmt: skip
 
     def drop(self) -> None:
         """Give the application nothing more: what waits here goes on from the place that is acknowledged."""

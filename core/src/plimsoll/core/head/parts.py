@@ -16,6 +16,7 @@ from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, dura
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.groups.definition import declared_in
 from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.slice_commands import SliceCommands
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
@@ -155,6 +156,7 @@ class HeadParts(OverlayNode):
         self.commands = MediatorCommands(self, self.membership.served_by)
         self.publisher_commands = PublisherCommands(self, self.commands)
         self.publisher_moves = PublisherMoves(self, self.publisher_commands.broadcast, self.config.time_factor)
+        self.slice_commands = SliceCommands(self, self.groups, self.commands)
         progress_seconds = self._seconds(self.config.limits.progress_seconds)
         self.coordinator = Coordinator(self, self.handover_links, self.commands.broadcast, progress_seconds)
         self.handovers = HandoverDispatch(self)
@@ -164,9 +166,9 @@ class HeadParts(OverlayNode):
             self.startup, self.covers, self.record_input, self.durable_places, self.membership,
             self.remote_members, self.coordinator,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
-            self.publisher_moves, self.groups, self.distributor, self.router, self.handovers, self.mediator_fence,
-            self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon, self.log_reader,
-            self.bundles, self.topics,
+            self.publisher_moves, self.groups, self.slice_commands, self.distributor, self.router, self.handovers,
+            self.mediator_fence, self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
+            self.log_reader, self.bundles, self.topics,
         )  # fmt: skip
 
     def _on_ready(self) -> None:

@@ -21,11 +21,11 @@ class EventOutbox(Protocol):
         """Add an event about a session, for people."""
 
 
-def counts_text(audit: AuditTotals) -> str:
-    """The numbers of faults, and how many subscribers have counted."""
+def counts_text(audit: AuditTotals, what: str) -> str:
+    """The numbers of faults, and how many subscribers have counted, in words."""
     return (
         f"{audit.lost} deliveries lost, {audit.duplicated} duplicated, {audit.reordered} reordered,"
-        f" as counted by {audit.subscribers} moved subscribers"
+        f" as counted by {audit.subscribers} moved {what}"
     )
 
 
@@ -34,7 +34,9 @@ def final_verdict(session: Session, verdict: SessionVerdict) -> SessionVerdict:
     audit = session.full_audit()
     if not audit.has_faults:
         return verdict
-    return replace(verdict, reason=DELIVERY_FAULTS, message=f"{verdict.message}; {counts_text(audit)}")
+    return replace(
+        verdict, reason=DELIVERY_FAULTS, message=f"{verdict.message}; {counts_text(audit, session.member_noun)}"
+    )
 
 
 def with_new_counts(outbox: EventOutbox, before: Session, after: Session) -> Session:
@@ -42,21 +44,23 @@ def with_new_counts(outbox: EventOutbox, before: Session, after: Session) -> Ses
     was, audit = before.full_audit(), after.full_audit()
     if audit.faults == was.faults:
         return after
-    outbox.emit(after, DELIVERY_FAULTS, counts_text(audit), "Warning")
+    outbox.emit(after, DELIVERY_FAULTS, counts_text(audit, after.member_noun), "Warning")
     if after.phase != "Succeeded":
         return after
-    base = after.message.removesuffix(f"; {counts_text(was)}")
-    return after.because(DELIVERY_FAULTS, f"{base}; {counts_text(audit)}")
+    base = after.message.removesuffix(f"; {counts_text(was, after.member_noun)}")
+    return after.because(DELIVERY_FAULTS, f"{base}; {counts_text(audit, after.member_noun)}")
 
 
 def delivered_condition(session: Session) -> Condition:
     """Whether all due deliveries reached the moved subscribers; Unknown until the end, and where none has counted."""
     audit = session.full_audit()
     if audit.has_faults:
-        return Condition("Delivered", "False", DELIVERY_FAULTS, counts_text(audit))
+        return Condition("Delivered", "False", DELIVERY_FAULTS, counts_text(audit, session.member_noun))
     if audit.subscribers and session.is_over:
-        return Condition("Delivered", "True", "Delivered", counts_text(audit))
+        return Condition("Delivered", "True", "Delivered", counts_text(audit, session.member_noun))
     message = (
-        "none of its subscribers has moved and counted" if session.is_over else "deliveries are counted at its end"
+        f"none of its {session.member_noun} has moved and counted"
+        if session.is_over
+        else "deliveries are counted at its end"
     )
     return Condition("Delivered", "Unknown", "NotAudited", message)

@@ -13,11 +13,14 @@ from msgspec.structs import replace
 
 from plimsoll.core.protocol.messages import (
     CoverReply,
+    GroupTrigger,
     Outcome,
     ProfileReply,
     PublisherListPage,
     PublisherOutcome,
     ReservationReply,
+    SliceOutcome,
+    SlicePage,
     SubscriberPage,
     Trigger,
 )
@@ -39,7 +42,14 @@ from plimsoll.core.session.events import (
 )
 from plimsoll.core.session.execute import batches, delivery_audit, executor
 from plimsoll.core.session.inputs import EngineSettings, SessionRequest
-from plimsoll.core.session.kinds import cluster_session, lookup_unload, parent_session, publisher_session, split_session
+from plimsoll.core.session.kinds import (
+    cluster_session,
+    lookup_unload,
+    parent_session,
+    publisher_session,
+    slice_session,
+    split_session,
+)
 from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
@@ -49,6 +59,7 @@ from plimsoll.core.session.triggers import (
     edge_triggers,
     fleet_policies,
     global_detection,
+    group_triggers,
     head_overload,
     publisher_follow,
 )
@@ -90,6 +101,14 @@ STEPS: Final[dict[SessionKind, dict[Phase, SessionStep]]] = {
         "Planned": lifecycle.step_planned,
         "Preparing": publisher_session.step_moving,
         "Stabilizing": publisher_session.step_stabilizing,
+    },
+    "slices": {
+        "Requested": lifecycle.step_requested,
+        "Negotiating": slice_session.step_negotiating,
+        "Sampling": slice_session.step_sampling,
+        "Planned": lifecycle.step_planned,
+        "Preparing": slice_session.step_moving,
+        "Stabilizing": slice_session.step_stabilizing,
     },
     "clusters": {
         "Requested": cluster_session.step_requested,
@@ -262,12 +281,16 @@ class MediatorEngine:
     def _receive_message(self, head: str, message: HeadReply) -> None:
         context = self._context
         match message:
-            case Outcome() | PublisherOutcome():
+            case Outcome() | PublisherOutcome() | SliceOutcome():
                 self._receive_outcome(head, message)
             case SubscriberPage():
                 context.listings.receive(head, message)
             case PublisherListPage():
                 context.publisher_listings.receive(head, message)
+            case SlicePage():
+                context.group_samples.receive(head, message)
+            case GroupTrigger():
+                group_triggers.receive_trigger(context, head, message)
             case ReservationReply():
                 context.reservations.receive(message)
             case ProfileReply():
@@ -280,7 +303,7 @@ class MediatorEngine:
             case _:
                 assert_never(message)
 
-    def _receive_outcome(self, head: str, outcome: Outcome | PublisherOutcome) -> None:
+    def _receive_outcome(self, head: str, outcome: Outcome | PublisherOutcome | SliceOutcome) -> None:
         """Take over how a batch stands; one that a newer mediator has been told ends this one."""
         if outcome.mediator > self.epoch:
             self.deposed_by = outcome.mediator
@@ -293,7 +316,7 @@ class MediatorEngine:
                 if after is not batch:
                     context.table.put(session.with_batch(after, context.now))
                 break
-        if isinstance(outcome, Outcome):
+        if not isinstance(outcome, PublisherOutcome):
             delivery_audit.receive_audit(context, head, outcome)
 
     # -- steps
@@ -367,6 +390,8 @@ class MediatorEngine:
                     cluster_session.send_peer_loads(context, session)
             elif session.batch is not None and session.kind == "publishers":
                 publisher_session.send_intent(context, session.batch)
+            elif session.batch is not None and session.kind == "slices":
+                slice_session.send_intent(context, request, session.batch)
             elif session.batch is not None:
                 batches.send_intent(context, session.batch)
             elif session.is_parent and session.phase in MOVING_PHASES and session.verdict is None:
@@ -470,7 +495,9 @@ def _reopen(context: EngineContext, request: SessionRequest, session: Session) -
     return session
 
 
-def _batch_after(context: EngineContext, batch: Batch, outcome: Outcome | PublisherOutcome) -> Batch:
+def _batch_after(context: EngineContext, batch: Batch, outcome: Outcome | PublisherOutcome | SliceOutcome) -> Batch:
     if isinstance(outcome, Outcome):
         return batches.receive_outcome(context, batch, outcome)
+    if isinstance(outcome, SliceOutcome):
+        return slice_session.receive_outcome(context, batch, outcome)
     return publisher_session.receive_outcome(context, batch, outcome)

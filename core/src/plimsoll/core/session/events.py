@@ -15,6 +15,7 @@ from plimsoll.core.protocol.messages import (
     Command,
     CoverQuery,
     CoverReply,
+    GroupTrigger,
     ListPublishers,
     ListSubscribers,
     Outcome,
@@ -26,6 +27,10 @@ from plimsoll.core.protocol.messages import (
     PublisherOutcome,
     Reservation,
     ReservationReply,
+    SliceCommand,
+    SliceOutcome,
+    SlicePage,
+    SliceQuery,
     SubscriberPage,
     Trigger,
 )
@@ -51,7 +56,7 @@ class SessionDeleted:
 
 HeadReply = (
     Outcome | SubscriberPage | ReservationReply | Trigger | ProfileReply | CoverReply | PublisherOutcome |
-    PublisherListPage
+    PublisherListPage | SliceOutcome | SlicePage | GroupTrigger
 )  # fmt: skip
 """What heads send to a mediator."""
 
@@ -82,7 +87,7 @@ Event = SessionUpserted | SessionDeleted | HeadMessage | FleetObserved | Tick
 
 HeadQuery = (
     BundleTable | Command | ListSubscribers | Reservation | ProfileQuery | CoverQuery | PeerClusterLoads |
-    PublisherCommand | ListPublishers
+    PublisherCommand | ListPublishers | SliceCommand | SliceQuery
 )  # fmt: skip
 """What a mediator sends to heads."""
 

@@ -24,14 +24,17 @@ Phase = Literal[
     "Succeeded", "Failed", "RolledBack", "Rejected",
 ]  # fmt: skip
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
-SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "rebalance", "clusters", "split", "publishers"]
+SessionKind = Literal[
+    "move", "balance", "drain", "spread", "shuffle", "rebalance", "clusters", "split", "publishers", "slices"
+]
 """What a session does.
 
 `move`: named or counted subscribers go from edge to edge. `balance`: a policy chooses them. `drain`: all subscribers
 leave some edges, in rounds. `spread`: subscribers go over several edges. `shuffle`: one plan for all edges of one or
 two clusters. `rebalance`: the same by the policy of a cluster, if that plans for all edges at once. `clusters`: moves
 no subscriber itself, its edges balance with those of another cluster. `split`: bundles are divided, and nothing moves.
-`publishers`: publishers go from the head of a cluster to those of others.
+`publishers`: publishers go from the head of a cluster to those of others. `slices`: slices of a consumer group go from
+consumer to consumer.
 """
 FLEET_WIDE_KINDS: Final = ("shuffle", "rebalance")
 FinalPhase = Literal["Succeeded", "Failed", "RolledBack", "Rejected"]
@@ -242,7 +245,7 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     @property
     def member_noun(self) -> str:
         """What it moves."""
-        return "publishers" if self.kind == "publishers" else "subscribers"
+        return self.kind if self.kind in ("publishers", "slices") else "subscribers"
 
     @property
     def is_running(self) -> bool:

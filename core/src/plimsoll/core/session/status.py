@@ -39,7 +39,7 @@ def with_conditions(session: Session, now: float) -> Session:
 def _conditions(session: Session) -> Iterable[Condition]:
     plan = session.plan
     if plan is not None:
-        yield Condition("Planned", "True", "Planned", f"plan {plan.hash}: {plan.members} subscribers")
+        yield Condition("Planned", "True", "Planned", f"plan {plan.hash}: {plan.members} {session.member_noun}")
     else:
         yield Condition("Planned", "False", session.reason or session.phase, session.message)
     if plan is not None:
@@ -71,9 +71,7 @@ def status(session: Session, now: float) -> dict[str, Any]:
         "requestedAt": rfc3339(session.requested_at),
         "deadlineAt": rfc3339(session.deadline_at),
         "source": ", ".join(session.between[:1] or session.sources),
-        "target": ", ".join(
-            session.between[1:] or session.targets or sorted({child.target for child in session.children})
-        ),
+        "target": ", ".join(session.between[1:] or session.targets or sorted(_takers(session))),
         "timeInPhases": _time_in_phases(session, now),
         "progress": progress(session, now),
         **_audit_fields(session.audit() if session.counts()["moved"] and session.kind != "publishers" else None),
@@ -101,6 +99,13 @@ def status(session: Session, now: float) -> dict[str, Any]:
             for child in session.children
         ]  # fmt: skip
     return found
+
+
+def _takers(session: Session) -> set[str]:
+    """Where its children go, or the consumers that take slices."""
+    if session.kind == "slices" and session.plan is not None:
+        return {pair.target for pair in session.plan.pairs}
+    return {child.target for child in session.children}
 
 
 def _time_in_phases(session: Session, now: float) -> list[dict[str, Any]]:

@@ -40,6 +40,8 @@ LOOK_SECONDS = 1.0
 """Objects are looked at when something has changed, and this often: reading those of a large fleet takes time."""
 PAUSE_SECONDS = 1.0
 """After a change that could not be stored."""
+END_SECONDS = 1
+"""For a pod that does not answer. Its kubelet has to confirm its end: a disk belongs to one pod at a time."""
 
 
 @dataclass
@@ -208,8 +210,19 @@ class HeadPairs:
         self._wake()
         if change.after.leader != stored.leader:
             await self._lead_to(request.head, change.after.leader)
+        if change.ends is not None:
+            await self._end(request.head, change.ends)
         if change.event is not None:
             event = change.event
             log.info("%s: %s: %s: %s", self._client.namespace, request.head, event.reason, event.message)
             await self._client.emit_event(cluster, event.type, event.reason, event.message)
         return True
+
+    async def _end(self, head: str, number: int) -> None:
+        """End the pod of a process that is silent: its clients wait on their connections as long as those are open."""
+        pod = self._observed.get("Pod", names.pod_of(head, number))
+        try:
+            if pod is not None:
+                await self._client.delete(pod, grace_seconds=END_SECONDS)
+        except (ApiError, ApiConflictError) as error:
+            log.warning("%s: pod %d of %s was not deleted: %s", self._client.namespace, number, head, error)

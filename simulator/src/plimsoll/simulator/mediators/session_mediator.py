@@ -456,7 +456,10 @@ class SessionMediator(OverlayNode):
             | msg.ProfileReply
             | msg.CoverReply
             | msg.PublisherOutcome
-            | msg.PublisherListPage,
+            | msg.PublisherListPage
+            | msg.SliceOutcome
+            | msg.SlicePage
+            | msg.GroupTrigger,
         ):
             if isinstance(record, msg.Outcome):
                 self.backend.on_outcome(record)

@@ -13,12 +13,11 @@ Rules, each of which tests/exploration/slice_move.py shows to be needed:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import msgspec
 
-from plimsoll.core.head.groups.definition import BALANCING
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
@@ -26,6 +25,7 @@ from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.policies.consumer_groups.membership import settle
 from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceMove, SlicePlan
+from plimsoll.core.policies.consumer_groups.named import BALANCING
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.protocol.wire import Token
@@ -48,12 +48,27 @@ class GroupHost(Protocol):
     def say(self, link: Link, record: msg.ToClient) -> None: ...
 
 
+Announce = Callable[[str, Sequence[ConsumerLoad], SlicePlan], bool]
+"""Tell mediators that a group, by name, is out of balance; False if there is none to plan a session."""
+
+
+def announce_to_none(*_: object) -> bool:
+    """For a head without mediators."""
+    return False
+
+
 class ConsumerGroup:
-    """`hold_until`: until then members may still say which slices they have."""
+    """`hold_until`: until then members may still say which slices they have. `version`: of members and their slices.
+
+    `commanded`: moves of sessions, which begin once those before them have ended; what members do comes before them.
+    """
 
     def __init__(
         self, host: GroupHost, name: str, definition: msg.GroupDefinition, times: GroupTimes, hold_until: float
     ) -> None:
+        self.announce: Announce = announce_to_none
+        self.version = 0
+        self.commanded: list[tuple[SliceMove, ...]] = []
         self.host, self.name, self.definition, self.times, self.hold_until = host, name, definition, times, hold_until
         self.policy = BALANCING[definition.balancing]
         self.is_declared = False
@@ -184,6 +199,7 @@ class ConsumerGroup:
             self._is_settled = False
 
     def _changed(self, name: str) -> None:
+        self.version += 1
         if (member := self.members.get(name)) is not None:
             member.changed_at = self.host.now
 
@@ -260,15 +276,33 @@ class ConsumerGroup:
                 self._drop(member, "left")
 
     def _change(self) -> None:
-        """Members have changed: sessions that have not begun are planned again."""
+        """Members have changed: moves that have not begun are planned again."""
         self._is_settled = False
         self._sessions = []
+        self.version += 1
+
+    def command(self, moves: tuple[SliceMove, ...], *, empties: bool) -> None:
+        """Moves that a mediator has planned. `empties`: their giver gets no slice until it is named as a taker."""
+        for move in moves:
+            if (taker := self.members.get(move.taker)) is not None:
+                taker.is_emptied = False
+            if (giver := self.members.get(move.giver)) is not None:
+                giver.is_emptied = giver.is_emptied or empties
+        self.commanded.append(moves)
+
+    def is_under_way(self, move: SliceMove) -> bool:
+        """Whether a commanded move is yet to begin, or its giver has yet to let go."""
+        each = self.slices[move.number]
+        has_begun = each.is_revoked and (each.holder, each.taker) == (move.giver, move.taker)
+        return has_begun or any(move in moves for moves in self.commanded)
 
     def _go_on(self) -> None:
         if self._revoked and self.host.now < self._session_until:
             return
         if not self._sessions and not self._is_settled:
             self._settle()
+        elif not self._sessions and self.commanded:
+            self._sessions = [self.commanded.pop(0)]
         elif not self._sessions and self.host.now >= self._next_balance:
             self._balance()
         while self._sessions and not self._begin(self._sessions.pop(0)):
@@ -281,7 +315,11 @@ class ConsumerGroup:
             holder = each.taker if each.is_revoked and each.taker else each.holder
             if holder in slices:
                 slices[holder].append(each.number)
-        return [member.consumer(slices[name]) for name, member in sorted(self.members.items())]
+        takers = any(not (member.is_leaving or member.is_emptied) for member in self.members.values())
+        return [
+            member.consumer(slices[name], takes=not (takers and member.is_emptied))
+            for name, member in sorted(self.members.items())
+        ]
 
     def _settle(self) -> None:
         free = [each.number for each in self.slices if not each.holder]
@@ -295,8 +333,13 @@ class ConsumerGroup:
 
     def _balance(self) -> None:
         self._next_balance = self.host.now + self.times.balance
-        if self.policy is not None and len(self.members) > 1:
-            self._take_plan(self.policy.balance(self.consumers()))
+        if self.policy is None or len(self.members) < 2:
+            return
+        consumers = self.consumers()
+        plan = self.policy.balance(consumers)
+        if plan.moves and self.announce(self.name, consumers, plan):
+            plan = SlicePlan(reason="mediators have been told; a session moves slices")
+        self._take_plan(plan)
 
     def _take_plan(self, plan: SlicePlan) -> None:
         self.plan, self._sessions = plan, list(plan.sessions)
@@ -319,6 +362,7 @@ class ConsumerGroup:
         return is_waiting
 
     def _revoke(self, each: GroupSlice, taker: str) -> None:
+        self.version += 1
         each.is_revoked, each.taker = True, taker
         self._revoked.add(each.number)
         if (holder := self.members.get(each.holder)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import get_args
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.policies.consumer_groups.assignment_functions import (
@@ -12,18 +12,13 @@ from plimsoll.core.policies.consumer_groups.assignment_functions import (
     SliceStamper,
     Unassigned,
 )
-from plimsoll.core.policies.consumer_groups.cost_balancing import CostBalancing
-from plimsoll.core.policies.consumer_groups.model import SlicePolicy
-from plimsoll.core.policies.consumer_groups.pairing import Pairing
+from plimsoll.core.policies.consumer_groups.named import BALANCING
 from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
 
 Declared = tuple[str, str, GroupDefinition]
 """(cluster, name, definition) of a group of the custom resources."""
-
-BALANCING: Final[dict[str, SlicePolicy | None]] = {"Rates": CostBalancing(), "Pairing": Pairing(), "None": None}
-"""Policies by the name that a definition gives."""
 
 
 def definition_fault(group: str, definition: GroupDefinition) -> str:

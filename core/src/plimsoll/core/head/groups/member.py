@@ -11,7 +11,10 @@ from plimsoll.core.transport.link import Link
 
 @dataclass(slots=True)
 class MemberEntry:
-    """`link`: None between two. `heard_at`, `changed_at`: seconds; the latter of its slices."""
+    """`link`: None between two. `heard_at`, `changed_at`: seconds; the latter of its slices.
+
+    `is_emptied`: a session has taken all its slices, and it gets none but by another session.
+    """
 
     name: str
     identity: str
@@ -21,6 +24,7 @@ class MemberEntry:
     joined_at: float
     changed_at: float = 0.0
     is_leaving: bool = False
+    is_emptied: bool = False
     load: MemberLoad = field(default_factory=MemberLoad)
     measured_at: float = -1.0
 
@@ -28,8 +32,8 @@ class MemberEntry:
         """Whether it is the same life of the same identity, perhaps over a new link."""
         return self.identity == link.identity and self.incarnation == incarnation
 
-    def consumer(self, slices: list[int]) -> ConsumerLoad:
-        """It, with these slices, as policies see it."""
+    def consumer(self, slices: list[int], *, takes: bool = True) -> ConsumerLoad:
+        """It, with these slices, as policies see it; `takes`: whether it may get others."""
         reported = {each.number: each for each in self.load.slices}
         loads = []
         for number in slices:
@@ -41,5 +45,5 @@ class MemberEntry:
             )
         has_measured = self.measured_at - self.load.seconds >= self.changed_at
         return ConsumerLoad(
-            self.name, tuple(loads), self.load.cpu, self.load.memory, has_measured, self.is_leaving
+            self.name, tuple(loads), self.load.cpu, self.load.memory, has_measured, self.is_leaving, takes
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
+from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
 from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
@@ -54,6 +54,7 @@ class GroupRequests(HeadPart):
 
     def __init__(self, host: GroupsHost, cluster: str, times: GroupTimes) -> None:
         self.host, self.cluster, self.times = host, cluster, times
+        self._announce: Announce = announce_to_none
         self._elsewhere: dict[str, GroupDefinition] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
@@ -68,6 +69,12 @@ class GroupRequests(HeadPart):
         handlers.of_clients.add(msg.SliceReleased, self.on_released)
         handlers.of_clients.add(msg.GroupLeave, self.on_leave)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
+
+    def announce_by(self, announce: Announce) -> None:
+        """Tell mediators in this way that a group is out of balance."""
+        self._announce = announce
+        for group in self.by_name.values():
+            group.announce = announce
 
     # -- members
 
@@ -125,6 +132,7 @@ class GroupRequests(HeadPart):
     def define(self, name: str, definition: msg.GroupDefinition) -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
+        group.announce = self._announce
         self.by_name[name] = group
         self.stamps.by_group[name] = stamper(name, definition)
         if self.host.is_starting:

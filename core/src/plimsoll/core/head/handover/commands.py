@@ -82,7 +82,7 @@ class MediatorCommands(HeadPart):
         else:
             self._send(peer, self._obey(command))
 
-    def refusal(self, command: msg.Command | msg.PublisherCommand) -> str:
+    def refusal(self, command: msg.Command | msg.PublisherCommand | msg.SliceCommand) -> str:
         """Why a command is not obeyed; an empty string if it is."""
         fenced_at = self.host.mediator_fence.epoch
         if command.mediator < fenced_at:

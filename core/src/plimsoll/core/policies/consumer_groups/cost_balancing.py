@@ -24,7 +24,7 @@ class CostBalancing:
 
     def balance(self, consumers: Sequence[ConsumerLoad]) -> SlicePlan:
         """From the costliest consumer to the cheapest, the slice that brings the two closest together."""
-        staying = [c for c in consumers if not c.is_leaving]
+        staying = [c for c in consumers if c.stays]
         if not staying:
             return SlicePlan(reason="there is no consumer that stays")
         if any(not c.has_measured for c in staying):

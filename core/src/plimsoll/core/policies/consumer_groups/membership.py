@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, Shares, SliceLoad, SliceMove, SlicePlan
+from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, Shares, SliceLoad, SliceMove, SlicePlan, owners
 
 NO_GIVER = ""
 
@@ -20,7 +20,7 @@ def settle(consumers: Sequence[ConsumerLoad], unowned: Iterable[int] = ()) -> Sl
     A newcomer, which is one without slices, gets as many as its even share; those that cost least to their giver come
     last, so that what it takes relieves the others.
     """
-    staying = sorted(c.name for c in consumers if not c.is_leaving)
+    staying = sorted(c.name for c in consumers if c.stays)
     if not staying:
         return SlicePlan(reason="there is no consumer that stays")
     shares = Shares.of(consumers)
@@ -31,6 +31,16 @@ def settle(consumers: Sequence[ConsumerLoad], unowned: Iterable[int] = ()) -> Sl
             room.give(number, giver)
     idle = _greet(homeless, staying)
     return SlicePlan(homeless.sessions(), "every slice has a consumer that stays", idle)
+
+
+def spread(consumers: Sequence[ConsumerLoad], numbers: Iterable[int], takers: Iterable[str]) -> SlicePlan:
+    """Give these slices to these consumers, each to the one with the least cost then."""
+    shares = Shares.of(consumers)
+    holders = owners(consumers)
+    room = _Room(shares, sorted(takers))
+    for number in sorted(numbers):
+        room.give(number, holders[number])
+    return SlicePlan(shares.sessions(), "they were asked for")
 
 
 class _Room:
@@ -101,4 +111,4 @@ def unowned(count: int, consumers: Iterable[ConsumerLoad]) -> tuple[int, ...]:
     return tuple(number for number in range(count) if number not in owned)
 
 
-__all__ = ["NO_GIVER", "SliceMove", "settle", "unowned"]
+__all__ = ["NO_GIVER", "SliceMove", "settle", "spread", "unowned"]

@@ -30,6 +30,7 @@ class ConsumerLoad:
     """A consumer as it reports itself. `cpu`, `memory`: of its process, 0 to 1 of what it may use.
 
     `has_measured`: whether it has reported since its slices changed last. `is_leaving`: it wants to give all.
+    `takes`: False if it is to get no slices, and keeps those that it has.
     """
 
     name: str
@@ -38,6 +39,12 @@ class ConsumerLoad:
     memory: float = 0.0
     has_measured: bool = True
     is_leaving: bool = False
+    takes: bool = True
+
+    @property
+    def stays(self) -> bool:
+        """Whether policies may move slices from it and to it."""
+        return self.takes and not self.is_leaving
 
     @property
     def usage(self) -> float:

@@ -22,7 +22,7 @@ class Pairing:
 
     def balance(self, consumers: Sequence[ConsumerLoad]) -> SlicePlan:
         """Pairs, the highest giver with the lowest taker first."""
-        staying = [c for c in consumers if not c.is_leaving]
+        staying = [c for c in consumers if c.stays]
         if any(not c.has_measured for c in staying):
             return SlicePlan(reason="a consumer has not reported its load since its slices changed")
         usage = {c.name: c.usage for c in staying}

@@ -63,6 +63,7 @@ from plimsoll.core.protocol.messages.groups import (
     GroupRefused,
     MemberLoad,
     SliceAssigned,
+    SliceCount,
     SlicePlace,
     SliceReleased,
     SliceReport,
@@ -178,6 +179,16 @@ from plimsoll.core.protocol.messages.publisher_moves import (
     PublisherStandby,
     PublisherStay,
 )
+from plimsoll.core.protocol.messages.slice_moves import (
+    ConsumerItem,
+    GroupTrigger,
+    HeldSliceItem,
+    SliceCommand,
+    SliceMovesPlan,
+    SliceOutcome,
+    SlicePage,
+    SliceQuery,
+)
 from plimsoll.core.protocol.messages.standby import (
     Follow,
     FollowLog,
@@ -242,6 +253,7 @@ __all__ = [
     "ClusterPolicy",
     "Command",
     "Confirmed",
+    "ConsumerItem",
     "Continue",
     "ControlRecord",
     "Cover",
@@ -286,11 +298,13 @@ __all__ = [
     "GroupLeave",
     "GroupLeft",
     "GroupRefused",
+    "GroupTrigger",
     "HandoverPlan",
     "HandoverRejected",
     "HeadAddress",
     "Held",
     "HeldItem",
+    "HeldSliceItem",
     "Identify",
     "Install",
     "Installed",
@@ -382,7 +396,13 @@ __all__ = [
     "RowItem",
     "SeeHead",
     "SliceAssigned",
+    "SliceCommand",
+    "SliceCount",
+    "SliceMovesPlan",
+    "SliceOutcome",
+    "SlicePage",
     "SlicePlace",
+    "SliceQuery",
     "SliceReleased",
     "SliceReport",
     "SliceRevoked",
@@ -456,7 +476,8 @@ ControlRecord = (
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
-    GoOnAlone | Promote | Lead | Follow | Replaced | LeadershipQuery | LeadershipReply
+    GoOnAlone | Promote | Lead | Follow | Replaced | LeadershipQuery | LeadershipReply |
+    SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -32,12 +32,20 @@ class DeclaredGroupItem(Struct, array_like=True, frozen=True):
     definition: GroupDefinition
 
 
+class SliceCount(Struct, array_like=True, frozen=True):
+    """What a member's application has finished of a slice since it was assigned to it: items, and faults among them."""
+
+    items: U63
+    duplicated: U63 = 0
+    reordered: U63 = 0
+
+
 class SlicePlace(Struct, array_like=True, frozen=True):
     """How far a member has got with a slice that it has, or had, under this epoch of the assignment.
 
     `token`: behind its last acknowledgement; `marks`: the last offsets of origins up to there. `is_released`: it has
     given the slice up, and may not have been heard. `was_cut_off`: it has stopped by itself, so what lies behind
-    `token` may have been given.
+    `token` may have been given. `counted`: up to `token`; None of a client that does not count.
     """
 
     number: U32
@@ -46,6 +54,7 @@ class SlicePlace(Struct, array_like=True, frozen=True):
     marks: Named[Token] = []
     is_released: bool = False
     was_cut_off: bool = False
+    counted: SliceCount | None = None
 
 
 class SliceReport(Struct, array_like=True, frozen=True):

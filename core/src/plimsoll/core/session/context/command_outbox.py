@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from plimsoll.core.protocol.messages import Command, HandoverPlan
+from plimsoll.core.protocol.messages import Command, HandoverPlan, SliceCommand, SliceMovesPlan
 from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SaveMemory, SendMessage
 from plimsoll.core.session.inputs import Timings
@@ -56,6 +56,13 @@ class CommandOutbox:
         if self.is_due(f"{batch.id}/{step}", seconds):
             plan = handover_plan(batch) if step == "prepare" else None
             self.send(batch.head, Command(self.epoch, batch.head_epoch, batch.id, step, plan))
+
+    def slice_command(
+        self, batch: Batch, step: Literal["move", "abort", "ask"], seconds: float, plan: SliceMovesPlan | None = None
+    ) -> None:
+        """Send a command about slices, unless the same one was sent less than `seconds` ago."""
+        if self.is_due(f"{batch.id}/{step}", seconds):
+            self.send(batch.head, SliceCommand(self.epoch, batch.head_epoch, batch.id, step, plan))
 
     def create(self, name: str, parent: Session | None, spec: Mapping[str, Any]) -> None:
         """Ask the shell for a session object, owned by `parent` if there is one."""

@@ -6,6 +6,7 @@ from plimsoll.core.protocol.messages import Trigger
 from plimsoll.core.session.context.cluster_memories import ClusterMemories
 from plimsoll.core.session.context.command_outbox import CommandOutbox
 from plimsoll.core.session.context.edge_loads import EdgeLoads
+from plimsoll.core.session.context.group_samples import GroupSamples
 from plimsoll.core.session.context.listings import PublisherListings, SubscriberListings
 from plimsoll.core.session.context.profile_queries import ProfileQueries
 from plimsoll.core.session.context.reservations import SessionReservations
@@ -35,6 +36,7 @@ class EngineContext:
         self.outbox = CommandOutbox(epoch, self.timings)
         self.listings = SubscriberListings(self.outbox)
         self.publisher_listings = PublisherListings(self.outbox)
+        self.group_samples = GroupSamples(self.outbox)
         self.reservations = SessionReservations(self.outbox)
         self.profile_queries = ProfileQueries(self.outbox)
         self.last_triggers: dict[str, tuple[int, int]] = {}
@@ -51,6 +53,8 @@ class EngineContext:
         """Heads that were overloaded at the last look, by cluster: epoch and number of the first report of it."""
         self.awaited_relief = "", 0.0
         """The last session that was created for an overloaded head, and until when its object is awaited."""
+        self.awaited_slice_moves: dict[str, tuple[str, float]] = {}
+        """By cluster and group: the last session that was created for it, and until when its object is awaited."""
         self.cluster_memories = ClusterMemories()
 
     @property
@@ -83,15 +87,16 @@ class EngineContext:
             return self.now
         return max(session.phase_at, self.started_at, self.view_resumed_at)
 
-    def recently_moved(self, seconds: float, *, publishers: bool = False) -> set[str]:
-        """Subscribers that any session has moved within this time; or publishers."""
+    def recently_moved(self, seconds: float, what: str = "subscribers") -> set[str]:
+        """Subscribers that any session has moved within this time; or publishers, or slices between consumers."""
         since = self.now - seconds
         recent = (one for one in self.table.sessions.values() if one.ended_at is None or one.ended_at > since)
-        some = (one for one in recent if (one.kind == "publishers") is publishers)
+        some = (one for one in recent if one.member_noun == what)
         return {name for session in some for name in session.moved_since(since)}
 
     def forget_answers(self, uid: str) -> None:
         """Drop listings and profiles for a session, so that its next question is queried again."""
         self.listings.forget(uid)
         self.publisher_listings.forget(uid)
+        self.group_samples.forget(uid)
         self.profile_queries.forget_session(uid)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from plimsoll.core.protocol.messages import Outcome
+from plimsoll.core.protocol.messages import Outcome, SliceOutcome
 from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.delivery_verdict import with_new_counts
@@ -23,7 +23,7 @@ AUDIT_WAIT_SECONDS = 10.0
 AUDIT_QUERY_SECONDS = 1.0
 
 
-def receive_audit(context: EngineContext, head: str, told: Outcome) -> None:
+def receive_audit(context: EngineContext, head: str, told: Outcome | SliceOutcome) -> None:
     """Add a head's sums to the batch, its session, and that session's parent."""
     if told.audit is None:
         return
@@ -36,7 +36,7 @@ def receive_audit(context: EngineContext, head: str, told: Outcome) -> None:
             return
 
 
-def _with_audit(batch: Batch, head: str, told: Outcome) -> Batch:
+def _with_audit(batch: Batch, head: str, told: Outcome | SliceOutcome) -> Batch:
     if (batch.id, batch.head, batch.head_epoch) != (told.session, head, told.head_epoch) or told.audit is None:
         return batch
     audit, known = told.audit, batch.audit.subscribers if batch.audit is not None else 0
@@ -67,7 +67,8 @@ def send_audit_queries(context: EngineContext) -> None:
         missing = list(_unaudited_batches(context, session))
         for batch in missing:
             if context.now >= (batch.ended_at or 0.0) + AUDIT_QUERY_SECONDS:
-                context.outbox.command(batch, "ask", AUDIT_QUERY_SECONDS)
+                ask = context.outbox.slice_command if session.kind == "slices" else context.outbox.command
+                ask(batch, "ask", AUDIT_QUERY_SECONDS)
         if not missing and session.batch is None:
             context.table.mark_audited(session)
             for batch in session.batches:

@@ -109,7 +109,7 @@ def _taking_heads(context: EngineContext, request: SessionRequest) -> frozenset[
 
 
 def _fixed(context: EngineContext, request: SessionRequest, names: Iterable[str]) -> dict[str, str]:
-    resting = context.recently_moved(context.settings.seconds(request.spec.limits.move_interval), publishers=True)
+    resting = context.recently_moved(context.settings.seconds(request.spec.limits.move_interval), "publishers")
     excluded = set(request.spec.exclusions.subscribers)
     found = {}
     for name in names:

@@ -21,6 +21,7 @@ from plimsoll.core.session.request import (
     publisher_plan,
     session_kind,
     shuffle_plan,
+    slice_plan,
 )
 from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.state import FLEET_WIDE_KINDS, ChildSession, Session, SessionKind, SessionVerdict
@@ -34,7 +35,9 @@ def request_fingerprint(request: SessionRequest) -> str:
     plain = to_mapping(request.spec, defaults=True)
     if isinstance(select := plain.get("select"), dict) and not select.get("bundles"):
         select.pop("bundles", None)  # a later field: without it the hash is what earlier versions have stored
-    return sha256(repr([plain.get(name) for name in FINGERPRINTED_FIELDS]).encode()).hexdigest()[:12]
+    found = [plain.get(name) for name in FINGERPRINTED_FIELDS]
+    found += [slices] if (slices := plain.get("slices")) is not None else []  # a later field, too
+    return sha256(repr(found).encode()).hexdigest()[:12]
 
 
 def apply_request_change(context: EngineContext, request: SessionRequest, session: Session) -> Session:
@@ -72,6 +75,8 @@ def _refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict 
         return why
     if kind == "publishers":
         return publisher_plan.refusal(context, request)
+    if kind == "slices":
+        return slice_plan.refusal(context, request)
     if kind in FLEET_WIDE_KINDS:
         return shuffle_plan.refusal(context, request)
     return admission.refusal(context, request, by_policy=kind == "balance")
@@ -94,6 +99,8 @@ def _parties_of(kind: SessionKind, request: SessionRequest, fleet: FleetView) ->
     if kind == "publishers":
         head = fleet.head_of(spec.source.name)
         return ([] if head is None else [head.name]), []
+    if kind == "slices":
+        return [slice_plan.group_of(request)], []
     if kind in FLEET_WIDE_KINDS:
         return shuffle_plan.shuffled_edges(fleet, request), []
     sources = [name for name in fleet.resolve(spec.source.name) if name not in spec.exclusions.brokers]

@@ -21,6 +21,7 @@ STAY_REASONS = {
     "MovedAway": "was moved away from the target, and the load is as it was then",
     "MovedRecently": "was moved less than moveInterval ago",
     "NotServed": "is not served by the source",
+    "NotThere": "is not there, or is where it is to go",
     "NoPlace": "no edge can take it",
     "OverLimit": "is beyond limits.maxMoves",
 }

@@ -18,6 +18,8 @@ def kind_of(request: SessionRequest, fleet: FleetView) -> SessionKind:
         return "split"
     if spec.action == "MovePublishers":
         return "publishers"
+    if spec.action == "MoveSlices":
+        return "slices"
     if spec.action == "Unload":
         return "rebalance"
     if requested_clusters(request, fleet):

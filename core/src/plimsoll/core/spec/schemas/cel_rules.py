@@ -207,6 +207,16 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             ".source",
         ),
         CelRule(
+            "(self.action == 'MoveSlices') == has(self.slices)",
+            "`action: MoveSlices` and the block `slices` go together: write both, or none",
+            ".slices",
+        ),
+        CelRule(
+            "self.action != 'MoveSlices' || (has(self.source) && !has(self.target) && self.scope == 'Local')",
+            "slices move between consumers of one cluster: name it as `source`, no `target`, and write `scope: Local`",
+            ".source",
+        ),
+        CelRule(
             "self.action != 'Shuffle' || has(self.source)",
             "say which cluster to shuffle: `source` is missing",
             ".source",

@@ -309,7 +309,11 @@ MEMBERS = ReasonSection(
             "Increase `limits.maxMoves`, or create another session.",
         ),
         StatusReason("NoPlace", "plan", "no target has room for it", "Add edges."),
-        StatusReason("NotThere", "plan", "a publisher that is named is not open at the head of the source"),
+        StatusReason(
+            "NotThere",
+            "plan",
+            "a publisher that is named is not open at the head of the source; or a slice is not with its giver",
+        ),
     ),
 )
 

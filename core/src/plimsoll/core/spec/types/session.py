@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from plimsoll.core.spec.field_info import FieldInfo, NamedReference, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.core.spec.types.consumer_groups import GROUP_NAME
 
 METRIC = "[A-Z][A-Za-z0-9]*"
 """Metrics and resources are named by the policies that balance them."""
@@ -49,6 +50,29 @@ class SelectSpec:
         tuple[str, ...],
         FieldInfo("These bundles, for Unload and Split.", pattern="0x[0-9a-f]{8}_0x[0-9a-f]{8}",
                   form="a range such as 0x00000000_0x80000000", max_length=21, max_items=1024),
+    ] = ()  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceMovesSpec:
+    """Slices of a consumer group that go from consumer to consumer. With the group alone its policy chooses them.
+
+    With `giver` and no `numbers` it gives all its slices, and gets none until a session names it as a taker.
+    """
+
+    group: Annotated[
+        str,
+        FieldInfo("The group; its cluster is the source.", pattern=GROUP_NAME,
+                  form="lower case letters, digits, - and ., as readings", max_length=63),
+    ]  # fmt: skip
+    giver: Annotated[
+        str, FieldInfo("The consumer that gives slices: those of `numbers`, or all of its own.", max_length=253)
+    ] = ""
+    taker: Annotated[
+        str, FieldInfo("The consumer that takes them; empty: those with the least cost.", max_length=253)
+    ] = ""
+    numbers: Annotated[
+        tuple[int, ...], FieldInfo("These slices, by number.", low=0, high=9_999, max_items=10_000)
     ] = ()  # fmt: skip
 
 
@@ -143,16 +167,19 @@ class LoadBalancingSessionSpec:
         NamedReference | None, FieldInfo("The edge or cluster that takes them; absent: the policy chooses.")
     ] = None
     action: Annotated[
-        Literal["Rebalance", "Drain", "Shuffle", "Unload", "Split", "MovePublishers"],
+        Literal["Rebalance", "Drain", "Shuffle", "Unload", "Split", "MovePublishers", "MoveSlices"],
         FieldInfo("Rebalance moves the subscribers of `select`, or those that the policy chooses; Drain moves all from"
               " the source; Shuffle plans for all edges of one or two clusters at once, to minimise the highest load;"
               " Unload moves the bundles of `select` from their edges, and Split divides them;"
               " MovePublishers moves those of `select` from the head of a cluster to other heads, or as few as it takes"
-              " to even out what heads accept."),
+              " to even out what heads accept; MoveSlices moves slices of a consumer group, as `slices` says."),
     ] = "Rebalance"  # fmt: skip
     select: Annotated[
         SelectSpec | None, FieldInfo("What Rebalance and MovePublishers move; absent: the policy chooses.")
     ] = None
+    slices: Annotated[SliceMovesSpec | None, FieldInfo("What MoveSlices moves, of a consumer group of the source.")] = (
+        None
+    )
     candidates: Annotated[
         tuple[CandidateSpec, ...],
         FieldInfo("Edges to ask, in this order; absent: all that carry less than the source.", max_items=1000),

@@ -256,7 +256,7 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     edges = {edge.name: edge.spec.cluster_ref.name for edge in brokers.edge_brokers(resources)}
     places = edges if spec.scope == "Local" else {**edges, **{name: name for name in resources.clusters}}
     kind = "EdgeBroker" if spec.scope == "Local" else "BrokerCluster or EdgeBroker"
-    if spec.action in ("Shuffle", "Split", "MovePublishers"):
+    if spec.action in ("Shuffle", "Split", "MovePublishers", "MoveSlices"):
         places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
     elif spec.action == "Unload" or _plans_for_cluster(resources, spec):
         places, kind = {**edges, **{name: name for name in resources.clusters}}, "BrokerCluster or EdgeBroker"
@@ -287,6 +287,7 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
         found = "publishers move between clusters, from head to head"
         yield session.problem(("spec", "scope"), found, "Use `scope: Global`.")
     yield from _shuffle(session)
+    yield from _moved_slices(session)
     yield from _selection(session)
 
 
@@ -310,6 +311,28 @@ def _shuffle(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourcePr
         )
         remedy = "Remove it, or use `scope: Global`." if spec.target is not None else "Name the other, or use Local."
         yield session.problem(("spec", "target"), found, remedy)
+
+
+def _moved_slices(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:
+    spec = session.spec
+    if (spec.action == "MoveSlices") != (spec.slices is not None):
+        found = "this field is missing" if spec.slices is None else f"{spec.action} does not move slices"
+        remedy = "Write `slices: {group: NAME}`." if spec.slices is None else "Remove it, or use `action: MoveSlices`."
+        yield session.problem(("spec", "slices"), found, remedy)
+    if spec.action != "MoveSlices":
+        return
+    if spec.source is None:
+        yield session.problem(("spec", "source"), "this field is missing", "Name the cluster of the consumer group.")
+    if spec.target is not None or spec.scope != "Local":
+        found = "slices move between consumers of one cluster"
+        yield session.problem(("spec", "target"), found, "Remove it, use `scope: Local`, and write `slices.taker`.")
+    if spec.slices is None:
+        return
+    if spec.slices.taker and not (spec.slices.giver or spec.slices.numbers):
+        found = "nothing says what it takes"
+        yield session.problem(("spec", "slices", "taker"), found, "Write `giver` or `numbers`.")
+    if spec.slices.taker and spec.slices.taker == spec.slices.giver:
+        yield session.problem(("spec", "slices", "taker"), "taker is giver", "Name another one, or none.")
 
 
 def _bundles(session: Resource[LoadBalancingSessionSpec], others: int) -> Iterator[ResourceProblem]:
