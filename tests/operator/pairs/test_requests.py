@@ -28,7 +28,13 @@ def lead(world: World, stored: HeadLeadership) -> None:
     world.put({**item, "status": {**item.get("status", {}), "leadership": leadership_status(stored)}})
 
 
-def request(world: World) -> PairRequest | None:
+def request(world: World) -> PairRequest:
+    found = found_request(world)
+    assert found is not None
+    return found
+
+
+def found_request(world: World) -> PairRequest | None:
     desired = world.desired()
     heads = {one.name: (one.config, one.restart_hash) for one in desired.brokers.values() if one.role == "head"}
     clusters = world.objects["BrokerCluster", "east"]["spec"]["head"].get("standby", 0)
@@ -39,7 +45,7 @@ def request(world: World) -> PairRequest | None:
 def test_nothing_is_asked_of_a_head_without_a_standby():
     plain = World()
     plain.settle()
-    assert request(plain) is None
+    assert found_request(plain) is None
     assert not is_pair_pod(plain.objects[HEAD])
 
 
