@@ -13,15 +13,14 @@ from plimsoll.core.spec.kinds import WRITTEN_KINDS
 from plimsoll.core.spec.schemas.crd import all_crds
 from plimsoll.core.spec.schemas.field_reference import field_table
 from plimsoll.core.spec.status.data_reasons import DATA
+from plimsoll.core.spec.status.head_reasons import LOGS, STANDBYS
 from plimsoll.core.spec.status.reasons import (
     BALANCE,
     BROKERS,
     EVENTS,
-    LOGS,
     PODS,
     PROFILES,
     SPARK,
-    STANDBYS,
     TOPICS,
     reason_table,
 )

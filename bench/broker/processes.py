@@ -39,6 +39,7 @@ from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.telemetry.http_server import HttpServer
 
 FORK = mp.get_context("fork")
 PATIENCE_SECONDS = 30.0
@@ -154,10 +155,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     watch, is_observed = ProcessWatch(os.getppid()), options.pop("observed", False)
     loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, disk=disk, **options)
     loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage, disk)
-    server, probes = None, ProcessProbes()
-    if is_observed:
-        server = serve_http("tcp://127.0.0.1:*", probes)
-        answer_by_machine(probes, machine, loop)
+    server = observe(machine, loop) if is_observed else None
     sockets.watch(pipe.fileno())
     pipe.send((data, control, server.endpoint if server else ""))
     loop.collector.start()
@@ -192,6 +190,13 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     watch.close()
     if disk is not None:
         disk.close()
+
+
+def observe(machine: Head | Edge, loop: BrokerLoop) -> HttpServer:
+    """Have a broker answer scrapes."""
+    probes = ProcessProbes()
+    answer_by_machine(probes, machine, loop)
+    return serve_http("tcp://127.0.0.1:*", probes)
 
 
 def stand_by(pipe: Connection, head: str) -> None:

@@ -1,6 +1,6 @@
 """Every reason that the code gives is explained, and no other.
 
-Add the row of a new reason to core/spec/status/reasons.py or session_reasons.py; docs/reasons.md is made of them.
+Add the row of a new reason to a `*reasons.py` of core/spec/status/; docs/reasons.md is made of them.
 A word that looks like a reason but is none is listed here.
 """
 
@@ -13,7 +13,7 @@ from typing import get_args
 
 from plimsoll.core.session.state import Phase
 from plimsoll.core.spec import kinds
-from plimsoll.core.spec.status import data_reasons, reasons, session_reasons
+from plimsoll.core.spec.status import data_reasons, head_reasons, reasons, session_reasons
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
@@ -31,7 +31,7 @@ CONDITIONS = {
     "KeysReplaced",
     "TakesPublishers",
     "LogSafe",
-    "StandbyInSync",
+    "StandbyFollows",
     "Accepted",
 }
 
@@ -141,8 +141,8 @@ def test_no_reason_of_a_session_is_explained_that_is_never_said():
 OTHERS = (
     reasons.BROKERS,
     reasons.BALANCE,
-    reasons.LOGS,
-    reasons.STANDBYS,
+    head_reasons.LOGS,
+    head_reasons.STANDBYS,
     reasons.TOPICS,
     reasons.PROFILES,
     reasons.SPARK,

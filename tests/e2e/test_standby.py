@@ -5,6 +5,7 @@ Both logs are in memory. The pauses in which no publisher had an answer are prin
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -115,7 +116,7 @@ def test_an_evicted_head_leaves_to_its_standby(fleet: Cluster):
         pod = leader(fleet)
         about = {"name": pod, "namespace": fleet.namespace}
         path = f"/api/v1/namespaces/{fleet.namespace}/pods/{pod}/eviction"
-        fleet.kubectl("create", "--raw", path, "-f", "-", text=yaml.safe_dump({**eviction, "metadata": about}))
+        fleet.kubectl("create", "--raw", path, "-f", "-", text=json.dumps({**eviction, "metadata": about}))
 
 
 def test_a_stateful_set_that_is_scaled_by_hand_is_put_right(fleet: Cluster):
@@ -140,6 +141,6 @@ def test_a_standby_is_switched_off_and_on(fleet: Cluster):
         if wanted:
             fleet.wait(lambda: in_sync(fleet), 120, "the standby to follow")
     deadline = time.monotonic() + 60
-    while not fleet.condition("brokercluster", "east", "StandbyInSync"):
+    while not fleet.condition("brokercluster", "east", "StandbyFollows"):
         assert time.monotonic() < deadline
         time.sleep(0.5)

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.core.head.standby.leadership import HeadLeadership
 from plimsoll.core.protocol import messages as msg
-from plimsoll.mediator.head_pair import LEASE_SECONDS, SILENT_SECONDS, HeadPair, ProcessView
+from plimsoll.mediator.head_pair import LEASE_SECONDS, SILENT_SECONDS, PairDecision, ProcessView
 
 IN_SYNC = HeadLeadership(3, 0, standby=22, sync=1, leads=11)
 ALONE = HeadLeadership(3, 0, leads=11)
@@ -34,12 +34,12 @@ GONE = ProcessView()
 
 def change(stored: HeadLeadership, first: ProcessView, second: ProcessView, **asked: Any) -> HeadLeadership:
     """The next value, or the same one."""
-    found = HeadPair(stored, (first, second), **asked).change()
+    found = PairDecision(stored, (first, second), **asked).change()
     return stored if found is None else found.after
 
 
 def commands(stored: HeadLeadership, first: ProcessView, second: ProcessView, **asked: Any) -> list[tuple[int, Any]]:
-    return list(HeadPair(stored, (first, second), **asked).commands())
+    return list(PairDecision(stored, (first, second), **asked).commands())
 
 
 def test_the_first_process_leads_first_and_is_told_so_until_it_does():
@@ -88,7 +88,7 @@ def test_a_head_that_neither_the_mediator_nor_the_standby_hears_is_replaced():
     late = LEASE_SECONDS + 0.1
     assert change(IN_SYNC, leader(unheard=late), standby()) == IN_SYNC
     assert change(IN_SYNC, leader(unheard=LEASE_SECONDS - 0.1), standby(silent_seconds=1)) == IN_SYNC
-    found = HeadPair(IN_SYNC, (leader(unheard=late), standby(silent_seconds=1))).change()
+    found = PairDecision(IN_SYNC, (leader(unheard=late), standby(silent_seconds=1))).change()
     assert found is not None
     assert (found.after.term, found.ends) == (4, 0), "it holds connections"
 
@@ -106,7 +106,7 @@ def test_a_planned_change_asks_the_head_to_leave_and_promotes_once_it_has_said_g
     assert commands(IN_SYNC, leader(), standby(), **asked) == [(0, msg.Leave())]
     assert commands(ALONE, leader(), standby(sync=0), **asked) == []
     assert change(IN_SYNC, leader(), standby(linked=False), **asked).term == 4
-    found = HeadPair(IN_SYNC, (leader(), standby(linked=False)), hands_over=asked["hands_over"]).change()
+    found = PairDecision(IN_SYNC, (leader(), standby(linked=False)), hands_over=asked["hands_over"]).change()
     assert found is not None
     assert found.event is not None
     assert (found.event.type, found.event.reason) == ("Normal", "Promoted")

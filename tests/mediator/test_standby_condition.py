@@ -18,7 +18,7 @@ from plimsoll.mediator.standby_condition import standby_conditions, standby_summ
 )
 def test_the_condition_says_whether_the_head_may_be_lost(stored: HeadLeadership, status: str, reason: str, said: str):
     (found,) = standby_conditions({"leadership": leadership_status(stored)}, wants=True)
-    assert (found.type, found.status, found.reason) == ("StandbyInSync", status, reason)
+    assert (found.type, found.status, found.reason) == ("StandbyFollows", status, reason)
     assert said in found.message
 
 

@@ -66,6 +66,7 @@ FIRST_NAMES: dict[type[Any], str] = {
 """Records that are called otherwise by now. The files keep the words that they were published with."""
 
 LISTINGS: list[tuple[str, str, Any]] = runpy.run_path(str(HERE / "listings.py"))["LISTINGS"]
+STANDBYS: list[tuple[str, str, Any]] = runpy.run_path(str(HERE / "standbys.py"))["STANDBYS"]
 PUBLISHER_MOVES: list[tuple[str, str, Any]] = runpy.run_path(str(HERE / "publisher_moves.py"))["PUBLISHER_MOVES"]
 
 RECORDS: list[tuple[str, str, Any]] = [
@@ -256,24 +257,7 @@ RECORDS: list[tuple[str, str, Any]] = [
         "publishers of k are 20 ms away from it, of one topic only 5 ms; k is 30 ms away, and heads take 2 ms",
         msg.PublisherPaths("topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True),
     ),
-    ("follow-log-new", "a standby that has nothing", msg.FollowLog(0, 0, 0, 0)),
-    ("follow-log-again", "it has 4096 bytes of the segment that begins at 17", msg.FollowLog(3, 11, 17, 4096)),
-    ("log-begins", "all of the log of the head of term 3 follows", msg.LogBegins(3, 11)),
-    ("log-part", "the next bytes of a segment", msg.LogPart(17, 4096, b"PLB1")),
-    ("log-trimmed", "what is before that segment is gone", msg.LogTrimmed(17)),
-    ("standby-in-sync", "for the second time in term 3", msg.StandbyInSync(3, 11, 2)),
-    ("log-stored", "the standby has it up to there", msg.LogStored(17, 4100)),
-    ("go-on-alone", "the standby of that time is not waited for", msg.GoOnAlone(3, 2)),
-    ("promote", "the standby leads in term 4", msg.Promote(4)),
-    ("lead", "this incarnation leads in term 5", msg.Lead(5, 81)),
-    ("follow", "and that one follows it", msg.Follow(82)),
-    ("replaced", "another process leads in term 5", msg.Replaced(5)),
-    ("leadership-query", "which of the two are you?", msg.LeadershipQuery(7)),
-    (
-        "leadership-reply",
-        "one that has just started, and waits to be told",
-        msg.LeadershipReply(7, {"role": "waiting", "incarnation": 82}),
-    ),
+    *STANDBYS,
     (
         "bundles-changed",
         "the second one belongs to e2 now, and the first one to none: its units look it up again",

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core.head.standby.leadership import HeadLeadership, leadership_status
+from plimsoll.core.head.standby.leadership import HeadLeadership, LeadershipConflictError, leadership_status
 from plimsoll.operator.pairs.leadership_store import (
-    LeadershipConflictError,
     LeadershipDroppedError,
     change_leadership,
 )

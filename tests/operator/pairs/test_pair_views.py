@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.operator.pairs.pair_views import DOWN_SECONDS, ProcessWatch
+from plimsoll.operator.pairs.pair_views import DOWN_SECONDS, WatchedProcess
 
 NOW = 100.0
 
@@ -16,9 +16,9 @@ def pod(uid: str = "u1", *, state: str = "running", **metadata: Any) -> dict[str
     }
 
 
-def watched(*answers: int) -> ProcessWatch:
+def watched(*answers: int) -> WatchedProcess:
     """A process that has answered under these incarnations, one after the other."""
-    found = ProcessWatch()
+    found = WatchedProcess()
     found.look(pod(), NOW)
     for incarnation in answers:
         found.take({"role": "standby", "incarnation": incarnation}, NOW)

@@ -134,7 +134,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("LAST-SESSION", field_text("status", "lastSession", "reason"), wide=True),
         TableColumn("HEAD", field_text("status", "head", "name"), wide=True),
         TableColumn("TERM", field_text("status", "leadership", "term"), wide=True),
-        TableColumn("STANDBY", condition_text("StandbyInSync", "reason"), wide=True),
+        TableColumn("STANDBY", condition_text("StandbyFollows", "reason"), wide=True),
         TableColumn("ENDPOINT", field_text("status", "endpoint"), wide=True),
         TableColumn("POLICY", field_text("spec", "policy", "type"), wide=True),
         MESSAGE,

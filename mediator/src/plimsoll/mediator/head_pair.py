@@ -80,7 +80,7 @@ class LeadershipChange:
 
 
 @dataclass(frozen=True)
-class HeadPair:
+class PairDecision:
     """Both processes of one head. `wants`: whether it is to have a standby. `hands_over`: why its standby is to lead
     now, if it can. `has_disk`: a process that starts again has its log.
     """

@@ -1,4 +1,4 @@
-"""The condition `StandbyInSync` of a cluster whose head has a standby, and what its status says of that one."""
+"""The condition `StandbyFollows` of a cluster whose head has a standby, and what its status says of that one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from plimsoll.core.head.standby.leadership import stored_leadership
 from plimsoll.core.spec.status.conditions import Condition
 
-CONDITION = "StandbyInSync"
+CONDITION = "StandbyFollows"
 
 
 def standby_conditions(status: Mapping[str, Any], *, wants: bool) -> list[Condition]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from plimsoll.core.head.standby.leadership import HeadLeadership, leadership_status, stored_leadership
+from plimsoll.core.head.standby.leadership import (
+    HeadLeadership,
+    LeadershipConflictError,
+    leadership_status,
+    stored_leadership,
+)
 from plimsoll.operator.api import Api, Object
 
 CLUSTER_KIND = "BrokerCluster"
-
-
-class LeadershipConflictError(RuntimeError):
-    """Another operator has changed it meanwhile."""
 
 
 class LeadershipDroppedError(RuntimeError):

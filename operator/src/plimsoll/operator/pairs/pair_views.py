@@ -16,7 +16,7 @@ DOWN_SECONDS = 1.0
 
 
 @dataclass
-class ProcessWatch:
+class WatchedProcess:
     """One of the two. `seen`: by incarnation, the uid of the pod in which it answered."""
 
     pod_uid: str = ""

@@ -25,7 +25,7 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects.collectors import FleetCollectorClient
 from plimsoll.operator.objects.manifest import Ref, is_leaving, object_of_broker, ref
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
-from plimsoll.operator.pairs.keeper import HeadPairs
+from plimsoll.operator.pairs.promoter import HeadPairs
 from plimsoll.operator.pairs.requests import pair_requests
 from plimsoll.operator.reconcile import accepted, edge_removal
 from plimsoll.operator.reconcile.broker_events import BrokerEvents

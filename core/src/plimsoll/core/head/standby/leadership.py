@@ -12,6 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
+class LeadershipConflictError(RuntimeError):
+    """The stored value is not the one that was to be changed: another mediator has changed it meanwhile."""
+
+
 @dataclass(frozen=True)
 class HeadLeadership:
     """`term`: how many times one has been made the head. `leader`: which of the two processes, 0 or 1.

@@ -110,7 +110,7 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _wide("Endpoint", ".status.endpoint", "Where publishers connect."),
         _wide("Leads", ".status.head.pod", "The pod of its head; with a standby, the one that leads."),
         _wide("Term", ".status.leadership.term", "With a standby: how many times a process was made head.", "integer"),
-        _wide("Standby", _condition("StandbyInSync", "reason"), "Whether a standby has all of the head's log."),
+        _wide("Standby", _condition("StandbyFollows", "reason"), "Whether a standby has all of the head's log."),
         _wide("Message", _condition("Ready", "message"), "Why, in a sentence."),
         _FAULT,
         _AGE,

@@ -13,20 +13,19 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from plimsoll.core.config import PeerBroker
-from plimsoll.core.head.standby.leadership import HeadLeadership, stored_leadership
+from plimsoll.core.head.standby.leadership import HeadLeadership, LeadershipConflictError, stored_leadership
 from plimsoll.mediator.control_plane import ControlPlane, LeadershipReceived, MediatorKeyPair
-from plimsoll.mediator.head_pair import HeadPair, LeadershipChange
+from plimsoll.mediator.head_pair import LeadershipChange, PairDecision
 from plimsoll.operator import names
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import annotation
 from plimsoll.operator.pairs.leadership_store import (
     CLUSTER_KIND,
-    LeadershipConflictError,
     LeadershipDroppedError,
     change_leadership,
 )
-from plimsoll.operator.pairs.pair_views import ProcessWatch
+from plimsoll.operator.pairs.pair_views import WatchedProcess
 from plimsoll.operator.pairs.requests import PairRequest
 from plimsoll.operator.reconcile.fleet_client import FleetClient
 from plimsoll.operator.reconcile.observed import ObservedObjects
@@ -49,14 +48,16 @@ class KeptPair:
     """One head. `stored`: as it was last written or read here."""
 
     request: PairRequest
-    processes: tuple[ProcessWatch, ProcessWatch] = field(default_factory=lambda: (ProcessWatch(), ProcessWatch()))
+    processes: tuple[WatchedProcess, WatchedProcess] = field(
+        default_factory=lambda: (WatchedProcess(), WatchedProcess())
+    )
     asked_at: float = 0.0
     due_at: float = 0.0
 
-    def decision(self, stored: HeadLeadership, now: float) -> HeadPair:
+    def decision(self, stored: HeadLeadership, now: float) -> PairDecision:
         first, second = (each.view(now) for each in self.processes)
         asked = self.request
-        return HeadPair(stored, (first, second), asked.wants, asked.hands_over, asked.has_disk)
+        return PairDecision(stored, (first, second), asked.wants, asked.hands_over, asked.has_disk)
 
 
 class HeadPairs:
@@ -175,7 +176,7 @@ class HeadPairs:
             control.send(names.process_of(request.head, number), record)
 
     def _look(
-        self, request: PairRequest, number: int, process: ProcessWatch, control: ControlPlane, now: float
+        self, request: PairRequest, number: int, process: WatchedProcess, control: ControlPlane, now: float
     ) -> None:
         """Look at the pod of a process, and connect to it if it is another one."""
         pod = self._observed.get("Pod", names.pod_of(request.head, number))

@@ -22,7 +22,7 @@ import pytest
 from plimsoll.core.config import BrokerConfig, HeadStandby, LinkSecurity, PeerBroker, encode
 from plimsoll.core.head.standby.leadership import HeadLeadership, stored_leadership
 from plimsoll.operator import names
-from plimsoll.operator.pairs.keeper import HeadPairs
+from plimsoll.operator.pairs.promoter import HeadPairs
 from plimsoll.operator.pairs.requests import PairRequest
 from plimsoll.operator.reconcile.observed import ObservedObjects
 
@@ -142,7 +142,7 @@ def test_a_head_that_stands_still_is_replaced_and_accepts_nothing_when_it_comes_
         async def keep(item: Object, grace_seconds: int | None = None) -> bool:
             return True  # its node is lost: no kubelet ends it
 
-        pods.delete = keep  # type: ignore[method-assign]
+        pods.delete = keep  # type: ignore[method-assign]  # for this test alone
         await until("the standby leads", lambda: pods.stored.term == 2)
         assert (pods.stored.leader, pods.led_to) == (1, [1])
         await until("it says so", lambda: said(pairs).get("term") == 2)
