@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from plimsoll import client
-from plimsoll.core.head.standby.leadership import HeadLeadership, stored_leadership
+from plimsoll.core.head.standby.leadership import stored_leadership
 from plimsoll.core.spec import parse
 from plimsoll.local import manifests, runtime
 from plimsoll.local.head_access import head_access
@@ -66,7 +66,7 @@ class Publishing:
 
     def __init__(self, folder: FleetFolder) -> None:
         way = head_access(folder, "east")
-        security: Any = client.Curve(secret=way.secret_key_file, server=way.server)
+        security: Any = client.Curve(secret=str(way.secret_key_file), server=way.server)
         self._connection = client.Connection(way.endpoint, security=security)
         self.times: list[float] = []
         self._publishers = [
@@ -113,14 +113,14 @@ def leader_pid(folder: FleetFolder) -> int:
     return int(status(folder).get("head", {}).get("pid", 0))
 
 
-def in_sync(folder: FleetFolder) -> HeadLeadership | None:
-    found = stored_leadership(status(folder))
-    return found if found.standby else None
+def in_sync(folder: FleetFolder) -> bool:
+    return stored_leadership(status(folder)).standby > 0
 
 
 def promote(folder: FleetFolder, traffic: Publishing, sign: signal.Signals) -> float:
     """End the process that leads; the pause of publishing in seconds."""
-    before = wait_until("the standby is in sync", lambda: in_sync(folder))
+    wait_until("the standby is in sync", lambda: in_sync(folder))
+    before = stored_leadership(status(folder))
     pid = wait_until("the head has a process", lambda: leader_pid(folder))
     then = time.monotonic()
     os.kill(pid, sign)

@@ -30,7 +30,7 @@ class FakeApi:
         return {"status": self.status}
 
 
-def store(api: FakeApi) -> Any:
+def store(api: Any) -> Any:
     return asyncio.run(change_leadership(api, "ns", "east", BEFORE, AFTER))
 
 

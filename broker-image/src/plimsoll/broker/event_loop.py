@@ -220,7 +220,8 @@ class BrokerLoop:
         """Send the standby its log, and mediators who is what, at once: what others wait for is what this asks for."""
         parts: list[tuple[Any, bytes]] = list(feed.data_to_send())
         self._report_disconnected(self.sockets.data.send(parts), time.monotonic())
-        if said := feed.control_to_send():
+        said: list[tuple[Any, bytes]] = list(feed.control_to_send())
+        if said:
             self.sockets.control.send(said)
 
     def _release(self, disk: LogDisk | ReplicatedLog) -> None:

@@ -35,6 +35,7 @@ from plimsoll.mediator.control_plane import (
     MalformedReply,
     StatusReceived,
 )
+from plimsoll.mediator.log_condition import LogEvents
 
 START_SECONDS = 60.0
 ASK_SECONDS = 1.0
@@ -66,6 +67,7 @@ class Supervisor:
         self._brokers: dict[str, SupervisedBroker] = {}
         self._events = FleetEvents(store, self._fleet, self._brokers, announce)
         self._faults = WriteFaults(self._events)
+        self._log_events = LogEvents()
         curve = keys.control_keys(folder, keys.SUPERVISOR, plain=plain)
         self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing, so it needs no epoch
         self._mediator = Sidecar(folder)
@@ -209,8 +211,9 @@ class Supervisor:
             if isinstance(head, SupervisedHead):
                 head.on_standby_status(said.status, self._events.record_broker_event)
             return
-        is_known = isinstance(said, StatusReceived | LeadershipReceived | LoadReportReceived)
-        broker = self._brokers.get(said.broker) if is_known else None
+        if not isinstance(said, StatusReceived | LeadershipReceived | LoadReportReceived):
+            return
+        broker = self._brokers.get(said.broker)
         if broker is None or not broker.running:
             return
         if isinstance(said, StatusReceived):
@@ -226,5 +229,8 @@ class Supervisor:
 
     def _write_status(self, now: float) -> None:
         self._status_at = now + STATUS_SECONDS
+        heads = [broker.observed(now) for broker in self._brokers.values() if broker.config.role == "head"]
+        for event in self._log_events.since_last_look(heads):
+            self._events.record_broker_event(*event)
         self._status.write(self._reconciler.resources, now)
         self._folder.mark_written()
