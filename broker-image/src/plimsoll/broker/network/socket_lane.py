@@ -45,7 +45,7 @@ LINGER_MS: Final = 500
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
-CONNECT_MS: Final = 2_000
+CONNECT_MS: Final = 1_000
 """A connection that is not made by then is tried anew. An attempt behind a virtual address stays with the place that it
 began at, and the head may have gone from there."""
 RECONNECT_MS: Final = 100
