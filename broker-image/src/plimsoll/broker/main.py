@@ -55,8 +55,8 @@ EXIT_ENDPOINT: Final = 3
 EXIT_DISK: Final = 4
 EXIT_STALE: Final = 5
 REFUSE_SECONDS: Final = 1.5
-"""How long a process that has led stays behind its end where another one takes over elsewhere: as long as it is there its
-system refuses connections, which are tried anew at once; later they are lost, and tried anew after a second."""
+"""How long a process that has led stays behind its end where another one takes over elsewhere: as long as it is there
+its system refuses connections, which are tried anew at once; later they are lost, and tried anew after a second."""
 WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
 """The compiled matching loop takes 120 MB. With at least this much memory it is loaded before the broker reports ready;
 with less, once there are enough subscriptions to need it."""
