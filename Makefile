@@ -9,7 +9,9 @@ PY := .venv/bin/python
 ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
-WORKERS ?= 2
+# Many tests wait for processes: three workers keep two cores busy.
+WORKERS ?= 3
+E2E_WORKERS ?= 2
 SEEDS ?= 160
 SECONDS ?= 300
 KIND_NAME ?= plimsoll
@@ -62,7 +64,7 @@ test: setup-spark  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-all: setup-spark  ## Run the tests and the long sweeps too, as .ci/run does (twice the time)
-	@$(PY) -m pytest -m "" -n $(WORKERS) --dist worksteal $(ARGS)
+	@$(PY) -m pytest -m "" -n $(WORKERS) --dist worksteal --durations 30 $(ARGS)
 
 lint: setup-spark  ## Check style, format, types and the architecture's import contracts
 	$(PY) -m ruff check
@@ -94,7 +96,7 @@ commands: setup  ## Generate the table of commands in docs/cli.md from the parse
 	@$(PY) scripts/make_command_table.py
 
 e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and test all of it there (IMAGE_TAG=dev, images loaded)
-	@PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e $(ARGS)
+	@PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e -n $(E2E_WORKERS) --dist loadfile tests/e2e $(ARGS)
 
 e2e-full: setup  ## Kill operator, source and target in every state of a session, in pods, under load (PLIMSOLL_KILL_SEED for `make e2e`)
 	@PLIMSOLL_KILLS=all PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e/test_kills.py -rP $(ARGS)

@@ -6,15 +6,15 @@ import ast
 from pathlib import Path
 
 import pytest
+from tests.contracts.source_trees import ROOT, nodes
 
-ROOT = Path(__file__).resolve().parents[2]
 CONNECTOR = ROOT / "network/src/plimsoll/network/connector.py"
 MODULES = sorted(path for path in ROOT.glob("*/src/**/*.py") if "import zmq" in path.read_text() and path != CONNECTOR)
 
 
 def connects(path: Path) -> list[str]:
     """What `connect` is called on in a module."""
-    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    calls = (node for node in nodes(path) if isinstance(node, ast.Call))
     return [
         ast.unparse(call.func.value)
         for call in calls

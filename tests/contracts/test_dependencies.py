@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.contracts.source_trees import ROOT, nodes
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "pyproject.toml").read_text()
 PYPROJECT = tomllib.loads(TEXT)
 EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
@@ -72,7 +72,7 @@ def imported_by(package: str) -> set[str]:
     names: set[str] = set()
     for folder in folders_of(package):
         for path in folder.rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes(path):
                 if isinstance(node, ast.Import):
                     names |= {alias.name.split(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

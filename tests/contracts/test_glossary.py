@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.contracts.source_trees import ROOT, tree
 
-ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(ROOT.glob("*/src/plimsoll/**/*.py"))
 CODE = re.compile(r"`([^`]+)`")
 
@@ -44,12 +44,11 @@ def definitions(body: list[ast.stmt]) -> Iterator[str]:
             yield node.target.id
 
 
-TREES = {path: ast.parse(path.read_text()) for path in MODULES}
-DEFINED = {name for tree in TREES.values() for name in definitions(tree.body)}
+DEFINED = {name for path in MODULES for name in definitions(tree(path).body)}
 
 
 def classes(path: Path) -> list[str]:
-    return [node.name for node in TREES[path].body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    return [node.name for node in tree(path).body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
 
 
 def words(name: str) -> list[str]:

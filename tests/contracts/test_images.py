@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.contracts.source_trees import ROOT, nodes
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted(ROOT.glob("*/Dockerfile"))
 SERVERS = ("broker-image", "operator")
 BASE = "python:3.11-slim-bookworm"
@@ -35,10 +36,11 @@ def packages(dockerfile: Path) -> dict[str, Path]:
     return {path.name: path for path in inside if path.parent.name == "plimsoll" and path.is_dir()}
 
 
+@cache
 def imports(package: Path) -> set[str]:
     found: set[str] = set()
     for module in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(module.read_text())):
+        for node in nodes(module):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             found |= {name.split(".")[1] for name in names if name.startswith("plimsoll.")}

@@ -14,8 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.contracts.source_trees import ROOT, tree
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(ROOT.glob("*/src"))
 PACKAGES = sorted(path for source in SOURCES for path in (source / "plimsoll").iterdir() if path.is_dir())
 
@@ -39,14 +39,14 @@ def test_a_src_holds_plimsoll_alone():
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
 def test_a_package_states_its_law_and_is_typed(package: Path):
-    law = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    law = ast.get_docstring(tree(package / "__init__.py")) or ""
     assert len(law.split()) >= 20, f"{package}/__init__.py should say in a paragraph what may and may not live there"
     assert (package / "py.typed").exists()
 
 
 def test_every_module_opens_with_its_law():
     modules = [path for package in PACKAGES for path in package.rglob("*.py")]
-    assert [path for path in modules if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert [path for path in modules if not ast.get_docstring(tree(path))] == []
 
 
 def test_every_source_folder_is_packaged_typed_linted_and_under_contract(pyproject: dict):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.contracts.source_trees import ROOT, tree
+
 TESTS = ROOT / "tests"
 
 EXCEPTIONS: dict[str, str] = {
@@ -39,7 +40,7 @@ def modules() -> list[tuple[str, Path]]:
 
 def has_code(path: Path) -> bool:
     """Whether there is anything to test: a docstring, imports and `__all__` are not."""
-    for node in ast.parse(path.read_text()).body:
+    for node in tree(path).body:
         is_prose = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         is_export = isinstance(node, ast.Assign) and all(
             isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets

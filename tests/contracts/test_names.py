@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.contracts.source_trees import ROOT, tree
+
 # Names that two modules share on purpose, with the reason.
 SHARED = {
     "Subscription": "an application's handle in plimsoll.client; in the core the parsed filter that it stands for",
@@ -19,7 +20,7 @@ NO_ROLE = {"Host", "Owner", "Shell", "Parent"}
 def classes() -> Iterator[tuple[Path, ast.ClassDef]]:
     """Each class at the top of a module, private ones included."""
     for path in sorted(ROOT.glob("*/src/**/*.py")):
-        for node in ast.parse(path.read_text()).body:
+        for node in tree(path).body:
             if isinstance(node, ast.ClassDef):
                 yield path.relative_to(ROOT), node
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.contracts.source_trees import ROOT, tree
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for path in ROOT.glob("*/src/plimsoll/**/*.py") if path.parts[-2] != "bench")
 MAKES_PRINTABLE = {"printable", "printable_lines", "printable_cell"}
 WRITERS = {"sys.stdout.write", "sys.stderr.write", "sys.stdout.writelines", "sys.stderr.writelines", "print"}
@@ -31,7 +31,7 @@ def calls(path: Path) -> Iterator[tuple[str, str, ast.Call]]:
             inside = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
             yield from visit(child, inside)
 
-    yield from visit(ast.parse(path.read_text(encoding="utf-8")), "")
+    yield from visit(tree(path), "")
 
 
 def is_printable(node: ast.expr) -> bool:

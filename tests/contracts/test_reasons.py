@@ -11,11 +11,12 @@ import re
 from pathlib import Path
 from typing import get_args
 
+from tests.contracts.source_trees import ROOT, nodes, tree
+
 from plimsoll.core.session.state import Phase
 from plimsoll.core.spec import kinds
 from plimsoll.core.spec.status import data_reasons, reasons, session_reasons
 
-ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
 WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
 ANSWERS = {"True", "False", "Unknown", "Normal", "Warning"}
@@ -95,14 +96,13 @@ NONE = {
 
 def constants(path: Path) -> set[str]:
     """Words of a module that look like reasons; what it exports is none."""
-    tree = ast.parse(path.read_text())
     exported = {
         name
-        for node in tree.body
+        for node in tree(path).body
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
         for name in ast.literal_eval(node.value)
     }
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    texts = {node.value for node in nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return {text for text in texts if WORD.fullmatch(text)} - exported
 
 
