@@ -34,6 +34,7 @@ MEDIATOR: Final = b"mediator"
 PLACE_LEASE_SECONDS: Final = 30.0
 ENGINE_SECONDS: Final = 0.5
 REPORT_BEATS: Final = 2
+EXCHANGES_AT_MOST: Final = 100_000
 WALL_SECONDS: Final = 1_700_000_000.0
 """The engine's clock is that of the wall; a run begins then."""
 
@@ -119,6 +120,8 @@ class GroupWorld:
         self.reporter = SimpleNamespace(mediators={MEDIATOR: 0.0})
         self.mediator_fence = SimpleNamespace(epoch=1, raise_to=lambda _: None)
         self.said: list[Any] = []
+        self.woken: dict[str, None] = {}
+        """Consumers that have been sent something since they were last looked at."""
         self.requests: dict[str, s.SessionRequest] = {}
         self._joined = 0
         host = cast(Any, self)
@@ -133,6 +136,7 @@ class GroupWorld:
 
     def say(self, link: Link, record: msg.ToClient) -> None:
         cast(Any, link).inbox.append(record)
+        self.woken[cast(Any, link).identity] = None
 
     def say_control(self, _: object, *said: Any) -> None:
         self.said += said
@@ -208,26 +212,38 @@ class GroupWorld:
             for consumer in list(self.consumers.values()):
                 if not consumer.has_left:
                     self._turn(consumer)
+            self._exchange()
+            if self.now % ENGINE_SECONDS < self.step:
+                self._handle(s.FleetObserved(s.FleetView(heads={HEAD: s.HeadView(HEAD, "east", EPOCH)})))
+
+    def _exchange(self) -> None:
+        """Records take no time: the head, consumers and the mediator answer each other until none has more to say."""
+        for _ in range(EXCHANGES_AT_MOST):
             self.groups.tick()
             self.commands.tick()
-            if self.now % ENGINE_SECONDS < self.step:
-                self._mediate()
-
-    def _mediate(self) -> None:
-        said, self.said = self.said, []
-        for record in said:
-            self._handle(s.HeadMessage(HEAD, record))
-        self._handle(s.FleetObserved(s.FleetView(heads={HEAD: s.HeadView(HEAD, "east", EPOCH)})))
+            said, self.said = self.said, []
+            woken, self.woken = self.woken, {}
+            if not said and not woken:
+                return
+            for name in woken:
+                self._answer(self.consumers[name])
+            for record in said:
+                self._handle(s.HeadMessage(HEAD, record))
+        raise RuntimeError("the head, its consumers and the mediator do not come to rest")
 
     def _turn(self, consumer: ModelConsumer) -> None:
+        self._work(consumer)
+        self._answer(consumer)
+        if self.now >= consumer.next_beat:
+            self._beat(consumer)
+
+    def _answer(self, consumer: ModelConsumer) -> None:
+        """Hear what came, and release slices that are to go, but for one with an item in hand."""
         while consumer.inbox:
             self._hear(consumer, consumer.inbox.popleft())
-        self._work(consumer)
         for number in [number for number, held in consumer.slices.items() if held.is_stopping]:
             if consumer.left >= 0.0 or consumer.hand != number:
                 self._release(consumer, number)
-        if self.now >= consumer.next_beat:
-            self._beat(consumer)
 
     def _hear(self, consumer: ModelConsumer, record: msg.ToClient) -> None:
         if isinstance(record, msg.SliceAssigned):
