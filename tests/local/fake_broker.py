@@ -2,7 +2,8 @@
 
 Run by the supervisor with `--config FILE --parent-pid PID`. A file FILE.mode beside the configuration chooses what it
 does: `crash` (exit 3 at once), `silent` (never answer), `stubborn` (ignore SIGTERM). Its end is noted in FILE.left,
-and the list of edges that it receives in FILE.members. It has no subscribers.
+and the list of edges that it receives in FILE.members. Its load reports have what FILE.report says as well. It has no
+subscribers.
 """
 
 import contextlib
@@ -57,11 +58,12 @@ def main() -> int:
                     control.send_multipart([peer, wire.control_frame(served)])
         if time.monotonic() > next_report:
             seq, next_report = seq + 1, time.monotonic() + 0.1
+            more = json.loads(reports.read_text()) if (reports := file.with_suffix(".report")).exists() else {}
             for peer in mediators:
                 for name in [config["name"], *config["edges"]]:
                     report = {"broker": name, "epoch": 1, "seq": seq, "state": "OK", "input_utilization": 0.25}
                     control.send_multipart(
-                        [peer, wire.control_frame(messages.LoadUpdate({**report, "subscribers": 7}))]
+                        [peer, wire.control_frame(messages.LoadUpdate({**report, **more, "subscribers": 7}))]
                     )
     file.with_suffix(".left").write_text(str(time.monotonic()))
     context.destroy()

@@ -14,6 +14,13 @@ def mode(fleet, broker, text):
     file.write_text(text)
 
 
+def reports(fleet, broker, fields):
+    file = fleet.folder.config(broker).with_suffix(".report")
+    whole = file.with_suffix(".new")
+    whole.write_text(json.dumps(fields))
+    whole.rename(file)
+
+
 def test_a_fleet_comes_up_and_status_shows_it(fleet):
     fleet.up()
     assert sorted(fleet.brokers()) == ["e-0", "e-1", "east-head"]
@@ -27,6 +34,11 @@ def test_a_fleet_comes_up_and_status_shows_it(fleet):
     assert edge["status"]["load"] == {"inputUtilizationPercent": 25}
     assert edge["status"]["subscribers"] == 7
     assert fleet.object("BrokerCluster", "east")["status"]["subscribers"] == 14
+    reports(fleet, "east-head", {"log_sync": "Always", "log_fault": "the disk has no room"})
+    fleet.wait_for(lambda: ("east", "LogFull") in fleet.reasons())
+    assert fleet.condition("BrokerCluster", "east", "LogSafe") == "False"
+    reports(fleet, "east-head", {"log_sync": "Always"})
+    fleet.wait_for(lambda: ("east", "LogWritten") in fleet.reasons())
     code, out, err = fleet.end()
     assert (code, err) == (0, "")
     assert "fleet quotes is ready: 3 brokers" in out
@@ -41,7 +53,7 @@ def test_secrets_are_for_their_user_alone(fleet):
     lines = [line.split() for line in fleet.folder.authorized_keys.read_text().splitlines()]
     assert [(role, name) for _, role, name in lines] == [
         ("edge", "e-0"), ("edge", "e-1"), ("head", "east-head"), ("mediator", "local.supervisor"),
-        ("mediator", "local.mediator"), ("collector", "local.channels"), ("client", "*"),
+        ("mediator", "local.mediator"), ("client", "*"),
     ]  # fmt: skip
 
 

@@ -38,3 +38,12 @@ def test_a_pod_that_goes_alone_and_with_its_broker():
     ended = replace(STARTING, last_end="exited with 1")
     assert told({"e": READY}, {"e": ended}) == [("Normal", "PodGone", "pod e-0 is gone: it exited with 1")]
     assert told({"e": READY}, {}) == [("Normal", "PodGone", "pod e-0 is gone, and e with it")]
+
+
+def test_what_happens_to_the_disk_of_a_head():
+    good = replace(READY, role="head", report={"log_sync": "Always"})
+    full = replace(good, report={"log_sync": "Always", "log_fault": "no room"})
+    assert told({"e": good}, {"e": full}, {"e": full}, {"e": good}) == [
+        ("Warning", "LogFull", "no room; publications are refused until there is room"),
+        ("Normal", "LogWritten", "e keeps its log on its disk"),
+    ]

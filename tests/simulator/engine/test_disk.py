@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from plimsoll.simulator.engine.disk import DiskQuality, SimulatedDisk
+from plimsoll.simulator.engine.disk import PAGE_BYTES, DiskQuality, SimulatedDisk
 
 
 def disk_of(seed: int = 1, size: int = 0) -> SimulatedDisk:
@@ -24,18 +24,35 @@ def test_what_is_synced_stays():
     assert (disk.lost, disk.torn) == (0, 0)
 
 
-def test_of_the_rest_a_beginning_stays_and_the_next_may_be_torn():
-    ends = set()
-    for seed in range(60):
+def test_of_the_rest_each_page_stays_as_it_was_at_some_moment():
+    found, torn = set(), 0
+    for seed in range(80):
         disk = disk_of(seed)
-        for i in range(3):
-            disk.write("a.log", 10 * i, b"x" * 10)
+        for i, letter in enumerate(b"abc"):
+            disk.write("a.log", 10 + i * PAGE_BYTES // 2, bytes([letter]) * (PAGE_BYTES // 2))
         disk.stop()
-        found = disk.read("a.log", 0, 100).rstrip(b"\0")
-        assert set(found) <= {ord("x")}, "no hole is before what stays"
-        ends.add(len(found))
-    assert {0, 10, 20, 30} <= ends
-    assert any(end % 10 for end in ends), "no write was torn"
+        first, second = disk.read("a.log", 0, PAGE_BYTES), disk.read("a.log", PAGE_BYTES, PAGE_BYTES)
+        found.add((bytes(sorted(set(first) - {0})), bytes(sorted(set(second) - {0}))))
+        torn += disk.torn > 0
+    # The second write lies in both pages, the third in the second one alone.
+    assert found == {(a, b) for a in (b"", b"a", b"ab") for b in (b"", b"b", b"bc")}
+    assert torn, "no write was torn"
+
+
+def test_the_end_of_a_file_is_safe_with_its_sync():
+    def sizes(*, settles: bool) -> set[int]:
+        found = set()
+        for seed in range(20):
+            disk = disk_of(seed)
+            disk.truncate("a.log", 10)
+            if settles:
+                disk.settle("a.log")
+            disk.stop()
+            found.add(disk.size("a.log"))
+        return found
+
+    assert sizes(settles=False) == {10, 100}
+    assert sizes(settles=True) == {10}
 
 
 def test_a_sync_covers_the_writes_before_it():
@@ -74,10 +91,11 @@ def test_files_are_made_and_removed_at_once():
     disk.write("a.log", 0, b"1")
     disk.remove("a.log")
     disk.create("b.log", 100)
+    disk.write("b.log", 0, b"123456")
+    disk.erase("b.log", 2, 2)
     disk.stop()
     assert disk.names() == ["b.log"]
-    disk.truncate("b.log", 3)
-    assert disk.read("b.log", 0, 10) == bytes(3)
+    assert disk.read("b.log", 0, 6) == b"12" + bytes(2) + b"56"
     disk.is_full = True
     with pytest.raises(OSError, match="no space"):
         disk.create("c.log", 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change, Mutant
 
+from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.durable_places import DurablePlaces
@@ -15,6 +17,7 @@ from plimsoll.simulator.world.durable_heads import HeadDisk
 
 HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
 SLOW, RARE, AWAY, FAR = "slow-disk", "rare-syncs", "durable-away", "far-away"
+APART = "durable-apart"
 
 MUTANTS = [
     Mutant(
@@ -64,6 +67,42 @@ MUTANTS = [
         "The incarnation of a publisher is in the log ahead of its publications.",
         (Change(PublisherTable._note, "if self.journal is not None:", "if False:"),),
         (HEAD, TREE),
+    ),
+    Mutant(
+        "covers-are-not-recalled",
+        "A head that has recovered routes to neighbours by what they had asked for.",
+        (Change(EpochContinuation.restore, "self._recall_covers()", "pass"),),
+        (APART,),
+    ),
+    Mutant(
+        "covers-are-not-written",
+        "A change of what a neighbour asks for is in the log before it is acknowledged.",
+        (
+            Change(
+                EpochContinuation.asks,
+                "if is_first or replaced is None or dict(adds) != dict(replaced):",
+                "if is_first:",
+            ),
+        ),
+        (APART, TREE),
+    ),
+    Mutant(
+        "recalled-neighbours-are-offered-early",
+        "A neighbour whose cover is known from the disk is offered nothing before it has reported.",
+        (Change(Distributor._log_publication, "if host.outboxes.recalled", "if False"),),
+        (APART, TREE),
+    ),
+    Mutant(
+        "recalled-neighbours-count-as-known",
+        "A neighbour that reports is sent what was logged before, if its cover was known from the disk alone.",
+        (
+            Change(
+                CoverUpdates.on_neighbor_report,
+                "and outbox.name not in self.outboxes.recalled",
+                "and True",
+            ),
+        ),
+        (APART, TREE),
     ),
     Mutant(
         "places-end-with-their-edge",

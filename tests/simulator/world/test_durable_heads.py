@@ -26,6 +26,7 @@ def disks(run: SimulationRun) -> list[HeadDisk]:
         ("durable-tree", (0, 1, 3)),
         ("durable-small", (0, 1)),
         ("durable-interval", (9, 11)),
+        ("durable-apart", (0, 4)),
     ],
 )
 def test_heads_that_lose_their_machine_keep_the_laws(scenario: str, seeds: tuple[int, ...]):
@@ -71,11 +72,11 @@ SHORT_SEGMENTS = replace(
 
 def test_the_end_of_a_segment_is_safe_before_there_is_a_newer_one(monkeypatch: pytest.MonkeyPatch):
     """In this run a machine stops when its system has written the newer segment back, and not the older one."""
-    outcome = SimulationRun(SHORT_SEGMENTS, 7).go()
+    outcome = SimulationRun(SHORT_SEGMENTS, 8).go()
     assert outcome.ok, outcome.verdict
     monkeypatch.setattr(LogStore, "settle", lambda store: None)
     with pytest.raises(AssertionError, match="is damaged"):
-        SimulationRun(SHORT_SEGMENTS, 7).go()
+        SimulationRun(SHORT_SEGMENTS, 8).go()
 
 
 def test_subscribers_that_are_behind_are_served_from_the_disk(monkeypatch: pytest.MonkeyPatch):

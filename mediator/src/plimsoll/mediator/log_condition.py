@@ -1,8 +1,12 @@
-"""The condition `LogSafe` of a cluster whose head keeps its log on a disk: what that disk does, or has lost."""
+"""The condition `LogSafe` of a cluster whose head keeps its log on a disk: what that disk does, or has lost.
+
+When it changes there is an event as well, with the reason and the message of the condition.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, NamedTuple
 
 from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.mediator.resource_status import ObservedBroker
@@ -10,10 +14,47 @@ from plimsoll.mediator.resource_status import ObservedBroker
 SLOW_SYNC_SECONDS: Final = 2.0
 """Of one sync that is going on: deliveries and answers wait for it."""
 
+DISK_EXITS: Final = ("exited with 4", "exited with code 4")
+"""How a broker ends whose log cannot be read or written (its exit code 4), as pods and as processes say it."""
+
+
+class LogEvent(NamedTuple):
+    """An event about the disk of the log of head `broker`."""
+
+    broker: str
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+class LogEvents:
+    """What was last seen of the disks of the heads of a fleet."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, ObservedBroker] = {}
+
+    def since_last_look(self, heads: Iterable[ObservedBroker]) -> Iterator[LogEvent]:
+        """What has changed since the last look."""
+        for head in heads:
+            yield from log_events(self._last.get(head.name), head)
+            self._last[head.name] = head
+
+
+def log_events(before: ObservedBroker | None, after: ObservedBroker) -> Iterator[LogEvent]:
+    """The event about a change from one look to the next: at most one. A log that is found to be good says nothing."""
+    old = {each.reason: each.message for each in log_conditions(before)} if before is not None else {}
+    for now in log_conditions(after):
+        is_safe = now.status == "True"
+        has_more_damage = now.reason == "LogDamaged" and old.get(now.reason) != now.message
+        if (now.reason not in old or has_more_damage) and (old or not is_safe):
+            yield LogEvent(after.name, "Normal" if is_safe else "Warning", now.reason, now.message)
+
 
 def log_conditions(head: ObservedBroker) -> list[Condition]:
     """The condition, by the last report of the head; none of a head that keeps its log in memory."""
     report = head.report or {}
+    if not report and head.last_end in DISK_EXITS:
+        return [_unsafe("LogFailed", f"{head.name} {head.last_end}: its log could not be read or written")]
     if "log_sync" not in report:
         return []
     if fault := str(report.get("log_fault", "")):

@@ -26,6 +26,9 @@ class MemoryFiles:
     def names(self) -> list[str]:
         return sorted(self.files)
 
+    def size(self, name: str) -> int:
+        return len(self.files[name])
+
     def read(self, name: str, start: int, size: int) -> bytes:
         return bytes(self.files[name][start : start + size])
 
@@ -39,6 +42,9 @@ class MemoryFiles:
 
     def settle(self, name: str) -> None:
         self.settled.append((name, bytes(self.files[name])))
+
+    def erase(self, name: str, start: int, size: int) -> None:
+        self.files[name][start : start + size] = bytes(size)
 
     def truncate(self, name: str, size: int) -> None:
         del self.files[name][size:]

@@ -118,7 +118,9 @@ def test_a_segment_is_safe_before_there_is_a_newer_one(files: MemoryFiles):
         commit.write(0.0)
     settled = dict(files.settled)
     for segment in commit.store.segments[:-1]:
-        assert settled[segment.name][: segment.end] == bytes(files.files[segment.name][: segment.end])
+        safe = settled[segment.name].rstrip(b"\0")
+        assert len(safe) > 4000, "all but the seal"
+        assert bytes(files.files[segment.name]).startswith(safe)
 
 
 def test_a_segment_that_cannot_be_made_safe_ends_the_head(files: MemoryFiles, monkeypatch: pytest.MonkeyPatch):

@@ -11,7 +11,7 @@ from tests.core.head.durability.test_commit import CONFIG, log
 
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
-from plimsoll.core.head.durability.records import NumberRefused, PublisherKnown
+from plimsoll.core.head.durability.records import NeighborAsks, NeighborMet, NumberRefused, PublisherKnown
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -105,3 +105,62 @@ def test_a_checkpoint_says_all_that_a_restart_needs(files: MemoryFiles):
     assert found.publishers == [PublisherKnown("p", 1, "id", 12)]
     assert found.refused == [NumberRefused("p", 1, 12, "oversized", "large")]
     assert found.neighbors == [("a", 3, 20)]
+
+
+def asking(head: Head, *texts: str) -> msg.Cover:
+    """A cover of neighbour `a` that is written down, and that the head routes by."""
+    cover = msg.Cover(1, [msg.CoverItem(number, text) for number, text in enumerate(texts)], [])
+    before = head.routes.items("a")
+    head.covers.announce(head.routes.replace("a", cover))
+    head.continuation.asks("a", cover, before)
+    return cover
+
+
+def met(files: MemoryFiles) -> tuple[Head, RoundCommit]:
+    head, commit = start(files, 5, TREE)
+    assert head.journal is not None
+    head.journal.pending.append(NeighborMet("a", 3, 1))
+    head.distributor.heard["a"] = (3, 1)
+    return head, commit
+
+
+def test_a_head_that_has_recovered_routes_by_what_neighbours_had_asked_for(files: MemoryFiles):
+    head, commit = met(files)
+    asking(head, "[k,=,1]")
+    head.continuation.asks("a", msg.Cover(2, [msg.CoverItem(7, "[k,=,2]")], [0]))
+    commit.write(0.0)
+    head, _ = start(files, 6, TREE)
+    assert head.routes.texts("a") == ["[k,=,2]"]
+    assert head.outboxes.recalled == {"a"}
+    head.on_tick()
+    assert head.startup.missing == {"e1", "e2"}, "it is not waited for"
+
+
+def test_what_neighbours_ask_for_outlasts_its_segment(files: MemoryFiles):
+    head, commit = met(files)
+    asking(head, "[k,=,1]")
+    while len(commit.store.segments) < 4:
+        log(head, 5)
+        commit.write(0.0)
+    head, _ = start(files, 6, TREE)
+    assert head.routes.texts("a") == ["[k,=,1]"]
+
+
+def test_the_same_cover_is_written_once_even_if_it_is_empty(files: MemoryFiles):
+    head, commit = met(files)
+    for _ in range(3):
+        asking(head)
+    assert head.journal is not None
+    assert [type(record) for record in head.journal.pending] == [NeighborMet, NeighborAsks]
+    commit.write(0.0)
+    head, _ = start(files, 6, TREE)
+    assert head.outboxes.recalled == {"a"}, "that it asks for nothing is known, too"
+
+
+def test_a_neighbour_of_which_nothing_is_known_is_waited_for(files: MemoryFiles):
+    _, commit = met(files)  # as in a log of a version that did not write covers
+    commit.write(0.0)
+    head, _ = start(files, 6, TREE)
+    head.on_tick()
+    assert head.outboxes.recalled == set()
+    assert "a" in head.startup.missing

@@ -7,15 +7,10 @@ import tracemalloc
 import pytest
 from tests.core.head.durability.conftest import BEGAN, EMPTY, MemoryFiles, own
 
-from plimsoll.core.head.durability.records import Checkpoint
-from plimsoll.core.head.durability.store import (
-    INDEX_BYTES,
-    SEGMENT_BYTES,
-    LogStore,
-    Recovery,
-    Segment,
-    UnreadableLogError,
-)
+from plimsoll.core.head.durability.records import Checkpoint, DamagedBatchError
+from plimsoll.core.head.durability.recovery import Recovery
+from plimsoll.core.head.durability.segments import INDEX_BYTES, Segment, check_sealed
+from plimsoll.core.head.durability.store import SEGMENT_BYTES, LogStore, UnreadableLogError
 
 
 def store_of(files: MemoryFiles, size: int = 1 << 20, segment: int = 4096) -> tuple[LogStore, Recovery]:
@@ -24,7 +19,7 @@ def store_of(files: MemoryFiles, size: int = 1 << 20, segment: int = 4096) -> tu
 
 
 def fill(files: MemoryFiles, count: int, size: int = 1 << 20, segment: int = 4096) -> LogStore:
-    """A log with this many entries, one a batch; the state of its checkpoints is that of a real one."""
+    """A log with this many entries, one a batch, each safe before the next; its checkpoints are those of a real one."""
     store, found = store_of(files, size, segment)
     state = found.state
     for position in range(store.position + 1, store.position + count + 1):
@@ -34,6 +29,7 @@ def fill(files: MemoryFiles, count: int, size: int = 1 << 20, segment: int = 409
             store.begin(Checkpoint(list(state.epochs), offsets, list(state.publishers.values()), [], []))
         records = [*(BEGAN if position == 1 else []), own(position, position)]
         store.write(records)
+        store.safe(store.place)
         state.apply(records)
     return store
 
@@ -115,10 +111,35 @@ def test_damage_in_an_older_segment_gives_up_what_is_before_its_end(files: Memor
     first, second = store.segments[0], store.segments[1]
     files.files[first.name][first.end // 2] ^= 1
     again, found = store_of(files)
+    assert (again.first, again.position, found.damage) == (1, 100, ()), "its seal is good"
+    assert first.name in [segment.name for segment in again.unchecked()]
+    with pytest.raises(DamagedBatchError, match="checksum"):
+        list(check_sealed(files, first.name, first.checksum))
+    assert again.checked(first.name, "its checksum is not that of its seal")
+    assert (again.first, first.name in files.files) == (second.first, False)
+    assert again.offsets_before() == {("h", 1): second.first - 1}
+    assert not again.checked(second.name, "")
+    assert second.name not in [segment.name for segment in again.unchecked()]
+
+
+def test_damage_in_an_older_segment_without_a_seal_is_found_at_once(files: MemoryFiles):
+    store = fill(files, 100)
+    first, second = store.segments[0], store.segments[1]
+    files.files[first.name][first.end - 4] ^= 1  # the seal
+    files.files[first.name][first.end // 2] ^= 1
+    again, found = store_of(files)
     assert (again.first, again.position, found.is_whole) == (second.first, 100, True)
     assert first.name in found.damage[0]
     assert first.name not in files.files
     assert again.offsets_before() == {("h", 1): second.first - 1}
+
+
+def test_an_oldest_segment_that_does_not_say_what_came_before_is_given_up(files: MemoryFiles):
+    store = fill(files, 100)
+    first, second = store.segments[0], store.segments[1]
+    files.files[first.name][30] ^= 1
+    again, found = store_of(files)
+    assert (again.first, found.is_whole, len(found.damage)) == (second.first, True, 1)
 
 
 def test_a_segment_that_is_gone_gives_up_those_before_it(files: MemoryFiles):
@@ -133,7 +154,7 @@ def test_damage_in_the_last_segment_makes_the_log_unsure(files: MemoryFiles):
     store = fill(files, 100)
     last = store.segments[-1]
     assert 100 - last.first > 4
-    files.files[last.name][last.starts[0] + last.end // 2] ^= 1
+    files.files[last.name][last.end // 2] ^= 1
     again, found = store_of(files)
     assert last.first < again.position + 1 < 100
     assert (found.is_whole, len(found.damage)) == (False, 1)

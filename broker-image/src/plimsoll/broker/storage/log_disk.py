@@ -12,6 +12,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from plimsoll.broker.storage.log_checker import LogChecker
 from plimsoll.broker.storage.log_folder import LogFolder
 from plimsoll.broker.storage.log_syncer import LogSyncer
 from plimsoll.core.config import DiskLog
@@ -60,7 +61,9 @@ class LogDisk:
         self.syncer = LogSyncer(self.folder)
         self.commit: RoundCommit | None = None
         self.found, self.damages = "", 0
+        self.checker = LogChecker(self.folder, [])
         self._held: deque[tuple[int, RoundOutput]] = deque()
+        self._places: deque[tuple[int, tuple[int, int]]] = deque()  # of rounds for which a sync was asked
         self._round = self._asked = self._waits_for = 0
         self._next_sync = 0.0
         self.is_relaxed = False
@@ -100,6 +103,7 @@ class LogDisk:
             f"positions {self.store.first} to {self.store.position} in {found.segments} segments, "
             f"{found.bytes} bytes; {found.torn_bytes} bytes of a torn end cut off"
         )
+        self.checker = LogChecker(self.folder, self.store.unchecked())
         log.info("recovered the log in %s: %s", self.config.directory, self.found)
         return recovered
 
@@ -116,6 +120,7 @@ class LogDisk:
         except OSError as error:
             raise LogDiskError(str(error)) from error
         self.begin_syncs()
+        self.checker.start()
 
     def begin_syncs(self) -> None:
         """Sync what is written from here on: a standby writes before it is a head."""
@@ -130,6 +135,7 @@ class LogDisk:
             self.syncer.ask(self._round)
 
     def close(self) -> None:
+        self.checker.close()
         self.syncer.close()
         self.folder.close()
 
@@ -145,6 +151,9 @@ class LogDisk:
         if self.commit is None:
             raise RuntimeError(f"{self.name} has no log attached")
         try:
+            for name, fault in self.checker.take():
+                self.commit.checked(name, fault)
+            self._note_safe()
             written = self.commit.write(now)
         except OSError as error:
             raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error
@@ -155,9 +164,15 @@ class LogDisk:
         if self._asked < self._round and (self._waits_for > self._asked or now >= self._next_sync):
             self._asked = self._round
             self._next_sync = now + self.config.interval_seconds
+            self._places.append((self._round, self.store.place))
             self.syncer.ask(self._round)
         if output:
             self._held.append((self._waits_for, output))
+
+    def _note_safe(self) -> None:
+        """Have the next batch say how far the segment is safe."""
+        while self._places and self._places[0][0] <= self.syncer.done:
+            self.store.safe(self._places.popleft()[1])
 
     def wait_for_all(self) -> None:
         """Let what comes wait for a sync of all that was written before: no standby has it any more."""
@@ -206,6 +221,7 @@ class LogDisk:
             "log_fault": "" if self.commit is None else self.commit.refused,
             "log_damages": self.damages,
             "log_read_faults": len(store.read_faults),
+            "log_unchecked_bytes": self.checker.remaining_bytes,
         }
 
 

@@ -22,7 +22,7 @@ class LogFolderError(OSError):
 
 
 class LogFolder:
-    """`LogFiles` in a folder. `sync` may run in a thread of its own; everything else belongs to one thread."""
+    """`LogFiles` in a folder. `sync`, `size` and `read` may run in other threads; everything else belongs to one."""
 
     def __init__(self, path: Path) -> None:
         """Open the folder, making it if need be.
@@ -55,6 +55,9 @@ class LogFolder:
     def names(self) -> list[str]:
         return sorted(each.name for each in self.path.iterdir() if each.name != LOCK)
 
+    def size(self, name: str) -> int:
+        return (self.path / name).stat().st_size
+
     def read(self, name: str, start: int, size: int) -> bytes:
         with (self.path / name).open("rb", buffering=0) as file:
             file.seek(start)
@@ -78,9 +81,7 @@ class LogFolder:
         self._open[name] = fd
 
     def write(self, name: str, start: int, data: bytes) -> None:
-        fd = self._open.get(name)
-        if fd is None:
-            fd = self._open[name] = os.open(self.path / name, os.O_RDWR)
+        fd = self._descriptor(name)
         view, at = memoryview(data), start
         while view:
             written = os.pwrite(fd, view, at)
@@ -88,16 +89,22 @@ class LogFolder:
         with self._guard:
             self._dirty.add(name)
 
-    def settle(self, name: str) -> None:
+    def _descriptor(self, name: str) -> int:
+        """Of a file, which an earlier process may have made."""
         fd = self._open.get(name)
-        if fd is None:  # of an earlier process, which may have ended before its last sync
+        if fd is None:
             fd = self._open[name] = os.open(self.path / name, os.O_RDWR)
-        os.fdatasync(fd)
+        return fd
+
+    def settle(self, name: str) -> None:
+        os.fdatasync(self._descriptor(name))
+
+    def erase(self, name: str, start: int, size: int) -> None:
+        self.write(name, start, bytes(size))
+        self.settle(name)
 
     def truncate(self, name: str, size: int) -> None:
-        os.truncate(self.path / name, size)
-        with (self.path / name).open("rb") as file:
-            os.fsync(file.fileno())
+        os.ftruncate(self._descriptor(name), size)
 
     def remove(self, name: str) -> None:
         with self._guard:

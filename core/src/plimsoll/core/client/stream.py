@@ -191,6 +191,16 @@ class SubscriberStream:
         while len(self.watermarks) > ORIGINS_AT_MOST:
             del self.watermarks[next(iter(self.watermarks))]
 
+    def cached(self, items: Iterable[Delivery]) -> None:
+        """The giver of a slice has had these, from the same log: they are not taken again."""
+        marks = self.watermarks
+        for item in items:
+            head, epoch, offset = item.origin
+            marks[head, epoch] = max(offset, marks.get((head, epoch), 0))
+            if item.stream == self.origin:
+                self.position = max(self.position, item.position)
+        self._bound_watermarks()
+
     # -- a move
 
     def begin_tally(self, session: str, version: int | None) -> None:

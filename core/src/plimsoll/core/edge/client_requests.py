@@ -54,7 +54,10 @@ class ClientRequests:
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case msg.OpenStandby() | msg.OpenReturning() | msg.PublisherGo():
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
-            case msg.GroupJoin() | msg.GroupBeat() | msg.SliceReleased() | msg.GroupLeave():
+            case (
+                msg.GroupJoin() | msg.GroupBeat() | msg.SliceReleased() | msg.GroupLeave() | msg.SliceCaching()
+                | msg.SliceCache()
+            ):  # fmt: skip
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case _:
                 assert_never(message)

@@ -30,6 +30,7 @@ class LogContinuation(Protocol):
     def to_neighbor(self, outbox: Outbox, report: msg.NeighborReport) -> bool: ...
     def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None: ...
     def heard(self, neighbor: str) -> tuple[int, int]: ...
+    def asks(self, neighbor: str, cover: msg.Cover, replaced: list[tuple[int, str]] | None = None) -> None: ...
 
 
 class CoverUpdates(HeadPart):
@@ -67,6 +68,8 @@ class CoverUpdates(HeadPart):
 
     def _apply(self, outbox: Outbox, cover: msg.Cover) -> None:
         self.announce(self.routes.apply(outbox.key, cover))
+        if outbox.is_head and self.resend is not None:
+            self.resend.asks(outbox.name, cover)
         self._count(cover)
 
     def replace(self, outbox: Outbox, last: msg.Cover) -> None:
@@ -77,7 +80,10 @@ class CoverUpdates(HeadPart):
 
         """
         cover = _joined(outbox, last)
+        before = self.routes.items(outbox.key) if outbox.is_head else []
         self.announce(self.routes.replace(outbox.key, cover))
+        if outbox.is_head and self.resend is not None:
+            self.resend.asks(outbox.name, cover, before)
         self._count(cover)
         self.routes.wait(outbox.key, last.seq)
 
@@ -87,9 +93,10 @@ class CoverUpdates(HeadPart):
 
     def on_neighbor_report(self, outbox: Outbox, report: msg.NeighborReport) -> None:
         """Take over the whole cover of a neighbour."""
-        is_known = outbox.name in self.routes
+        is_known = outbox.name in self.routes and outbox.name not in self.outboxes.recalled
         self.fence.raise_to(report.mediator)
         self.replace(outbox, report.cover)
+        self.outboxes.recalled.discard(outbox.name)
         if self.resend is not None:
             self.resend.meets(outbox, report)
         if is_known or not self.outboxes.log.last:

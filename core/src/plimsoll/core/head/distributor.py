@@ -86,8 +86,9 @@ class Distributor(HeadPart):
         keys.discard(source)
         if host.outboxes.joining:
             keys -= host.outboxes.joining
+        offered = keys - host.outboxes.recalled if host.outboxes.recalled else keys
         # Sorted, because the order of a set of strings differs between processes, and runs must be repeatable.
-        host.outboxes.offer(sorted(keys) if len(keys) > 1 else keys, position, piece)
+        host.outboxes.offer(sorted(offered) if len(offered) > 1 else offered, position, piece)
         return keys
 
     # -- between heads
@@ -147,6 +148,6 @@ class Distributor(HeadPart):
         if host.journal is not None:
             host.journal.gap(record, source, self.heard.get(source, (0, 0)))
         host.counters["gaps_logged"] += 1
-        passed_over = {source, *host.outboxes.joining}
+        passed_over = {source, *host.outboxes.joining, *host.outboxes.recalled}
         keys = [key for key in host.outboxes.all_keys() if key not in passed_over and host.routes.size(key)]
         host.outboxes.offer(keys, position, record)

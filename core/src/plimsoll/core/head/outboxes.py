@@ -26,6 +26,8 @@ class Outboxes:
         self.by_key: dict[str, Outbox] = {}
         self.joining: set[str] = set()
         """Keys of edges that have not reported all of their cover: nothing is offered to them before their WELCOME."""
+        self.recalled: set[str] = set()
+        """Neighbours whose cover is known from the disk alone: nothing is offered to them before they report."""
         self._retained: dict[str, Outbox] = {}
         self._behind: set[str] = set()
 

@@ -81,6 +81,10 @@ class RoutingTable:
         """The subscriptions of a link's cover, written."""
         return [str(self._subscriptions[number]) for number in self._covers.get(key, {}).values()]
 
+    def items(self, key: str) -> list[tuple[int, str]]:
+        """The subscriptions of a link's cover, written, by the ids that it has given them."""
+        return [(item, str(self._subscriptions[number])) for item, number in self._covers.get(key, {}).items()]
+
     def match(self, attributes: Attributes) -> set[str]:
         """The keys of the links that need a publication."""
         owner = self._owner

@@ -54,6 +54,8 @@ class StartupBarrier(HeadPart):
         self._restarted: set[str] = set()
         self.given_up: set[str] = set()
         """Neighbours that reported too late: meanwhile others were told that those ask for nothing."""
+        self.answered_for: set[str] = set()
+        """Neighbours that are not waited for: what they ask for is on the disk, and they are sent what they miss."""
         self._known: set[str] = set()
         self._is_restart = self._welcomed_early = self._remembers = False
 
@@ -144,6 +146,8 @@ class StartupBarrier(HeadPart):
         now = self.covers.outboxes.node.now
         if self._started is None:
             self._started = now
+            for name in sorted(self.answered_for & self.missing):
+                self.reported(name)
         if self.missing and now - self._started > self.lease_seconds:
             self.lease_passed()
 

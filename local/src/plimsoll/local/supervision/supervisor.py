@@ -34,6 +34,7 @@ from plimsoll.mediator.control_plane import (
     MalformedReply,
     StatusReceived,
 )
+from plimsoll.mediator.log_condition import LogEvents
 
 START_SECONDS = 60.0
 ASK_SECONDS = 1.0
@@ -65,6 +66,7 @@ class Supervisor:
         self._brokers: dict[str, SupervisedBroker] = {}
         self._events = FleetEvents(store, self._fleet, self._brokers, announce)
         self._faults = WriteFaults(self._events)
+        self._log_events = LogEvents()
         curve = keys.control_keys(folder, keys.SUPERVISOR, plain=plain)
         self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing, so it needs no epoch
         self._mediator = Sidecar(folder)
@@ -222,5 +224,8 @@ class Supervisor:
 
     def _write_status(self, now: float) -> None:
         self._status_at = now + STATUS_SECONDS
+        heads = [broker.observed(now) for broker in self._brokers.values() if broker.config.role == "head"]
+        for event in self._log_events.since_last_look(heads):
+            self._events.record_broker_event(*event)
         self._status.write(self._reconciler.resources, now)
         self._folder.mark_written()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from plimsoll.mediator.log_condition import log_events
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.operator import names
 from plimsoll.operator.reconcile.fleet_client import EventType
@@ -40,6 +41,8 @@ def _events(before: Mapping[str, ObservedBroker], after: Mapping[str, ObservedBr
             yield BrokerEvent(name, "Normal", "Ready", f"{name} is ready: {broker.runs_as} answers on {broker.control}")
         if broker.trouble[0] and (old is None or old.trouble[0] != broker.trouble[0]):
             yield BrokerEvent(name, "Warning", broker.trouble[0], f"pod {pod} does not run: {broker.trouble[1]}")
+        for event in log_events(old, broker):
+            yield BrokerEvent(*event)
         if old is not None and old.pod and not broker.pod:
             yield BrokerEvent(name, "Normal", "PodGone", f"pod {pod} is gone{_ended(broker)}")
     for name in before.keys() - after.keys():

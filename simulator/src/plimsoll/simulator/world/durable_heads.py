@@ -128,18 +128,19 @@ class HeadDisk:
             life, number, writes = self._life, self._round, self.disk.writes
             is_waited_for = self._waits_for == self._round
             delay = self.rng.uniform(*self.kept.disk.sync_seconds) if is_waited_for else self.kept.interval_seconds
-            last = self.commit.store.position
-            self.schedule.after(delay, lambda: self._synced(life, number, writes, last))
+            last, place = self.commit.store.position, self.commit.store.place
+            self.schedule.after(delay, lambda: self._synced(life, number, writes, last, place))
         if self._held or self._waits_for > self._safe:
             self._held.append((self._waits_for, send))
         else:
             send()
 
-    def _synced(self, life: int, number: int, writes: int, last: int) -> None:
+    def _synced(self, life: int, number: int, writes: int, last: int, place: tuple[int, int]) -> None:
         """A sync has ended. It was asked for before later ones, so it may end behind them: then it says nothing new."""
         if life != self._life or number <= self._safe:
             return
         self.disk.sync(writes)
+        self._store.safe(place)
         self._safe = number
         while self._waiting and self._waiting[0].position <= last:
             self.observe(self._waiting.popleft())

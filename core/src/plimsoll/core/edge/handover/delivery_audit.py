@@ -36,8 +36,14 @@ class DeliveryAuditRelay:
     # -- towards the head
 
     def request(self, attachment: EdgeAttachment, session: str) -> None:
-        """Ask what was due to a subscriber that has moved here, if it has counted its deliveries."""
+        """Ask what was due to a subscriber that has moved here, if it has counted its deliveries.
+
+        A head knows no rights: of a subscription that gets no results of channels it cannot say what is due.
+        """
         since, marks = attachment.counts_from or (None, [])
+        closed = self.attachments.subscription_table.closed.numbers
+        if any(number in closed for _, number in attachment.subscriptions.values()):
+            since = None
         attachment.counts_from = None
         texts = [str(subscription) for subscription, _ in attachment.subscriptions.values()]
         fits = len(texts) <= SUBSCRIPTIONS_AT_MOST and sum(map(len, texts)) <= CHARACTERS_AT_MOST

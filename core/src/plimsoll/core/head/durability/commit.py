@@ -10,7 +10,8 @@ from typing import Final, Protocol
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.durable_log import DurableLog
 from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog
-from plimsoll.core.head.durability.store import LogStore, Recovery
+from plimsoll.core.head.durability.recovery import Recovery
+from plimsoll.core.head.durability.store import LogStore, NoRoomError
 from plimsoll.core.head.log import Log
 
 RETRY_SECONDS: Final = 1.0
@@ -78,6 +79,16 @@ class RoundCommit:
         self._make_room(now)
         return True
 
+    def checked(self, name: str, fault: str) -> None:
+        """An older segment has been read in the background; what is damaged is given up with all before it.
+
+        Raises:
+            OSError: a file could not be removed, or the beginning of the log not be read.
+
+        """
+        if self.store.checked(name, fault):
+            self.log.removed(self.store.first, self.store.offsets_before())
+
     def begin(self, now: float) -> None:
         """Begin the first segment of a new log.
 
@@ -99,14 +110,14 @@ class RoundCommit:
         The checkpoint has the state behind what has been written; so nothing waits to be written, but at the start.
 
         Raises:
-            OSError: the segment before it could not be synced.
+            OSError: the segment before it could not be synced, an old one not be removed, or this one not be written.
 
         """
         self.store.settle()
+        self.store.remove_old()
         try:
-            self.store.remove_old()
             self.store.begin(self.head.continuation.checkpoint())
-        except OSError as error:
+        except NoRoomError as error:
             self._retry_at = now + RETRY_SECONDS
             self.refused = f"the disk of {self.head.name} has no room for its log: {error}"
         else:

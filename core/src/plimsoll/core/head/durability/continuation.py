@@ -10,9 +10,16 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
+from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.journal import LogJournal, exceptions_of
-from plimsoll.core.head.durability.records import Checkpoint, NeighborMet, NumberRefused, PlaceKept
+from plimsoll.core.head.durability.records import (
+    Checkpoint,
+    NeighborAsks,
+    NeighborMet,
+    NumberRefused,
+    PlaceKept,
+)
 from plimsoll.core.head.durability.store import UnreadableLogError
 from plimsoll.core.head.durability.time_index import TimeIndex
 from plimsoll.core.head.log import Log
@@ -48,6 +55,7 @@ class ContinuationContext(Protocol):
     distributor: Distributor
     confirmations: Confirmations
     startup: StartupBarrier
+    covers: CoverUpdates
     durable_places: PlacesOfHead
 
 
@@ -74,12 +82,28 @@ class EpochContinuation:
         host.distributor.heard.update(state.neighbors)
         if journal.earlier and not journal.is_unsure:
             host.startup.recall({name: epoch for name, (epoch, _) in state.neighbors.items()})
+            self._recall_covers()
         edges = sorted(host.members)
         for known in state.publishers.values():
             exceptions = exceptions_of(state.exceptions.get(known.name, ()), edges)
             host.publishers.restore(known, deque(exceptions))
         if journal.is_unsure:
             host.distributor.log_uncertainty("")  # behind all that is known of the earlier epochs
+
+    def _recall_covers(self) -> None:
+        """Route to neighbours by what they asked for: what was acknowledged to them is on the disk.
+
+        Nothing is sent to one before it has reported how far it has had the log.
+        """
+        host = self.host
+        if host.journal is None:
+            return
+        for name, cover in sorted(host.journal.state.asks.items()):
+            if name in host.routes.neighbors and name in host.distributor.heard:
+                items = [msg.CoverItem(number, text) for number, text in cover.items()]
+                host.covers.change(name, msg.Cover(0, items, []))
+                host.outboxes.recalled.add(name)
+                host.startup.answered_for.add(name)
 
     def checkpoint(self) -> Checkpoint:
         """The state behind all that this head has written, for the beginning of a segment.
@@ -92,6 +116,7 @@ class EpochContinuation:
         if journal is None:
             raise RuntimeError("a head without a journal has no checkpoint")
         distributor = host.distributor
+        asks = journal.state.asks
         offsets = {**journal.state.offsets, **distributor.seen}
         if distributor.offset:
             offsets[host.name, host.epoch] = distributor.offset
@@ -103,6 +128,7 @@ class EpochContinuation:
             [(name, *at) for name, at in sorted(distributor.heard.items())],
             [place for _, place in sorted(host.durable_places.kept.items())],
             list(host.durable_places.times.marks),
+            [NeighborAsks(name, host.routes.items(name), whole=True) for name in host.routes.neighbors if name in asks],
         )
 
     def _exceptions(self) -> Iterator[NumberRefused]:
@@ -158,6 +184,20 @@ class EpochContinuation:
             epoch, position = outbox.link.incarnation, report.log_position
             host.distributor.heard[outbox.name] = (epoch, position)
             host.journal.pending.append(NeighborMet(outbox.name, epoch, position))
+
+    def asks(self, neighbor: str, cover: msg.Cover, replaced: list[tuple[int, str]] | None = None) -> None:
+        """Write down a change of what a neighbour asks for; its acknowledgement waits for the disk with the round.
+
+        `replaced`: what its whole cover has replaced, which is nothing new where it is the same.
+        """
+        journal = self.host.journal
+        if journal is None:
+            return
+        adds = [(item.id, item.text) for item in cover.adds]
+        is_first = neighbor not in journal.state.asks
+        if is_first or replaced is None or dict(adds) != dict(replaced):
+            journal.state.asks.setdefault(neighbor, {})
+            journal.pending.append(NeighborAsks(neighbor, adds, list(cover.removes), replaced is not None))
 
     def heard(self, neighbor: str) -> tuple[int, int]:
         """The epoch and the position up to which the log of a neighbour has come here; zeros if none has."""

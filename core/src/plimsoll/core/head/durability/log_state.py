@@ -13,11 +13,14 @@ from plimsoll.core.head.durability.records import (
     DiskRecord,
     EpochBegan,
     Logged,
+    NeighborAsks,
     NeighborMet,
     NumberRefused,
     PlaceEnded,
     PlaceKept,
     PublisherKnown,
+    SafeBefore,
+    SegmentSealed,
     SubscriberLeft,
     TimeMark,
 )
@@ -58,6 +61,7 @@ class LogState:
         self._last: dict[str, int] = {}
         self.exceptions: dict[str, deque[NumberRefused]] = {}
         self.neighbors: dict[str, tuple[int, int]] = {}
+        self.asks: dict[str, dict[int, str]] = {}
         self.places: dict[str, PlaceKept] = {}
         self.times = TimeIndex()
 
@@ -78,6 +82,8 @@ class LogState:
                     self._number_refused(record)
                 case NeighborMet():
                     self.neighbors[record.name] = (record.epoch, record.position)
+                case NeighborAsks():
+                    self._asks(record)
                 case PlaceKept():
                     self.places[record.subscriber] = record
                 case PlaceEnded():
@@ -88,6 +94,8 @@ class LogState:
                     self.times.note(record.at, record.position)
                 case Checkpoint():
                     self._checkpoint(record)
+                case SegmentSealed() | SafeBefore():
+                    pass  # of the segment, not of the head
                 case _:
                     assert_never(record)
 
@@ -100,8 +108,17 @@ class LogState:
         for refused in record.refused:
             self._exceptions(refused.publisher).append(refused)
         self.neighbors = {name: (epoch, position) for name, epoch, position in record.neighbors}
+        self.asks = {each.name: dict(each.adds) for each in record.asks}
         self.places = {place.subscriber: place for place in record.places}
         self.times = TimeIndex(record.times)
+
+    def _asks(self, record: NeighborAsks) -> None:
+        cover = self.asks.setdefault(record.name, {})
+        if record.whole:
+            cover.clear()
+        for number in record.removes:
+            cover.pop(number, None)
+        cover.update(record.adds)
 
     def _left(self, left: SubscriberLeft) -> None:
         if (place := self.places.get(left.subscriber)) is not None:

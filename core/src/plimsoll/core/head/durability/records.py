@@ -112,6 +112,15 @@ class TimeMark(Struct, array_like=True, frozen=True, tag=10):
     position: int
 
 
+class NeighborAsks(Struct, array_like=True, frozen=True, tag=13):
+    """The cover of a neighbour has changed: subscriptions by their ids. `whole`: this is all of it."""
+
+    name: str
+    adds: list[tuple[int, str]]
+    removes: list[int] = []
+    whole: bool = False
+
+
 class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     """The first record of every segment: all that the segments before it said, but for their entries.
 
@@ -125,6 +134,7 @@ class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     neighbors: list[tuple[str, int, int]]
     places: list[PlaceKept] = []
     times: list[tuple[float, int]] = []
+    asks: list[NeighborAsks] = []
 
 
 class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
@@ -135,9 +145,33 @@ class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
     position: int
 
 
+class SegmentSealed(Struct, array_like=True, frozen=True, tag=11):
+    """The last record of a segment that has a successor, so that a recovery need not read what lies before it.
+
+    `first`: the position after which the segment is named. `checksum`: of all bytes before this batch. `positions` and
+    `starts`: where batches begin, as `Segment`. `start`: where this batch begins, in the last eight bytes of the file.
+    """
+
+    first: int
+    checksum: int
+    positions: list[int]
+    starts: list[int]
+    start: bytes
+
+
+class SafeBefore(Struct, array_like=True, frozen=True, tag=12):
+    """When this batch was made, its segment was safe on the disk up to byte `end`.
+
+    Pages of a segment are written back in any order. So a hole before a good batch is damage if that batch says that
+    the place had been safe; otherwise it is what a sync had not reached when the system stopped.
+    """
+
+    end: int
+
+
 DiskRecord = (
     Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet | PlaceKept | PlaceEnded
-    | SubscriberLeft | TimeMark
+    | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore | NeighborAsks
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()
@@ -197,14 +231,25 @@ def batch_length(header: bytes) -> int:
     return HEADER_BYTES + int(length) if magic == _MAGIC and length <= MOST_BATCH_BYTES else 0
 
 
-def scan(data: bytes) -> Scan:
-    """All good batches from the beginning of a segment on, up to the first that is not good."""
+def scan(data: bytes, first: int) -> Scan:
+    """All good batches from the beginning of a segment on, up to the first that is not good or not the next one.
+
+    `first`: the position of the first entry.
+    """
     view, found, at = memoryview(data), [], 0
-    while (batch := batch_at(view, at)) is not None:
+    while (batch := batch_at(view, at)) is not None and batch.first == first:
         found.append(batch)
-        at = batch.end
-    rest = data[at:]
-    return Scan(found, at, len(rest.rstrip(b"\0")))
+        at, first = batch.end, first + batch.entries
+    return Scan(found, at, max(len(data.rstrip(b"\0")) - at, 0))
+
+
+def batches_behind(data: bytes, start: int) -> Iterator[BatchPlace]:
+    """Good batches that lie somewhere behind bytes that are not good."""
+    view, at = memoryview(data), start
+    while (at := data.find(_MAGIC, at + 1)) >= 0:
+        if (batch := batch_at(view, at)) is not None:
+            yield batch
+            at = batch.end - 1
 
 
 def decode_batch(data: bytes | memoryview, batch: BatchPlace) -> list[DiskRecord]:

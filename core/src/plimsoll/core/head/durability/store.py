@@ -1,31 +1,31 @@
-"""The segments of a log: written a batch at a time, found again after a crash, read back, and removed by size.
+"""The segments of a log: written a batch at a time, read back, sealed when there is a newer one, and removed by size.
 
 A segment is a file named after the position of its first entry. It begins with a checkpoint, so that the segments
 before it can go. Only the last one is written to; a batch at its end that is not whole was never waited for, and is
-cut off.
+cut off (`recovery.py`).
 """
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
-from plimsoll.core.head.durability.log_state import LogState, entry_of
+from plimsoll.core.head.durability.log_state import entry_of
 from plimsoll.core.head.durability.records import (
     HEADER_BYTES,
     Checkpoint,
     DamagedBatchError,
     DiskRecord,
     Logged,
+    SafeBefore,
     batch_at,
     batch_length,
     decode_batch,
     encode_batch,
     entries_of,
-    scan,
 )
+from plimsoll.core.head.durability.recovery import LogRecovery, Recovery
+from plimsoll.core.head.durability.segments import INDEX_BYTES, LogFiles, Segment, first_batch, name_of, seal
 from plimsoll.core.head.log import LogEntry
 from plimsoll.core.protocol.origins import Origin
 
@@ -33,28 +33,9 @@ SEGMENT_BYTES: Final = 64 * 1024 * 1024
 SEGMENTS_AT_LEAST: Final = 8
 """A log is divided into this many segments at least: what retention removes at once is an eighth of it at most."""
 
-INDEX_BYTES: Final = 256 * 1024
-"""The distance of the places of a segment that are remembered by position."""
 
-SUFFIX: Final = ".log"
-
-
-class LogFiles(Protocol):
-    """The files of one log. Every method may raise OSError."""
-
-    def names(self) -> list[str]: ...
-    def read(self, name: str, start: int, size: int) -> bytes:
-        """At most `size` bytes; fewer at the end of the file."""
-
-    def create(self, name: str, size: int) -> None:
-        """A new file with room for `size` bytes: writing into it does not fail for want of space."""
-
-    def write(self, name: str, start: int, data: bytes) -> None: ...
-    def settle(self, name: str) -> None:
-        """All that has been written to this file is safe when this returns."""
-
-    def truncate(self, name: str, size: int) -> None: ...
-    def remove(self, name: str) -> None: ...
+class NoRoomError(OSError):
+    """The disk has no room for another segment; what has been written goes on."""
 
 
 class UnreadableLogError(ValueError):
@@ -63,44 +44,6 @@ class UnreadableLogError(ValueError):
     def __init__(self, text: str, next_position: int) -> None:
         super().__init__(text)
         self.next_position = next_position
-
-
-@dataclass(slots=True)
-class Segment:
-    """`end`: where the next batch goes. `positions` and `starts`: of a batch every `INDEX_BYTES`.
-
-    They take 16 bytes each time, so the index of 100 GiB takes 6.6 MB.
-    """
-
-    name: str
-    first: int
-    end: int = 0
-    positions: array[int] = field(default_factory=lambda: array("Q"))
-    starts: array[int] = field(default_factory=lambda: array("Q"))
-
-    def note(self, position: int, start: int) -> None:
-        if not self.starts or start - self.starts[-1] >= INDEX_BYTES:
-            self.positions.append(position)
-            self.starts.append(start)
-
-    def start_of(self, position: int) -> int:
-        """Where a reader of this position begins."""
-        i = bisect_right(self.positions, position) - 1
-        return self.starts[max(i, 0)] if self.starts else 0
-
-
-class Recovery(NamedTuple):
-    """What was found. `torn_bytes`: cut off behind the last good batch; `damage`: segments given up, and why.
-
-    `is_whole`: nothing that was written and synced is missing at the end of the log.
-    """
-
-    state: LogState
-    segments: int
-    bytes: int
-    torn_bytes: int
-    damage: tuple[str, ...]
-    is_whole: bool
 
 
 class LogStore:
@@ -112,6 +55,7 @@ class LogStore:
         self.segments: list[Segment] = []
         self.position = 0
         self.read_faults: list[str] = []
+        self._safe = self._said_safe = 0
 
     @property
     def first(self) -> int:
@@ -122,79 +66,12 @@ class LogStore:
     def bytes(self) -> int:
         return sum(segment.end for segment in self.segments)
 
-    # -- recovery
-
     def recover(self) -> Recovery:
-        """Find what the files hold; a torn end is cut off, and what lies before damage is given up.
-
-        Raises:
-            OSError: the files cannot be read, or the end not be cut off.
-
-        """
-        damage: list[str] = []
-        is_whole = True
-        names = sorted(name for name in self.files.names() if name.endswith(SUFFIX))
-        torn = self._drop_empty_end(names)
-        last_data, last_found = b"", scan(b"")
-        for i, name in enumerate(names):
-            is_last = i == len(names) - 1
-            data = self.files.read(name, 0, 1 << 62)
-            segment, found = Segment(name, _position_of(name)), scan(data)
-            if self.segments and segment.first != self.position + 1:
-                damage.append(f"{name}: positions {self.position + 1} to {segment.first - 1} before it are missing")
-                self._give_up()
-            if not found.batches and is_last:
-                torn += found.torn
-                damage.append(f"{name}: byte 0 is damaged; the segment is given up, and removed")
-                is_whole = False
-                self.files.remove(name)
-                continue
-            for batch in found.batches:
-                segment.note(batch.first, batch.start)
-            segment.end = found.end
-            at_end = found.batches[-1] if found.batches else None
-            self.position = at_end.first + at_end.entries - 1 if at_end else self.position
-            self.segments.append(segment)
-            last_data, last_found = data, found
-            if found.torn and not is_last:
-                damage.append(f"{name}: byte {found.end} is damaged; the log up to its end is given up, and removed")
-                self._give_up()
-            elif found.torn:
-                torn += found.torn
-                if _has_good_batch(data, found.end):
-                    damage.append(f"{name}: byte {found.end} is damaged; what lies behind it is given up")
-                    is_whole = False
-                self.files.truncate(name, found.end)
-        state = LogState(self.name)
-        if self.segments:
-            state.position = self.segments[-1].first - 1
-            for batch in last_found.batches:
-                state.apply(decode_batch(last_data, batch))
-        elif damage:
-            is_whole = False  # the end of the log itself was damaged
-            state.position = self.position
-        self.position = state.position
-        return Recovery(state, len(self.segments), self.bytes, torn, tuple(damage), is_whole)
-
-    def _drop_empty_end(self, names: list[str]) -> int:
-        """Remove segments that were begun just before the end, and hold nothing yet; returns their torn bytes.
-
-        They are no end of the log: what was not synced may have been torn in the segment before them.
-        """
-        torn = 0
-        while names:
-            _position_of(names[-1])  # a file that is no segment is not removed
-            data = self.files.read(names[-1], 0, 1 << 62)
-            if batch_at(memoryview(data), 0) is not None or _has_good_batch(data, 0):
-                break
-            torn += scan(data).torn
-            self.files.remove(names.pop())
-        return torn
-
-    def _give_up(self) -> None:
-        for segment in self.segments:
-            self.files.remove(segment.name)
-        self.segments.clear()
+        """Find what the files hold: `LogRecovery.run`, with the same errors."""
+        found = LogRecovery(self.files, self.name)
+        recovery = found.run()
+        self.segments, self.position = found.segments, found.position
+        return recovery
 
     def offsets_before(self) -> dict[Origin, int]:
         """The last offset of each origin before the oldest entry that is kept, for gaps over removed entries.
@@ -203,16 +80,10 @@ class LogStore:
             OSError: it cannot be read.
 
         """
-        if not self.segments:
+        found = first_batch(self.files, self.segments[0].name) if self.segments else None
+        if found is None or not isinstance(checkpoint := found[1][0], Checkpoint):
             return {}
-        oldest = self.segments[0]
-        header = self.files.read(oldest.name, 0, HEADER_BYTES)
-        data = self.files.read(oldest.name, 0, batch_length(header))
-        batch = batch_at(memoryview(data), 0)
-        records = decode_batch(data, batch) if batch is not None else []
-        if not records or not isinstance(records[0], Checkpoint):
-            return {}
-        return {(head, epoch): offset for head, epoch, offset in records[0].offsets}
+        return {(head, epoch): offset for head, epoch, offset in checkpoint.offsets}
 
     # -- writing
 
@@ -230,12 +101,24 @@ class LogStore:
             OSError: it could not be written; the log has to be recovered.
 
         """
-        data = encode_batch(self.position + 1, records)
         segment = self.segments[-1]
-        segment.note(self.position + 1, segment.end)
+        if self._said_safe < self._safe:
+            self._said_safe = self._safe
+            records = [*records, SafeBefore(self._safe)]
+        data = encode_batch(self.position + 1, records)
         self.files.write(segment.name, segment.end, data)
-        segment.end += len(data)
+        segment.wrote(self.position + 1, data)
         self.position += sum(type(record) is Logged for record in records)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The end of what has been written: the first position of the last segment, and how many bytes that has."""
+        return (self.segments[-1].first, self.segments[-1].end) if self.segments else (0, 0)
+
+    def safe(self, place: tuple[int, int]) -> None:
+        """What had been written up to this place is safe on the disk; the next batch says so."""
+        if self.segments and place[0] == self.segments[-1].first:
+            self._safe = max(self._safe, place[1])
 
     def settle(self) -> None:
         """Make the last segment safe to its end, before there is a newer one.
@@ -254,16 +137,29 @@ class LogStore:
         """Begin a segment; `settle` comes first. `checkpoint`: the state behind all that has been written.
 
         Raises:
-            OSError: there is no room for it, or it cannot be made. The segment before it goes on.
+            NoRoomError: it cannot be made. The segment before it goes on.
+            OSError: it could not be written; the log has to be recovered.
 
         """
         first = encode_batch(self.position + 1, [checkpoint])
-        name = f"{self.position + 1:020d}{SUFFIX}"
-        self.files.create(name, self.segment_bytes + self.segment_bytes // 4 + len(first))
-        self.files.write(name, 0, first)
-        segment = Segment(name, self.position + 1, len(first))
-        segment.note(self.position + 1, 0)
+        segment = Segment(name_of(self.position + 1), self.position + 1)
+        try:
+            self.files.create(segment.name, self.segment_bytes + self.segment_bytes // 4 + len(first))
+        except OSError as error:
+            raise NoRoomError(error.errno, str(error)) from error
+        self._seal_all()
+        self.files.write(segment.name, 0, first)
+        segment.wrote(self.position + 1, first)
         self.segments.append(segment)
+        self._safe = self._said_safe = 0
+
+    def _seal_all(self) -> None:
+        """Seal the last segment, which is settled, and those that an earlier process had no time to seal."""
+        beyond = self.position + 1
+        for segment in reversed(self.segments):
+            if not segment.is_sealed:
+                seal(self.files, segment, beyond)
+            beyond = segment.first
 
     def remove_old(self) -> bool:
         """Remove whole segments until another one fits into its size; whether any was removed.
@@ -274,9 +170,36 @@ class LogStore:
         """
         before = len(self.segments)
         while len(self.segments) > 1 and self.bytes + self.segment_bytes > self.size:
-            self.files.remove(self.segments[0].name)
-            del self.segments[0]
+            self._remove_oldest()
         return len(self.segments) < before
+
+    def _remove_oldest(self) -> None:
+        self.files.remove(self.segments[0].name)
+        del self.segments[0]
+
+    def unchecked(self) -> list[Segment]:
+        """Segments that were found by their seals, oldest first; `check_sealed` reads the rest of them."""
+        return [segment for segment in self.segments if not segment.is_checked]
+
+    def checked(self, name: str, fault: str) -> bool:
+        """A segment has been read; with a fault the log is given up to its end, but for the last segment.
+
+        Returns whether anything was given up.
+
+        Raises:
+            OSError: a file could not be removed.
+
+        """
+        found = next((i for i, segment in enumerate(self.segments) if segment.name == name), None)
+        if found is None:
+            return False  # it has gone by its age meanwhile
+        self.segments[found].is_checked = True
+        if not fault:
+            return False
+        self.read_faults.append(f"{name}: {fault}; the log up to its end is given up, and removed")
+        for _ in range(min(found + 1, len(self.segments) - 1)):
+            self._remove_oldest()
+        return True
 
     # -- reading back
 
@@ -347,19 +270,3 @@ class LogStore:
                         size += len(logged.record)
             offset = batch.end
         return found
-
-
-def _position_of(name: str) -> int:
-    try:
-        return int(name.removesuffix(SUFFIX))
-    except ValueError:
-        raise OSError(f"{name} is no segment of a log; move it out of the folder") from None
-
-
-def _has_good_batch(data: bytes, start: int) -> bool:
-    """Whether a good batch lies behind bytes that are not good: then those were not the end."""
-    view, at = memoryview(data), start
-    while (at := data.find(b"PLB1", at + 1)) >= 0:
-        if batch_at(view, at) is not None:
-            return True
-    return False

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, assert_never
 
-from plimsoll.core.head.durability.store import LogStore, Segment
+from plimsoll.core.head.durability.segments import Segment
+from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 from plimsoll.core.config import PeerBroker
-from plimsoll.core.head.durability.store import SUFFIX, LogStore
+from plimsoll.core.head.durability.segments import SUFFIX, first_of, name_of
+from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.standby.log_feed import START, LogPlace
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -90,10 +91,12 @@ class LogFollower(OverlayNode):
         self.place = self._told = START
 
     def _store_part(self, part: msg.LogPart) -> None:
-        name = f"{part.segment:020d}{SUFFIX}"
+        name = name_of(part.segment)
         if part.segment > self.place.segment and part.start == 0:
             if self.place.segment:
-                self.files.settle(f"{self.place.segment:020d}{SUFFIX}")
+                before = name_of(self.place.segment)
+                self.files.settle(before)
+                self.files.truncate(before, self.place.end)  # a seal is the end of its file
             room = self.store.segment_bytes
             self.files.create(name, room + room // 4 + len(part.data))
         elif (part.segment, part.start) != self.place:
@@ -103,7 +106,7 @@ class LogFollower(OverlayNode):
 
     def _trim(self, first: int) -> None:
         for name in self.files.names():
-            if name.endswith(SUFFIX) and int(name.removesuffix(SUFFIX)) < first:
+            if name.endswith(SUFFIX) and first_of(name) < first:
                 self.files.remove(name)
 
     def on_tick(self) -> None:

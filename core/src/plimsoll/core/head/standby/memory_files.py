@@ -12,6 +12,10 @@ class MemoryFiles:
     def names(self) -> list[str]:
         return sorted(self._files)
 
+    def size(self, name: str) -> int:
+        """What has been written: a file in memory has no room beside that, so its segment gets no seal."""
+        return len(self._file(name))
+
     def read(self, name: str, start: int, size: int) -> bytes:
         file = self._file(name)
         return bytes(memoryview(file)[start : start + size])
@@ -31,6 +35,9 @@ class MemoryFiles:
     def settle(self, name: str) -> None:
         """Nothing is safer than it was."""
         self._file(name)
+
+    def erase(self, name: str, start: int, size: int) -> None:
+        del self._file(name)[start:]
 
     def truncate(self, name: str, size: int) -> None:
         del self._file(name)[size:]

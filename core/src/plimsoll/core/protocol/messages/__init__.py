@@ -51,11 +51,14 @@ from plimsoll.core.protocol.messages.control import (
     SubscriberPage,
 )
 from plimsoll.core.protocol.messages.groups import (
+    CachedItem,
     ClusterGroups,
     DeclaredGroupItem,
     GroupBeat,
     GroupBeatAnswer,
     GroupDefinition,
+    GroupFunction,
+    GroupFunctions,
     GroupJoin,
     GroupJoined,
     GroupLeave,
@@ -63,6 +66,8 @@ from plimsoll.core.protocol.messages.groups import (
     GroupRefused,
     MemberLoad,
     SliceAssigned,
+    SliceCache,
+    SliceCaching,
     SliceCount,
     SlicePlace,
     SliceReleased,
@@ -242,6 +247,7 @@ __all__ = [
     "Body",
     "BrokerState",
     "BundleTable",
+    "CachedItem",
     "Close",
     "ClusterGroups",
     "ClusterMembers",
@@ -287,6 +293,8 @@ __all__ = [
     "GroupBeat",
     "GroupBeatAnswer",
     "GroupDefinition",
+    "GroupFunction",
+    "GroupFunctions",
     "GroupJoin",
     "GroupJoined",
     "GroupLeave",
@@ -386,6 +394,8 @@ __all__ = [
     "RowItem",
     "SeeHead",
     "SliceAssigned",
+    "SliceCache",
+    "SliceCaching",
     "SliceCommand",
     "SliceCount",
     "SliceMovesPlan",
@@ -420,6 +430,7 @@ __all__ = [
     "Welcome",
     "between_heads",
     "body",
+    "cached_item",
     "control",
     "decode",
     "from_client",
@@ -435,13 +446,15 @@ __all__ = [
 
 FromClient = (
     Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply |
-    PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave
+    PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave |
+    SliceCaching | SliceCache
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     SeeHead | AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
     PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere |
-    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
+    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft |
+    SliceCache | GroupFunctions
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | Slot |
@@ -477,6 +490,7 @@ between_heads: Final = msgspec.msgpack.Decoder(BetweenHeads)
 from_standby: Final = msgspec.msgpack.Decoder(FromStandby)
 to_standby: Final = msgspec.msgpack.Decoder(ToStandby)
 routed: Final = msgspec.msgpack.Decoder(Routed)
+cached_item: Final = msgspec.msgpack.Decoder(CachedItem)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
 body: Final = msgspec.msgpack.Decoder(Body)
 profile: Final = msgspec.msgpack.Decoder(ProfileBody)

@@ -324,7 +324,8 @@ BALANCE = ReasonSection(
 LOGS = ReasonSection(
     "Logs on disks",
     "condition",
-    "Reasons of `LogSafe`, of clusters whose head keeps its log on a disk ([durability.md](durability.md)).",
+    "Reasons of `LogSafe`, of clusters whose head keeps its log on a disk ([durability.md](durability.md)). A"
+    " change of the condition is an event of the cluster with the same reason.",
     (
         StatusReason("LogWritten", "LogSafe", "the head writes its log, and has found no damage since it started"),
         StatusReason(
@@ -344,6 +345,14 @@ LOGS = ReasonSection(
             "LogSafe",
             "a part of the log could not be read, at the start or later, and has become a gap",
             "Read the output of the head, which names file and byte. Replace the disk if it happens again.",
+        ),
+        StatusReason(
+            "LogFailed",
+            "LogSafe",
+            "the head has ended, as its log could not be read or written: the disk is read-only or broken, or the"
+            " folder cannot be used",
+            "Read the last line of the output of the head; it names the folder and the error. The head is started again"
+            " and recovers what is safe.",
         ),
     ),
 )

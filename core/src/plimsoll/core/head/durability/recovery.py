@@ -1,0 +1,203 @@
+"""What the files of a log hold when a head starts: the last segment record by record, older ones by their seals.
+
+Nothing behind the first place of the last segment that is not good is used, whatever lies there: pages are written back
+in any order. What lies there is erased, so that no later batch can lead to it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from plimsoll.core.head.durability.log_state import LogState
+from plimsoll.core.head.durability.records import (
+    BatchPlace,
+    Checkpoint,
+    SafeBefore,
+    Scan,
+    SegmentSealed,
+    batches_behind,
+    decode_batch,
+    scan,
+)
+from plimsoll.core.head.durability.segments import (
+    SUFFIX,
+    LogFiles,
+    Segment,
+    first_batch,
+    first_of,
+    read_seal,
+)
+
+
+class Recovery(NamedTuple):
+    """What was found. `torn_bytes`: cut off behind the last good batch; `damage`: segments given up, and why.
+
+    `is_whole`: nothing that was written and synced is missing at the end of the log. `unchecked_bytes`: of segments
+    that were found by their seals.
+    """
+
+    state: LogState
+    segments: int
+    bytes: int
+    torn_bytes: int
+    damage: tuple[str, ...]
+    is_whole: bool
+    unchecked_bytes: int = 0
+
+
+class LogRecovery:
+    """Finds the segments of the log of head `name`. `position`: of its last entry."""
+
+    def __init__(self, files: LogFiles, name: str) -> None:
+        self.files, self.name = files, name
+        self.segments: list[Segment] = []
+        self.position = self._highest = 0
+        self._damage: list[str] = []
+        self._torn = 0
+        self._is_whole = True
+
+    def run(self) -> Recovery:
+        """Find what the files hold; a torn end is erased, and what lies before damage is given up.
+
+        Raises:
+            OSError: the files cannot be read, or the end not be erased.
+            DamagedBatchError: a batch is of another version, or not of a head.
+
+        """
+        names = sorted(name for name in self.files.names() if name.endswith(SUFFIX))
+        for name in names:
+            first_of(name)  # a file that is no segment is not touched
+        self._drop_empty_end(names)
+        self._find_older(names[:-1])
+        state = LogState(self.name)
+        last = names[-1] if names else ""
+        while last and not self._find_last(last, state):
+            last = self._take_back()
+        self._check_oldest()
+        if not self.segments:
+            self._is_whole &= not self._damage  # the end of the log itself was damaged
+            state.position = self._highest
+        self.position = state.position
+        unchecked = sum(segment.end for segment in self.segments if not segment.is_checked)
+        size = sum(segment.end for segment in self.segments)
+        damage = tuple(self._damage)
+        return Recovery(state, len(self.segments), size, self._torn, damage, self._is_whole, unchecked)
+
+    def _drop_empty_end(self, names: list[str]) -> None:
+        """Remove segments that were begun just before the end, and of which nothing was safe yet.
+
+        They are no end of the log: what was not synced may have been torn in the segment before them.
+        """
+        while names:
+            data = self.files.read(names[-1], 0, 1 << 62)
+            found = scan(data, first_of(names[-1]))
+            if found.batches or _was_safe(data, batches_behind(data, 0), 0):
+                break
+            self._torn += found.torn
+            self.files.remove(names.pop())
+
+    # -- segments that have a successor
+
+    def _find_older(self, names: list[str]) -> None:
+        for name in names:
+            found = read_seal(self.files, name)
+            segment, beyond = found if found is not None else self._scan_older(name)
+            self._join(segment)
+            self.position = self._highest = beyond - 1
+
+    def _scan_older(self, name: str) -> tuple[Segment, int]:
+        """A segment without a good seal: it is read as far as it is good, and the next one says whether that is all."""
+        data = self.files.read(name, 0, 1 << 62)
+        segment = Segment(name, first_of(name))
+        found = scan(data, segment.first)
+        _take(segment, data, found)
+        return segment, _beyond(segment, found)
+
+    def _join(self, segment: Segment) -> None:
+        """Add a segment; if positions before it are missing, all that lies before it is given up.
+
+        An end that is torn is no damage if the next segment goes on with the next position: then it was the seal.
+        """
+        if self.segments and segment.first != self.position + 1:
+            before = self.segments[-1]
+            self._damage.append(
+                f"{before.name}: byte {before.end} is damaged; positions {self.position + 1} to {segment.first - 1} "
+                "are missing, and the log up to there is given up, and removed"
+            )
+            for each in self.segments:
+                self.files.remove(each.name)
+            self.segments.clear()
+        self.segments.append(segment)
+
+    # -- the last one
+
+    def _find_last(self, name: str, state: LogState) -> bool:
+        """Take the last segment record by record; False if nothing of it can be used, and it was removed."""
+        data = self.files.read(name, 0, 1 << 62)
+        segment = Segment(name, first_of(name))
+        found = scan(data, segment.first)
+        self._torn += found.torn
+        if not found.batches:
+            self._damage.append(f"{name}: byte 0 is damaged; the segment is given up, and removed")
+            self._is_whole = False
+            self.files.remove(name)
+            return False
+        if found.torn:
+            if _was_safe(data, batches_behind(data, found.end), found.end):
+                self._damage.append(f"{name}: byte {found.end} is damaged; what lies behind it is given up")
+                self._is_whole = False
+            self.files.erase(name, found.end, found.torn)
+        if _is_sealed(data, found.batches[-1]):
+            found = Scan(found.batches[:-1], found.batches[-1].start, 0)
+            self.files.erase(name, found.end, len(data) - found.end)
+        _take(segment, data, found)
+        self._join(segment)
+        state.position = segment.first - 1
+        for batch in found.batches:
+            state.apply(decode_batch(data, batch))
+        return True
+
+    def _take_back(self) -> str:
+        """The segment that is the last one now; empty if there is none."""
+        if not self.segments:
+            return ""
+        before = self.segments.pop()
+        self.position = before.first - 1
+        return before.name
+
+    def _check_oldest(self) -> None:
+        """The oldest segment has to say what came before it."""
+        while len(self.segments) > 1:
+            found = first_batch(self.files, self.segments[0].name)
+            if found is not None and isinstance(found[1][0], Checkpoint):
+                return
+            gone = self.segments.pop(0)
+            self._damage.append(f"{gone.name}: byte 0 is damaged; the segment is given up, and removed")
+            self.files.remove(gone.name)
+
+
+def _take(segment: Segment, data: bytes, found: Scan) -> None:
+    for batch in found.batches:
+        segment.note(batch.first, batch.start)
+    segment.end = found.end
+    segment.checksum = zlib.crc32(memoryview(data)[: found.end])
+
+
+def _beyond(segment: Segment, found: Scan) -> int:
+    last = found.batches[-1] if found.batches else None
+    return last.first + last.entries if last is not None else segment.first
+
+
+def _is_sealed(data: bytes, last: BatchPlace) -> bool:
+    return not last.entries and isinstance(decode_batch(data, last)[-1], SegmentSealed)
+
+
+def _was_safe(data: bytes, behind: Iterator[BatchPlace], place: int) -> bool:
+    """Whether one of these batches says that this place had been safe on the disk: what lies before a seal was."""
+    return any(
+        (isinstance(record, SafeBefore) and record.end > place) or isinstance(record, SegmentSealed)
+        for batch in behind
+        for record in decode_batch(data, batch)
+    )
