@@ -23,7 +23,7 @@ from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.permissions import ALL_PERMISSIONS
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.spec import Resource, SourceDocument
+from plimsoll.core.spec import SourceDocument
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
 from plimsoll.core.spec.parser import parse_each
 from plimsoll.core.transport.link import Link
@@ -46,7 +46,7 @@ def spec_of(fields: Mapping[str, Any]) -> LoadBalancingSessionSpec:
     }  # fmt: skip
     found, problems = parse_each([SourceDocument(content)])
     for resource in found:
-        if isinstance(resource, Resource) and isinstance(resource.spec, LoadBalancingSessionSpec) and not problems:
+        if isinstance(resource.spec, LoadBalancingSessionSpec) and not problems:
             return resource.spec
     raise ValueError(f"not a specification of a session: {problems}")
 

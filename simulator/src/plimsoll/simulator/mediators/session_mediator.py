@@ -233,7 +233,7 @@ def _draw_slice_session(
 ) -> PlannedSession:
     """Slices of the group, by its policy or from consumer to consumer; some have gone by then, or are not there yet."""
     giver, taker = rng.sample([f"g{i}" for i in range(4)], 2)
-    slices = rng.choice(
+    slices: dict[str, Any] = rng.choice(
         [{}, {"giver": giver}, {"giver": giver, "taker": taker}, {"taker": taker, "numbers": [rng.randrange(5)]}]
     )
     fields: dict[str, Any] = {
