@@ -19,7 +19,7 @@ from plimsoll.simulator.world.durable_heads import HeadDisk
 HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
 SLOW, RARE, AWAY, FAR = "slow-disk", "rare-syncs", "durable-away", "far-away"
 APART = "durable-apart"
-MOVED, MOVED_ACROSS = "sessions-durable-away", "sessions-durable-away-across"
+MOVED, MOVED_ACROSS = "sessions-durable-away", "away-across"
 
 MUTANTS = [
     Mutant(
@@ -129,12 +129,6 @@ MUTANTS = [
         "The target of a hand-over tells its head the list of a member that has a place, ahead of the cut.",
         (Change(HandoverTarget.on_install, "self.attachments.keep(attachment)", "pass"),),
         (MOVED, MOVED_ACROSS),
-    ),
-    Mutant(
-        "places-outlast-a-move-across",
-        "A head keeps no place for a subscriber that has moved to another head.",
-        (Change(DurablePlaces.tick, "if x not in host.owners.entries:", "if False:"),),
-        (MOVED_ACROSS, MOVED),
     ),
     Mutant(
         "places-are-not-covered",
