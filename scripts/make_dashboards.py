@@ -7,13 +7,20 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from dashboards.datasets import DATASETS
 from dashboards.fleet import FLEET
 from dashboards.operator import OPERATOR
 from dashboards.sessions import SESSIONS
 from dashboards.telemetry import TELEMETRY
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "helm" / "plimsoll" / "files" / "dashboards"
-DASHBOARDS: Final = {"fleet": FLEET, "sessions": SESSIONS, "telemetry": TELEMETRY, "operator": OPERATOR}
+DASHBOARDS: Final = {
+    "fleet": FLEET,
+    "sessions": SESSIONS,
+    "telemetry": TELEMETRY,
+    "operator": OPERATOR,
+    "datasets": DATASETS,
+}
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ from plimsoll.channels.config import DriverConfigError
 from plimsoll.channels.ledger import LedgerError
 from plimsoll.client import errors
 from plimsoll.sparkjobs.spark_session import SparkUnavailableError
+from plimsoll.telemetry.stop_signal import StopSignal
 
 
 @pytest.mark.parametrize(
@@ -26,18 +27,10 @@ from plimsoll.sparkjobs.spark_session import SparkUnavailableError
 def test_each_fault_has_its_exit_code(
     error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
-    def fail(config: Path, stop: program.DriverStop) -> None:
+    def fail(config: Path, stop: StopSignal) -> None:
         raise error
 
     monkeypatch.setattr(program, "_run", fail)
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     assert program.main(["--config", str(tmp_path)]) == code
     assert capsys.readouterr().err == "why\n"
-
-
-def test_it_stops_by_a_signal_or_with_its_parent():
-    stop = program.DriverStop(None)
-    assert not stop()
-    stop.on_signal(15, None)
-    assert stop()
-    assert program.DriverStop(1)()

@@ -15,7 +15,7 @@ from tests.contracts.source_trees import ROOT, nodes, tree
 
 from plimsoll.core.session.state import Phase
 from plimsoll.core.spec import kinds
-from plimsoll.core.spec.status import data_reasons, reasons, session_reasons
+from plimsoll.core.spec.status import data_reasons, reasons, session_reasons, topic_reasons
 
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
 WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
@@ -69,6 +69,9 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/reconcile/broker_events.py",
     "core/src/plimsoll/core/spec/usable.py",
     "local/src/plimsoll/local/supervision/feed_processes.py",
+    "feeds/src/plimsoll/feeds/status.py",
+    "channels/src/plimsoll/channels/status.py",
+    "operator/src/plimsoll/operator/dataset_status.py",
     "local/src/plimsoll/local/supervision/channel_process.py",
     "channels/src/plimsoll/channels/runner.py",
 ]
@@ -83,7 +86,7 @@ OF_KEPT = {f"{kind}{what}" for kind in KEPT for what in ("Started", "Exited")} |
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
     "Recording", "Recorder",  # a condition of feeds, and what the reasons of its process begin with
-    "Running", "ChannelDriver", "Allow", "New",  # a condition of channels, its process, and words of their fields
+    "Running", "ChannelDriver",  # a condition of channels, and what the reasons of its process begin with
     "Curve", "Plain",  # how links are protected
     "Local", "Planned",  # a scope of detection, a phase
     "ConfigMap", "Pod", "PodDisruptionBudget", "Secret", "Service", "StatefulSet",  # kinds of Kubernetes
@@ -139,7 +142,7 @@ OTHERS = (
     reasons.BROKERS,
     reasons.BALANCE,
     reasons.LOGS,
-    reasons.TOPICS,
+    topic_reasons.TOPICS,
     reasons.PROFILES,
     reasons.SPARK,
     data_reasons.DATA,

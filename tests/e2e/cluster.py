@@ -160,7 +160,7 @@ class Crowd:
             "CROWD_SUBSCRIBERS": subscribers, "CROWD_PER_SECOND": per_second,
             "CROWD_CLASSES": ",".join(classes), "CROWD_BYTES": size,
         }  # fmt: skip
-        cluster.apply(_script(name), _pod(name, environment, host))
+        cluster.apply(script(name, CROWD), script_pod(name, CROWD, environment, host=host))
         cluster.wait(self.progress, 180, f"{subscribers} subscribers to be served")
 
     def _read(self, file: str) -> Object:
@@ -190,14 +190,16 @@ class Crowd:
         return self.cluster.wait(lambda: self._read("verdict.json"), 240, "the verdict")
 
 
-def _script(name: str) -> Object:
+def script(name: str, file: Path) -> Object:
+    """The ConfigMap of a program that runs in a pod."""
     return {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-script"},
-        "data": {"crowd.py": CROWD.read_text()},
+        "data": {file.name: file.read_text()},
     }  # fmt: skip
 
 
-def _pod(name: str, environment: Mapping[str, Any], host: str) -> Object:
+def script_pod(name: str, file: Path, environment: Mapping[str, Any], *, host: str = "", client: str = "") -> Object:
+    """A pod that runs a program of `script`, with the keys of a client, by default that of the pod's name."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -216,7 +218,7 @@ def _pod(name: str, environment: Mapping[str, Any], host: str) -> Object:
                 "name": "crowd",
                 "image": f"plimsoll/broker:{TAG}",
                 "imagePullPolicy": "IfNotPresent",
-                "command": ["python", "/crowd/crowd.py"],
+                "command": ["python", f"/crowd/{file.name}"],
                 "env": [{"name": key, "value": str(value)} for key, value in environment.items()],
                 "securityContext": {
                     "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
@@ -230,7 +232,7 @@ def _pod(name: str, environment: Mapping[str, Any], host: str) -> Object:
             }],
             "volumes": [
                 {"name": "script", "configMap": {"name": f"{name}-script"}},
-                {"name": "keys", "secret": {"secretName": f"plimsoll-client-{name}", "defaultMode": 0o440}},
+                {"name": "keys", "secret": {"secretName": f"plimsoll-client-{client or name}", "defaultMode": 0o440}},
                 {"name": "tmp", "emptyDir": {}},
             ],
         },

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 from tests.e2e.cluster import ROOT, TAG, Cluster, run
 from tests.e2e.kills import cells, seed
+from tests.images import tag
 
 
 def pytest_report_header() -> str:
@@ -57,7 +58,8 @@ def clear(cluster: Cluster) -> None:
 def installed(cluster: Cluster) -> Cluster:
     """With the operator running."""
     chart = str(ROOT / "helm" / "plimsoll")
-    sets = [f"image.tag={TAG}", f"brokerImage.tag={TAG}", f"sparkImage.tag={TAG}", "crds.install=false"]
+    sets = [f"image.tag={TAG}", f"brokerImage.tag={TAG}", "crds.install=false"]
+    sets += [f"{name}Image.tag={tag(name) or TAG}" for name in ("collector", "spark")]
     arguments = [part for each in sets for part in ("--set", each)]
     cluster.began_at = time.monotonic()
     cluster.helm("install", "plimsoll", chart, *arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from plimsoll.feeds.config import RecorderConfig
 from plimsoll.feeds.dataset import FeedDataset
-from plimsoll.feeds.main import EXIT_CONFIG, EXIT_DISK, RecorderStop, main
+from plimsoll.feeds.main import EXIT_CONFIG, EXIT_DISK, main
 
 
 @pytest.fixture(autouse=True)
@@ -55,12 +54,3 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "file").write_text("")
     assert run(tmp_path, tmp_path / "file" / "d") == EXIT_DISK
     assert "file" in capsys.readouterr().err
-
-
-def test_it_stops_at_a_signal_and_when_its_parent_has_ended() -> None:
-    stop = RecorderStop(os.getppid())
-    assert not stop()
-    stop.on_signal(signal.SIGTERM, None)
-    assert stop()
-    assert RecorderStop(os.getppid() + 1)()
-    assert not RecorderStop(None)()

@@ -8,18 +8,25 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 from tests.broker.monitoring.test_metrics import snapshot
 from tests.telemetry.rows import NOW_US
 from tests.telemetry.test_collector import by_spark, started
 
 from plimsoll.broker.monitoring.metrics import render_metrics
+from plimsoll.channels.config import ChannelFigures
+from plimsoll.channels.metrics import channel_metrics
+from plimsoll.feeds.config import RecorderFigures
+from plimsoll.feeds.metrics import recorder_metrics
 from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.telemetry.api.metrics import CollectorMetrics
 from plimsoll.telemetry.schema import LATEST
 
-TARGET = {"namespace", "pod", "job", "instance", "container", "plimsoll_dev_cluster", "plimsoll_dev_broker"}
+TARGET = {"namespace", "pod", "job", "instance", "container", "plimsoll_dev_cluster", "plimsoll_dev_broker",
+          "plimsoll_dev_dataset_pod"}  # fmt: skip
 """Labels that a PodMonitor or a ServiceMonitor of the chart gives to everything that it scrapes."""
 OF_PROMETHEUS = {"up": TARGET, "ALERTS": {"alertname", "alertstate", "severity"}}
 
@@ -48,11 +55,27 @@ def of_collector() -> bytes:
         return metrics.text()
 
 
+def of_datasets() -> bytes:
+    """A recorder and a driver with one channel."""
+    registry = CollectorRegistry()
+    page = DatasetMetrics()
+    registry.register(page)
+    return generate_latest(registry)
+
+
+class DatasetMetrics(Collector):
+    """The metrics of a recorder and of a driver, as their pages have them."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield from recorder_metrics("reports", RecorderFigures("/d", 7, 1, 3, 1, 12, 10, 2, 0, 0, 1, 900))
+        yield from channel_metrics({"fires": ChannelFigures("ChannelRunning", "m", period_seconds=10.0)})
+
+
 @cache
 def exported() -> dict[str, set[str]]:
     """The labels of each sample's name, those of its target among them."""
     found = dict(OF_PROMETHEUS)
-    for text in (render_metrics(snapshot()), of_collector(), of_operator()):
+    for text in (render_metrics(snapshot()), of_collector(), of_operator(), of_datasets()):
         for family in text_string_to_metric_families(text.decode()):
             for sample in family.samples:
                 found.setdefault(sample.name, set(TARGET)).update(sample.labels)

@@ -135,6 +135,28 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PlimsollTelemetryRefused": (
         {'plimsoll_telemetry_rows_invalid_total{reason="schema"}': "0+5x20"}, {"reason": "schema"},
     ),
+    "PlimsollDatasetPodDown": ({'up{plimsoll_dev_dataset_pod="r"}': "1x2 0x20"}, {"plimsoll_dev_dataset_pod": "r"}),
+    "PlimsollFeedGaps": ({'plimsoll_feed_gaps_total{feed="f"}': "0x5 1x20"}, {"feed": "f"}),
+    "PlimsollFeedDeadLetters": (
+        {'plimsoll_feed_publications_total{feed="f", outcome="recorded"}': "0+98x20",
+         'plimsoll_feed_publications_total{feed="f", outcome="dead_letter"}': "0+2x20"}, {"feed": "f"},
+    ),
+    "PlimsollFeedBehind": ({'plimsoll_feed_lag_seconds{feed="f"}': "0.1x2 40x20"}, {"feed": "f"}),
+    "PlimsollChannelStopped": ({'plimsoll_channel_running{channel="c"}': "1x2 0x20"}, {"channel": "c"}),
+    "PlimsollChannelFailing": (
+        {'plimsoll_channel_batch_failures_total{channel="c"}': "0x5 1x20"}, {"channel": "c"},
+    ),
+    "PlimsollChannelLate": (
+        {'plimsoll_channel_lateness_seconds{channel="c"}': "0.1x2 2x20",
+         'plimsoll_channel_period_seconds{channel="c"}': "10x22"}, {"channel": "c"},
+    ),
+    "PlimsollChannelRowsGone": (
+        {'plimsoll_channel_rows_total{channel="c", outcome="late"}': "0x5 3x20"},
+        {"channel": "c", "outcome": "late"},
+    ),
+    "PlimsollChannelResultsLost": (
+        {'plimsoll_channel_results_total{channel="c", outcome="unknown"}': "0x5 3x20"}, {"channel": "c"},
+    ),
 }  # fmt: skip
 """For each alert, values once a minute by which it fires at its `eval_time`, and its labels beside those of the pod.
 
@@ -181,6 +203,19 @@ CALM = {
     "plimsoll_telemetry_rows_dropped_total": "0x20",
     "plimsoll_telemetry_write_failures_total": "0x20",
     'plimsoll_telemetry_rows_invalid_total{reason="schema"}': "3x20",
+    'up{plimsoll_dev_dataset_pod="r"}': "1x5 0x3 1x40",
+    'plimsoll_feed_gaps_total{feed="f"}': "2x20",
+    'plimsoll_feed_publications_total{feed="f", outcome="recorded"}': "0+999x20",
+    'plimsoll_feed_publications_total{feed="f", outcome="dead_letter"}': "0+1x20",
+    'plimsoll_feed_lag_seconds{feed="f"}': "60x3 0.1x20",
+    'plimsoll_channel_running{channel="c"}': "0x3 1x20",
+    'plimsoll_channel_batch_failures_total{channel="c"}': "1x20",
+    'plimsoll_channel_lateness_seconds{channel="c"}': "0.5x20",
+    'plimsoll_channel_period_seconds{channel="c"}': "10x20",
+    'plimsoll_channel_lateness_seconds{channel="continuous"}': "0x20",
+    'plimsoll_channel_period_seconds{channel="continuous"}': "0x20",
+    'plimsoll_channel_rows_total{channel="c", outcome="late"}': "4x20",
+    'plimsoll_channel_results_total{channel="c", outcome="accepted"}': "0+9x20",
 }
 """A healthy fleet, without Spark: nothing fires."""
 

@@ -40,8 +40,8 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_there_are_four_made_from_their_source():
-    assert set(DASHBOARDS) == {"fleet", "sessions", "telemetry", "operator"}
+def test_there_are_five_made_from_their_source():
+    assert set(DASHBOARDS) == {"fleet", "sessions", "telemetry", "operator", "datasets"}
     made = [sys.executable, "scripts/make_dashboards.py", "--check"]
     done = subprocess.run(made, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), "make chart"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import zmq
-from tests.helm.exported import selectors
+from tests.helm.exported import DatasetMetrics, selectors
 from tests.helm.prometheus import Prometheus, Target, prometheus_program, running_prometheus
 from tests.helm.test_alerts import ALERTS, RULES
 from tests.helm.test_dashboards import QUERIES
@@ -24,6 +24,7 @@ from tests.local.conftest import Fleet, wait_for
 from tests.local.traffic import Traffic
 from tests.operator.running import FLEET, Running, running
 
+from plimsoll.feeds.figures_page import FiguresPage
 from plimsoll.local import store_edits
 from plimsoll.local.head_access import HeadAccess, head_access
 from plimsoll.operator import names
@@ -63,6 +64,7 @@ WITHOUT_DATA = {
     "PlimsollSessionsFailing": "no session fails in a healthy fleet",
     "PlimsollSnapshotRefused": "there is no Spark here",
     "PlimsollApiFailing": "the API server fails no request",
+    "PlimsollDatasetPodDown": "nothing is recorded here",
     "PlimsollReconcileFailing": "no reconciliation need fail in a healthy fleet",
 }
 """Queries that give nothing here, and why; some of them may."""
@@ -84,6 +86,14 @@ def as_figures(expression: str) -> str:
 ASKED = {title: as_asked(expr) for title, expr in QUERIES.items()} | {
     str(rule["alert"]): as_figures(rule["expr"]) for rule in RULES
 }
+
+
+DATASETS = {
+    title: expression
+    for title, expression in ASKED.items()
+    if any(name.startswith(("plimsoll_feed_", "plimsoll_channel_")) for name, _ in selectors(expression))
+}
+"""Queries about feeds and channels."""
 
 
 async def targets(fleet: Running) -> list[Target]:
@@ -154,7 +164,7 @@ def test_every_query_gives_data(tmp_path: Path):
             assert status["phase"] == "Succeeded", status
             assert status["progress"]["moved"] > 0, status
 
-            await asyncio.to_thread(judge, server, ASKED)
+            await asyncio.to_thread(judge, server, {title: ASKED[title] for title in ASKED.keys() - DATASETS.keys()})
 
     async def run() -> None:
         async with running(tmp_path, TEXT) as fleet:
@@ -218,8 +228,20 @@ def test_queries_about_brokers_and_collectors_give_data(scraped: ScrapedFleet, t
         wait_for(lambda: "endedAt" in scraped.object("LoadBalancingSession", "relieve").get("status", {}))
         status = scraped.object("LoadBalancingSession", "relieve")["status"]
         assert (status["phase"], status["progress"]["moved"] > 0) == ("Succeeded", True), status
-        judge(server, asked, {"PlimsollSnapshotRefused"})
+        judge(server, asked, {"PlimsollSnapshotRefused", "PlimsollDatasetPodDown"})
     scraped.end()
+
+
+def test_queries_about_feeds_and_channels_give_data(tmp_path: Path):
+    prometheus_program()
+    page = FiguresPage("tcp://127.0.0.1:*")
+    try:
+        page.update(b"{}", DatasetMetrics().collect())
+        target = Target(f"127.0.0.1:{page.port}", {"namespace": "n", "pod": "p", "plimsoll_dev_dataset_pod": "p"})
+        with running_prometheus(tmp_path, [target], ALERTS) as server:
+            judge(server, DATASETS)
+    finally:
+        page.close()
 
 
 def test_a_reason_belongs_to_a_query():

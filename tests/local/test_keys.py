@@ -25,12 +25,12 @@ def test_authorized_keys_name_every_identity_and_no_other(home):
     lines = [line.split() for line in folder.authorized_keys.read_text().splitlines()]
     assert [line[1:] for line in lines] == [
         ["edge", "client"], ["head", "h"], ["mediator", "local.supervisor"], ["mediator", "local.mediator"],
-        ["collector", "local.channels"], ["client", "*"],
+        ["client", "*"],
     ]  # fmt: skip
     assert lines[0][0] == keys.key_pair(folder, "client").public
-    assert lines[5][0] == keys.key_pair(folder, keys.CLIENTS).public
+    assert lines[4][0] == keys.key_pair(folder, keys.CLIENTS).public
     keys.write_authorized_keys(folder, [])
-    assert len(folder.authorized_keys.read_text().splitlines()) == 4
+    assert len(folder.authorized_keys.read_text().splitlines()) == 3
 
 
 def test_a_pair_that_was_half_written_is_made_again(home, monkeypatch):

@@ -167,7 +167,7 @@ class World:
         return ObservedObjects(with_departed_edges(copy.deepcopy(self.objects)), self.nodes)
 
     def desired(self) -> DesiredFleet:
-        custom = [item for item in self.objects.values() if item["kind"] in asked.BROKER_KINDS]
+        custom = [item for item in self.objects.values() if item["kind"] in asked.FLEET_KINDS]
         taken = usable_fleet((item for item in custom if not is_leaving(item)), self.before)
         resources = taken.resources or asked.fleet_resources(custom)
         held: dict[str, keys.StoredKeys] = {}

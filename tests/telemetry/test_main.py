@@ -20,7 +20,7 @@ from tests.telemetry.test_collector import config
 
 from plimsoll.core.config import LinkSecurity, PeerBroker
 from plimsoll.telemetry.config import CollectorConfig, MonitoredCluster, encode_config
-from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_UNUSABLE_PATH, AddressFile, ConfigFileWatch, StopSignal, main
+from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_UNUSABLE_PATH, AddressFile, ConfigFileWatch, main
 from plimsoll.telemetry.schema import INCOMING, LOADS
 from plimsoll.telemetry.snapshot import decode_snapshot
 from plimsoll.telemetry.storage import parquet
@@ -162,15 +162,6 @@ def test_a_bad_file_leaves_the_last_configuration_in_force(tmp_path: Path, caplo
     path.write_bytes(encode_config(config(tmp_path, fleet="g")))
     assert told.read_if_changed(7.0) is None, "it looks once a second"
     assert told.read_if_changed(8.0) == config(tmp_path, fleet="g")
-
-
-def test_it_stops_when_told_or_when_its_parent_is_gone():
-    stop = StopSignal(os.getppid())
-    assert not stop()
-    stop.on_signal(signal.SIGTERM, None)
-    assert stop()
-    assert StopSignal(os.getpid())(), "our parent is another process"
-    assert not StopSignal(None)()
 
 
 def test_an_address_that_cannot_be_written_is_tried_again_and_logged_once(

@@ -28,6 +28,11 @@ from plimsoll.core.permissions import ClientPermissions
         ("publish bytes/s=0.5", ClientPermissions("ann", groups=False, subscribes=False, bytes_per_second=0.5)),
         ("names=desk-", ClientPermissions("ann", name_prefixes=("desk-",))),
         (
+            "subscribe channels=floods,fires",
+            ClientPermissions("ann", publishes=False, groups=False, channels=("fires", "floods")),
+        ),
+        ("channels=-", ClientPermissions("ann", channels=())),
+        (
             "publish names=b,a,b bytes/s=1",
             ClientPermissions("ann", groups=False, subscribes=False, bytes_per_second=1.0, name_prefixes=("a", "b")),
         ),
@@ -51,6 +56,9 @@ def test_a_grant_is_read(text: str, grant: ClientPermissions):
         ("names=", "'names=': a prefix of names has 1 to 253 characters"),
         ("names=a,,b", "'names=a,,b': a prefix of names"),
         ("names=a names=b", "'names=b': names= stands once"),
+        ("channels=a channels=b", "'channels=b': channels= stands once"),
+        ("channels=a,,b", "'channels=a,,b': name channels, separated by commas, or write channels=-"),
+        ("channels=a publish", "'publish': roles stand once"),
         ("names=a publish", "'publish': roles stand once"),
         ("subscriptions=1/s", "'subscriptions=1/s': a quota is a whole number above 0"),
         ("subscriptions=1.5", "'subscriptions=1.5': a quota is a whole number above 0"),

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from plimsoll.channels.config import ChannelFigures, DriverFigures
 from plimsoll.client import Connection, Curve, Delivery, Publisher, Subscriber, errors
 from plimsoll.core.client import Address
 from plimsoll.core.spec import SourceDocument, parse
@@ -19,7 +18,7 @@ from plimsoll.local import manifests, runtime
 from plimsoll.local.head_access import head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
-from plimsoll.local.supervision.channel_process import ChannelProcess, channel_definition, running_condition
+from plimsoll.local.supervision.channel_process import ChannelProcess
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 
 QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart.yaml"
@@ -132,41 +131,3 @@ def test_without_java_one_event_and_the_condition_say_so(tmp_path: Path) -> None
     found = process.status("kinds", {"metadata": {"generation": 3}}, 1, "2026-01-01T00:00:00Z")
     [condition] = found["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "ChannelNoSpark")
-
-
-def test_a_definition_has_the_places_of_feeds_and_tables(tmp_path: Path) -> None:
-    folder = FleetFolder(tmp_path)
-    extra = document(
-        "Channel", "more", query="SELECT 1", parameters=[{"name": "kind", "type": "String"}], mode="Repetitive",
-        feeds=[{"name": "r", "feed": "reports", "rows": "All", "within": "1m"}], every="10s", unkeyedJoins="Allow",
-        tables=[{"name": "t", "path": "t.csv", "format": "Csv"}, {"name": "u", "path": "/u"}],
-    )  # fmt: skip
-    resources = parse([*documents(), extra])
-    found = channel_definition(folder, resources, resources.channels["more"])
-    assert [(each.path, each.is_new, each.within_seconds) for each in found.feeds] == [
-        (str(tmp_path / "feeds" / "reports"), False, 60)
-    ]
-    assert [each.path for each in found.tables] == [str(tmp_path / "t.csv"), "/u"]
-    assert (found.every_seconds, found.allows_unkeyed) == (10, True)
-
-
-FRESH = DriverFigures(7, 1_000_000, {"kinds": ChannelFigures("ChannelRunning", "m"), "b": ChannelFigures("X", "why")})
-
-
-@pytest.mark.parametrize(
-    ("name", "figures", "process", "is_true", "why"),
-    [
-        ("kinds", None, {}, "False", "ChannelStarting"),
-        ("kinds", None, {"lastEnd": "exited with code 2"}, "False", "ChannelDriverExited"),
-        ("kinds", FRESH, {"pid": 8}, "False", "ChannelStarting"),
-        ("kinds", FRESH, {"pid": 7}, "True", "ChannelRunning"),
-        ("other", FRESH, {"pid": 7}, "False", "ChannelStarting"),
-        ("b", FRESH, {"pid": 7}, "False", "X"),
-    ],
-)
-def test_the_condition_of_a_channel(
-    name: str, figures: DriverFigures | None, process: dict[str, Any], is_true: str, why: str
-) -> None:
-    found = running_condition(name, figures, process, "", 2_000_000)
-    assert (found.status, found.reason) == (is_true, why)
-    assert running_condition(name, figures, process, "", 60_000_000).status == "False"

@@ -141,5 +141,4 @@ def test_keys_of_collectors_may_listen_and_no_more(home: Path):
     assert [line for line in lines if line[0] == "collector"] == [
         ["collector", "local.collector-0"],
         ["collector", "local.collector-1"],
-        ["collector", "local.channels"],
     ]

@@ -13,16 +13,14 @@ import pytest
 
 from plimsoll.client import Connection, Curve, Publisher
 from plimsoll.core.client import Address
-from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
+from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.feeds import parquet
 from plimsoll.feeds.commit_log import FeedDatasetError, read_state
-from plimsoll.feeds.config import RecorderFigures
 from plimsoll.feeds.dataset import dataset_files
 from plimsoll.local import manifests, runtime
 from plimsoll.local.head_access import head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
-from plimsoll.local.supervision.feed_processes import check_feeds, recording_condition
 
 QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart.yaml"
 FEED: dict[str, Any] = {
@@ -127,20 +125,3 @@ def test_a_feed_has_each_publication_once_whatever_is_killed(fleet: FleetFolder)
         assert len(set(again)) == len(again), "the head's log is lost, and still nothing comes twice"
         assert set(found) <= set(again)
         assert read_state(dataset).last.counts.gaps >= 1  # type: ignore[union-attr]  # what was lost with it is told
-
-
-def test_a_subscription_that_cannot_be_read_is_located() -> None:
-    wrong = {**FEED, "spec": {"subscription": "[class,=,STOCK"}}
-    resources = parse([*manifests.load([str(QUICKSTART)]), SourceDocument(wrong)])
-    with pytest.raises(InvalidResourcesError, match=r"Feed/stocks spec.subscription: .*\n.*Write one as"):
-        check_feeds(resources)
-
-
-def test_the_condition_says_what_the_recorder_does() -> None:
-    figures = RecorderFigures("/d", 7, 1_000_000, 3, 1_000_000, 12, 10, 2, 0, 0, 1, 900)
-    assert recording_condition(figures, {"pid": 7}, 2_000_000).status == "True"
-    assert recording_condition(figures, {"pid": 8}, 2_000_000).reason == "RecorderStarting"
-    assert recording_condition(figures, {"pid": 7}, 60_000_000).reason == "RecorderStarting"
-    assert recording_condition(None, {}, 0).reason == "RecorderStarting"
-    ended = recording_condition(figures, {"lastEnd": "exited with code 3"}, 0)
-    assert (ended.status, ended.reason) == ("False", "RecorderExited")

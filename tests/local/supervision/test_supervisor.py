@@ -53,7 +53,7 @@ def test_secrets_are_for_their_user_alone(fleet):
     lines = [line.split() for line in fleet.folder.authorized_keys.read_text().splitlines()]
     assert [(role, name) for _, role, name in lines] == [
         ("edge", "e-0"), ("edge", "e-1"), ("head", "east-head"), ("mediator", "local.supervisor"),
-        ("mediator", "local.mediator"), ("collector", "local.channels"), ("client", "*"),
+        ("mediator", "local.mediator"), ("client", "*"),
     ]  # fmt: skip
 
 

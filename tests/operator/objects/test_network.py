@@ -52,12 +52,12 @@ def test_other_ports_are_everywhere_the_same():
     assert {each["port"] for each in allowed[0]["ports"]} == {7400, 9400, 7402}
 
 
-def test_control_is_for_brokers_collectors_and_the_operator():
+def test_control_is_for_brokers_collectors_channels_and_the_operator():
     spec = world().objects["NetworkPolicy", names.NETWORK_POLICY]["spec"]
     every_pod, inner = spec["ingress"]
     assert {each["port"] for each in every_pod["ports"]} == {7400, 7402}
     assert [each["port"] for each in inner["ports"]] == [7401]
     assert [each["podSelector"]["matchLabels"].get("app.kubernetes.io/name") for each in inner["from"]] == [
-        "plimsoll-broker", "plimsoll-collector", "plimsoll-operator",
+        "plimsoll-broker", "plimsoll-collector", "plimsoll-channels", "plimsoll-operator",
     ]  # fmt: skip
     assert spec["policyTypes"] == ["Ingress", "Egress"]

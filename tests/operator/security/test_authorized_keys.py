@@ -39,6 +39,13 @@ def test_prefixes_of_names_are_written_behind_the_quotas():
     assert parse_permissions(line.split()[3:], "app") == ClientPermissions("app", name_prefixes=("desk-", "feed-"))
 
 
+def test_channels_are_written_and_none_of_them_is_said():
+    for channels, text in ((("floods", "fires"), "fires,floods"), ((), "-"), (("none",), "none")):
+        line = authorized_keys_text([KeyHolder("app", "client", ("k",), ClientSpec(name="app", channels=channels))])
+        assert line == f"k client app group,publish,subscribe channels={text}\n"
+        assert parse_permissions(line.split()[3:], "app").channels == tuple(sorted(channels))
+
+
 def test_the_file_is_read_back_by_role_and_name():
     holders = [KeyHolder("e", "edge", ("k1", "k2")), KeyHolder("e", "client", ("k3",), ClientSpec(name="e"))]
     found = authorized_keys_of(authorized_keys_text(holders) + "\nodd\n")

@@ -29,3 +29,7 @@ class BatchClock:
     def begin(self, now: float) -> None:
         """A batch begins: the one of the present period. Periods that were missed are not made up for."""
         self._period = self._period_at(now)
+
+    def late_seconds(self, now: float) -> float:
+        """How long after the beginning of its period a batch begins that begins now; 0 without periods."""
+        return 0.0 if self._every is None else now - self._period_at(now) * self._every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from plimsoll.core.config import PeerBroker
+from plimsoll.core.spec import Resource
+from plimsoll.core.spec.kinds import ChannelSpec, FeedSpec
 from plimsoll.core.spec.types.feed import ColumnType
+from plimsoll.feeds.config import dataset_path
 
 
 class ChannelParameter(Struct, frozen=True):
@@ -58,20 +62,27 @@ class DriverConfig(Struct, frozen=True):
     """The configuration of a driver. It is read again when it changes.
 
     `folder`: of the ledgers. `connection`: a connection file. `edges`: their control sockets. `name` and `key`: the
-    name and the secret key file with which these are asked; an empty key: links are plain.
+    name and the secret key file with which these are asked; an empty key: links are plain. `figures`: the file that it
+    writes its figures to; `http`: tcp://HOST:PORT of a page with them; empty: none.
     """
 
     name: str
     folder: str
     connection: str
-    figures: str
     edges: tuple[PeerBroker, ...]
     channels: tuple[ChannelDefinition, ...]
     key: str = ""
+    figures: str = ""
+    http: str = ""
 
 
 class ChannelFigures(Struct, frozen=True):
-    """What one channel has done. `state`: a reason of the condition `Running`; times in microseconds since 1970."""
+    """What one channel has done. `state`: a reason of the condition `Running`; times in microseconds since 1970.
+
+    Of the last batch with rows: `delay_milliseconds` from the sending of its oldest publication to its commit, and
+    `late_milliseconds` from the beginning of its period to its own. `failures`: batches that failed in this life.
+    `period_seconds`: 0 for a channel without a period.
+    """
 
     state: str
     message: str
@@ -91,6 +102,10 @@ class ChannelFigures(Struct, frozen=True):
     refused_results: int = 0
     unasked_results: int = 0
     invalid_results: int = 0
+    failures: int = 0
+    delay_milliseconds: int = 0
+    late_milliseconds: int = 0
+    period_seconds: float = 0.0
 
 
 class DriverFigures(Struct, frozen=True):
@@ -103,6 +118,28 @@ class DriverFigures(Struct, frozen=True):
 
 class DriverConfigError(ValueError):
     """A configuration that cannot be used; says which file, and why."""
+
+
+def channel_definition(
+    channel: Resource[ChannelSpec], feeds: Mapping[str, Resource[FeedSpec]], root: Path
+) -> ChannelDefinition:
+    """A channel as its driver gets it. `root`: the folder of the fleet, or its volume, with feeds and tables."""
+    spec = channel.spec
+    return ChannelDefinition(
+        name=channel.name,
+        parameters=tuple(ChannelParameter(each.name, each.type) for each in spec.parameters),
+        feeds=tuple(
+            FeedView(
+                each.name, each.feed, str(dataset_path(root, feeds[each.feed])), each.rows == "New",
+                None if each.within is None else each.within.seconds,
+            )
+            for each in spec.feeds
+        ),
+        query=spec.query,
+        tables=tuple(TableView(each.name, str(root / each.path), each.format) for each in spec.tables),
+        every_seconds=None if spec.every is None else spec.every.seconds,
+        allows_unkeyed=spec.unkeyed_joins == "Allow",
+    )  # fmt: skip
 
 
 def read_config(path: Path) -> DriverConfig:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from pyspark.sql import SparkSession
 
 from plimsoll.channels.config import (
@@ -20,6 +21,7 @@ from plimsoll.channels.config import (
     write_figures,
 )
 from plimsoll.channels.edge_poller import EdgePoller
+from plimsoll.channels.metrics import channel_metrics
 from plimsoll.channels.names import publisher_name
 from plimsoll.channels.publisher import PublishesResults
 from plimsoll.channels.runner import ChannelRunner
@@ -28,6 +30,7 @@ from plimsoll.client import Connection, Publisher
 from plimsoll.client.connection_file import read_connection_file
 from plimsoll.core.client import Answered, PublisherPosition
 from plimsoll.core.protocol.wire import Scalar
+from plimsoll.feeds.figures_page import FiguresPage
 from plimsoll.mediator.control_plane import MediatorKeyPair
 from plimsoll.telemetry.ingest.head_listener import CollectorCurveKeys
 
@@ -60,6 +63,7 @@ class ChannelDriver:
         self._cache: dict[str, tuple[int, ChannelSubscriptions]] = {}
         self._error: Exception | None = None
         self._figures_at = 0.0
+        self._page = FiguresPage(self._config.http) if self._config.http else None
         self._begin_at = time.monotonic() + PARAMETERS_SECONDS
 
     def run(self, stopped: Callable[[], bool]) -> None:
@@ -139,7 +143,10 @@ class ChannelDriver:
         self._figures_at = now + FIGURES_SECONDS
         channels: dict[str, ChannelFigures] = {name: each.figures() for name, each in self._runners.items()}
         figures = DriverFigures(os.getpid(), time.time_ns() // 1000, channels)
-        write_figures(Path(self._config.figures), figures)
+        if self._config.figures:
+            write_figures(Path(self._config.figures), figures)
+        if self._page is not None:
+            self._page.update(msgspec.json.encode(figures), channel_metrics(channels))
 
     def close(self) -> None:
         """End all channels; each goes on behind its last batch in the next life."""
@@ -150,6 +157,8 @@ class ChannelDriver:
             self._runners = {}
             self._poller.close()
             self._connection.close()
+            if self._page is not None:
+                self._page.close()
 
 
 def _curve(key: str) -> MediatorKeyPair | None:

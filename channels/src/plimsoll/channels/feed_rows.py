@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -76,6 +76,12 @@ def files_of(files: Sequence[FeedFile], wanted: RowRange) -> list[FeedFile]:
         if wanted.count and file.first_row <= wanted.last and ends >= wanted.first:
             found.append(file)
     return found
+
+
+def oldest_sent_us(tables: Iterable[pa.Table]) -> int | None:
+    """When the oldest row of these was sent, in microseconds since 1970; None without a row."""
+    oldest = [pc.min(each.column("_sent").cast(pa.int64())).as_py() for each in tables if each.num_rows]
+    return min(oldest, default=None)
 
 
 def all_files(root: Path, since_us: int | None) -> list[Path]:

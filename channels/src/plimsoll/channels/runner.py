@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from plimsoll.channels.batch import BatchCommit, RowCounts, RowRange, first_commit, next_commit, planned_ranges
 from plimsoll.channels.batch_clock import BatchClock
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures
-from plimsoll.channels.feed_rows import all_files, feed_schema, last_row, read_rows
+from plimsoll.channels.feed_rows import all_files, feed_schema, last_row, oldest_sent_us, read_rows
 from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
@@ -66,7 +66,8 @@ class ChannelRunner:
         self._clock = BatchClock(channel.every_seconds, time.time())
         self._schemas: dict[str, FeedSchema] = {}
         self._state, self._message = "ChannelStarting", "its query is about to be checked"
-        self._failures = 0
+        self._failures = self._failures_in_a_row = 0
+        self._delay_milliseconds = self._late_milliseconds = 0
         self._is_checked = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
@@ -104,14 +105,16 @@ class ChannelRunner:
         ends = {feed: last_row(Path(view.path)) for feed, view in self.channel.new_feeds.items()}
         ranges, now = planned_ranges(last.places, ends), time.time()
         if self._clock.is_due(ranges.values(), now):
+            late = self._clock.late_seconds(now)
             self.run_batch(ranges)
             self._clock.begin(now)
-            self._failures = 0
+            self._failures_in_a_row, self._late_milliseconds = 0, round(late * 1000)
         return POLL_SECONDS
 
     def _failed(self, why: str) -> float:
-        pause = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+        pause = RETRY_SECONDS[min(self._failures_in_a_row, len(RETRY_SECONDS) - 1)]
         self._failures += 1
+        self._failures_in_a_row += 1
         self._tell("BatchFailed", f"{why}; tried again after {pause:.0f} s")
         return pause
 
@@ -154,6 +157,8 @@ class ChannelRunner:
         with self._lock:
             self.ledger.commit(commit)
             self._publisher.publish(commit.results)
+        if (sent_us := oldest_sent_us(table for table, _ in new.values())) is not None:
+            self._delay_milliseconds = max(0, commit.at_us - sent_us) // 1000
         self._tell("ChannelRunning", f"{len(commit.results)} results in batch {commit.number}")
 
     def _tell(self, state: str, message: str) -> None:
@@ -172,6 +177,8 @@ class ChannelRunner:
             late_rows=totals.rows.late, invalid_rows=totals.rows.invalid, results=totals.results,
             accepted_results=counts.accepted, unknown_results=counts.unknown, refused_results=counts.refused,
             unasked_results=totals.unasked, invalid_results=totals.invalid_results,
+            failures=self._failures, delay_milliseconds=self._delay_milliseconds,
+            late_milliseconds=self._late_milliseconds, period_seconds=self.channel.every_seconds or 0.0,
         )  # fmt: skip
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ class ClientPermissions:
     of them may then hold back of its log.
 
     `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone. `groups`: it may
-    make consumer groups.
+    make consumer groups. `channels`: those to whose results it may subscribe; None: all.
     """
 
     identity: str = ""
@@ -31,6 +31,7 @@ class ClientPermissions:
     max_held_back_bytes: int | None = None
     name_prefixes: tuple[str, ...] = ()
     groups: bool = True
+    channels: tuple[str, ...] | None = None
 
     @property
     def publish_refusal(self) -> str:

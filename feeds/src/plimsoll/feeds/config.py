@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
 
-from plimsoll.feeds.schema import FeedSchema
+from plimsoll.core.spec import Resource
+from plimsoll.core.spec.kinds import FeedSpec
+from plimsoll.feeds.schema import FeedSchema, declared
 
 if TYPE_CHECKING:
     from plimsoll.feeds.dataset import FeedDataset  # loads pyarrow, which a supervisor may lack
 
 
+FIGURES_PATH: Final = "/figures"
+"""Where the page of a recorder, or of a driver of channels, has its figures."""
+
+
 class RecorderConfig(Struct, frozen=True):
-    """The configuration of a recorder. `connection`: its connection file. `figures`: where it writes its figures."""
+    """The configuration of a recorder. `connection`: its connection file, or a folder with the files of one.
+
+    `figures`: the file that it writes its figures to; `http`: tcp://HOST:PORT of a page with them; empty: none.
+    """
 
     feed: str
     subscriber: str
@@ -27,10 +36,15 @@ class RecorderConfig(Struct, frozen=True):
     commit_seconds: float = 10.0
     retain_seconds: float | None = None
     retain_bytes: int | None = None
+    http: str = ""
 
 
 class RecorderFigures(Struct, frozen=True):
-    """What a recorder has recorded. Times are microseconds since 1970; counts as in `FeedCounts`."""
+    """What a recorder has recorded. Times are microseconds since 1970; counts as in `FeedCounts`.
+
+    `waiting`: received, and in no commit yet. `lag_us`: how long ago the newest publication was sent, by its
+    publisher's clock, when it was received.
+    """
 
     path: str
     pid: int
@@ -45,10 +59,31 @@ class RecorderFigures(Struct, frozen=True):
     files: int
     size_bytes: int
     columns: tuple[str, ...] = ()
+    waiting: int = 0
+    lag_us: int = 0
 
 
 class RecorderConfigError(ValueError):
     """A configuration that cannot be used; says which file, and why."""
+
+
+def dataset_path(root: Path, feed: Resource[FeedSpec]) -> Path:
+    """Where a feed is recorded. `root`: the folder of the fleet, or its volume."""
+    return root / (feed.spec.path or f"feeds/{feed.name}")
+
+
+def recorder_config(
+    feed: Resource[FeedSpec], root: Path, subscriber: str, connection: str, *, figures: str = "", http: str = ""
+) -> RecorderConfig:
+    """The configuration of the recorder of a feed."""
+    spec = feed.spec
+    age, size = spec.retain.age, spec.retain.size
+    return RecorderConfig(
+        feed=feed.name, subscriber=subscriber, subscription=spec.subscription, path=str(dataset_path(root, feed)),
+        connection=connection, figures=figures, schema=declared(spec.schema),
+        commit_seconds=spec.commit_interval.seconds, retain_seconds=None if age is None else age.seconds,
+        retain_bytes=None if size is None else int(size.value), http=http,
+    )  # fmt: skip
 
 
 def read_config(path: Path) -> RecorderConfig:
@@ -61,7 +96,7 @@ def read_config(path: Path) -> RecorderConfig:
         raise RecorderConfigError(f"{path} is not a recorder's configuration: {error}") from error
 
 
-def figures_of(dataset: FeedDataset, pid: int, now_us: int) -> RecorderFigures:
+def figures_of(dataset: FeedDataset, pid: int, now_us: int, lag_us: int = 0) -> RecorderFigures:
     """The figures of a dataset as its last commit left it."""
     last, counts, files = dataset.state.last, dataset.counts, dataset.state.files.values()
     return RecorderFigures(
@@ -70,6 +105,7 @@ def figures_of(dataset: FeedDataset, pid: int, now_us: int) -> RecorderFigures:
         dead_letters=counts.dead_letters, expired_rows=counts.expired_rows, gaps=counts.gaps, files=len(files),
         size_bytes=sum(each.size_bytes for each in files),
         columns=tuple(each.name for each in dataset.schema.columns) if dataset.schema else (),
+        waiting=dataset.pending, lag_us=lag_us,
     )  # fmt: skip
 
 

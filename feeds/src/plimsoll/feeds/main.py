@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from plimsoll.client import Connection, Subscriber, errors
 from plimsoll.client.connection_file import read_connection_file
-from plimsoll.core.printable import printable_lines
 from plimsoll.feeds.commit_log import FeedDatasetError
 from plimsoll.feeds.config import RecorderConfig, RecorderConfigError, figures_of, read_config, write_figures
 from plimsoll.feeds.dataset import FeedDataset, Retention
+from plimsoll.feeds.figures_page import FiguresPage
+from plimsoll.feeds.metrics import recorder_metrics
+from plimsoll.feeds.program import Fault, run_program
 from plimsoll.feeds.recorder import CommitLimits, FeedRecorder, resumed_subscriber
 
 EXIT_FLEET: Final = 1
@@ -31,45 +33,16 @@ ACK_SECONDS: Final = 60.0
 
 def main(arguments: list[str]) -> int:
     """Record until SIGTERM or SIGINT; returns the exit code."""
-    options = _parser().parse_args(arguments)
-    stop = RecorderStop(options.parent_pid)
-    signal.signal(signal.SIGTERM, stop.on_signal)
-    signal.signal(signal.SIGINT, stop.on_signal)
-    try:
-        run(read_config(options.config), stop)
-    except (RecorderConfigError, FeedDatasetError, errors.ConnectionFileError) as error:
-        return _failed(error, EXIT_CONFIG)
-    except OSError as error:
-        return _failed(error, EXIT_DISK)
-    except errors.ClientError as error:
-        return _failed(error, EXIT_FLEET)
-    return 0
-
-
-def _failed(error: Exception, code: int) -> int:
-    print(printable_lines(str(error)), file=sys.stderr)  # noqa: T201  # a person is meant to read it
-    return code
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.feeds", description="Run one recorder.")
-    parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="configuration, as JSON")
-    parser.add_argument("--parent-pid", type=int, metavar="PID", help="stop when this parent process has ended")
-    return parser
+    return run_program(arguments, parser, lambda file, stop: run(read_config(file), stop), _fault_of)
 
 
-class RecorderStop:
-    """Whether to stop: after SIGTERM or SIGINT, or when the parent process has ended."""
-
-    def __init__(self, parent_pid: int | None) -> None:
-        self._parent_pid = parent_pid
-        self._requested = False
-
-    def on_signal(self, number: int, frame: object) -> None:
-        self._requested = True
-
-    def __call__(self) -> bool:
-        return self._requested or (self._parent_pid is not None and os.getppid() != self._parent_pid)
+def _fault_of(error: Exception) -> Fault | None:
+    if isinstance(error, RecorderConfigError | FeedDatasetError | errors.ConnectionFileError):
+        return str(error), EXIT_CONFIG
+    if isinstance(error, OSError):
+        return str(error), EXIT_DISK
+    return (str(error), EXIT_FLEET) if isinstance(error, errors.ClientError) else None
 
 
 def run(config: RecorderConfig, stopped: Callable[[], bool]) -> None:
@@ -90,13 +63,40 @@ def _record(config: RecorderConfig, subscriber: Subscriber, dataset: FeedDataset
     recorder = FeedRecorder(
         subscriber, dataset, CommitLimits(config.commit_seconds), Retention(config.retain_seconds, config.retain_bytes)
     )
-    recorder.start()
-    due = 0.0
-    while not stopped():
-        recorder.step()
-        if config.figures and time.monotonic() >= due:
-            due = time.monotonic() + FIGURES_SECONDS
-            write_figures(Path(config.figures), figures_of(dataset, os.getpid(), time.time_ns() // 1000))
-    recorder.finish()
-    if config.figures:
-        write_figures(Path(config.figures), figures_of(dataset, os.getpid(), time.time_ns() // 1000))
+    with RecorderFiguresWriter(config) as written:
+        recorder.start()
+        while not stopped():
+            recorder.step()
+            written.write_when_due(recorder, time.monotonic())
+        recorder.finish()
+        written.write(recorder)
+
+
+class RecorderFiguresWriter:
+    """Tells what a recorder has done: in a file, on a page, or both. Raises OSError."""
+
+    def __init__(self, config: RecorderConfig) -> None:
+        self._config = config
+        self._page = FiguresPage(config.http) if config.http else None
+        self._due = 0.0
+
+    def __enter__(self) -> RecorderFiguresWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._page is not None:
+            self._page.close()
+
+    def write_when_due(self, recorder: FeedRecorder, now: float) -> None:
+        """Tell it each second."""
+        if now >= self._due:
+            self._due = now + FIGURES_SECONDS
+            self.write(recorder)
+
+    def write(self, recorder: FeedRecorder) -> None:
+        """Tell it now."""
+        figures = figures_of(recorder.dataset, os.getpid(), time.time_ns() // 1000, recorder.lag_us)
+        if self._config.figures:
+            write_figures(Path(self._config.figures), figures)
+        if self._page is not None:
+            self._page.update(msgspec.json.encode(figures), recorder_metrics(self._config.feed, figures))

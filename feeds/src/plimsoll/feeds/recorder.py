@@ -55,6 +55,8 @@ class FeedRecorder:
     clock: Callable[[], int] = lambda: time.time_ns() // 1000
     monotonic: Callable[[], float] = time.monotonic
     commits: int = 0
+    lag_us: int = 0
+    """How long ago the newest publication of the last step was sent when it was received; 0 without one."""
     _since: float | None = None
     _size: int = 0
     _upkeep_at: float = field(default=0.0)
@@ -71,7 +73,7 @@ class FeedRecorder:
             items = self.source.receive_many(1000, RECEIVE_SECONDS)
         except errors.WaitTimeoutError:
             items = []
-        now_us = self.clock()
+        now_us, self.lag_us = self.clock(), 0
         for item in items:
             if isinstance(item, GapNotice):
                 self.dataset.add_gap(
@@ -79,6 +81,7 @@ class FeedRecorder:
                 )
             else:
                 self.dataset.add(item, now_us)
+                self.lag_us = max(0, now_us - item.sent_us)
                 self._size += len(item.payload) + sum(len(name) + len(str(v)) for name, v in item.attributes.items())
         now = self.monotonic()
         if items and self._since is None:

@@ -64,10 +64,10 @@ def collector_names(count: int) -> tuple[str, ...]:
 def write_authorized_keys(
     folder: FleetFolder, brokers: Iterable[tuple[str, Role]], collecting: Iterable[str] = ()
 ) -> None:
-    """Write the authorized-keys file; brokers read it again when it changes. `collecting`: names of collectors."""
+    """Write the authorized-keys file; brokers read it again when it changes. `collecting`: who may collect."""
     lines = [f"{key_pair(folder, name).public} {role} {name}\n" for name, role in brokers]
     lines.extend(f"{key_pair(folder, name).public} mediator {name}\n" for name in (SUPERVISOR, MEDIATOR))
-    lines.extend(f"{key_pair(folder, name).public} collector {name}\n" for name in (*collecting, CHANNELS))
+    lines.extend(f"{key_pair(folder, name).public} collector {name}\n" for name in collecting)
     # this user's publishers and subscribers may use any name
     lines.append(f"{key_pair(folder, CLIENTS).public} client {ANY_NAME}\n")
     write_private(folder.authorized_keys, "".join(lines))

@@ -14,6 +14,7 @@ from plimsoll.core.spec import InvalidResourcesError, Resource, ResourceProblem,
 from plimsoll.core.spec.kinds import AnySpec
 from plimsoll.core.spec.parser import flattened
 from plimsoll.core.spec.validation.updates import refused_changes
+from plimsoll.feeds.checks import check_feeds
 from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder, FleetLock
 from plimsoll.local.storage.object_store import Object, ObjectMissingError, ObjectStore
@@ -21,7 +22,6 @@ from plimsoll.local.storage.state_files import file_faults, is_write_fault
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
 from plimsoll.local.supervision.collector_processes import TELEMETRY_FOLDER
-from plimsoll.local.supervision.feed_processes import check_feeds
 from plimsoll.local.supervision.spark_process import kill_leftovers
 from plimsoll.local.supervision.supervisor import Supervisor
 from plimsoll.local.timestamps import rfc3339_now

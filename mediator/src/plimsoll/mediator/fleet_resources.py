@@ -15,7 +15,7 @@ FLEET_KINDS = tuple(kind for kind in ALL_KINDS if kind != SESSION)
 """The kinds that describe a fleet; sessions do not, and may name brokers that no longer exist."""
 
 BROKER_KINDS = tuple(kind for kind in FLEET_KINDS if kind not in ("Feed", "Channel"))
-"""Those that determine which brokers run, which are all that the operator reads."""
+"""Those that determine which brokers run."""
 
 
 def fleet_resources(objects: Iterable[Object]) -> Resources:

@@ -24,6 +24,8 @@ API_KINDS: Final = {
     "EdgeBroker": ApiKind(API_VERSION, "edgebrokers"),
     "HardwareProfile": ApiKind(API_VERSION, "hardwareprofiles"),
     "LoadBalancingSession": ApiKind(API_VERSION, "loadbalancingsessions"),
+    "Feed": ApiKind(API_VERSION, "feeds"),
+    "Channel": ApiKind(API_VERSION, "channels"),
     "Bundle": ApiKind(API_VERSION, "bundles"),
     "ConfigMap": ApiKind("v1", "configmaps"),
     "Namespace": ApiKind("v1", "namespaces", namespaced=False),

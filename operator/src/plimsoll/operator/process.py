@@ -9,7 +9,7 @@ from time import monotonic
 
 import kopf
 
-from plimsoll.mediator.fleet_resources import BROKER_KINDS
+from plimsoll.mediator.fleet_resources import FLEET_KINDS
 from plimsoll.operator import names, watch
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
@@ -175,7 +175,7 @@ class OperatorProcess:
         while True:
             try:
                 await fleet.run()
-                if not any(item["kind"] in BROKER_KINDS for item in self._watches.objects(fleet.namespace)):
+                if not any(item["kind"] in FLEET_KINDS for item in self._watches.objects(fleet.namespace)):
                     break
                 fleet.is_gone = False  # created again while the task was ending
             except OperatorDeposedError as error:

@@ -14,6 +14,7 @@ from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.core.spec.usable import DEPENDS, SpecFault, UsableFleet
 from plimsoll.mediator import resource_status
 from plimsoll.mediator.fleet_resources import owning_cluster
+from plimsoll.operator.dataset_status import CONDITIONS
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, ref
 from plimsoll.operator.reconcile.observed import ObservedObjects
@@ -95,7 +96,7 @@ def fleetless_statuses(
 ) -> Iterator[tuple[Object, dict[str, Any]]]:
     """The status of a namespace without a fleet that can be served."""
     yield from dropped_statuses(observed, specs, time)
-    for kind in ("BrokerFleet", "BrokerCluster", "EdgeBroker"):
+    for kind in ("BrokerFleet", "BrokerCluster", "EdgeBroker", *CONDITIONS):
         for item in observed.kind(kind):
             if ref(item) not in specs.found.dropped:
                 yield item, _unserved(item, SpecFault("NoFleet", message), specs, time)
@@ -105,7 +106,8 @@ def _unserved(item: Object, fault: SpecFault, specs: SpecFaults, time: str) -> d
     judged = specs.judged.get(ref(item), int(item["metadata"].get("generation", 1)))
     found = [Condition("Degraded", "True", fault.reason, fault.message)]
     if item["kind"] != "HardwareProfile":
-        found.append(Condition("Ready", "False", fault.reason, fault.message))
+        type_ = CONDITIONS.get(item["kind"], "Ready")
+        found.append(Condition(type_, "False", fault.reason, fault.message))
     if ref(item) in specs.found.faults:
         found.append(specs.condition(item))
     told = resource_status.merged_conditions(_with_generation(item, judged), found, time)

@@ -22,7 +22,7 @@ from plimsoll.mediator.group_status import group_status
 from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.mediator.topic_status import topic_status
-from plimsoll.operator import names, spec_faults
+from plimsoll.operator import dataset_status, names, spec_faults
 from plimsoll.operator.mediator.broker_poller import BrokerReading
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import spark_jobs
@@ -69,6 +69,7 @@ class StatusInputs:
     mediator: Mapping[str, Any] = field(default_factory=dict)
     telemetry: Mapping[str, Any] = field(default_factory=dict)
     spark: spark_jobs.LiveJobStatus | None = None
+    figures: dataset_status.ReadsFigures = field(default_factory=dataset_status.NoFigures)
     time: str = ""
 
     def of(self, kind: str) -> Iterator[Object]:
@@ -118,6 +119,10 @@ def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, An
     sessions = [balance.session_outline(item) for item in facts.observed.kind("LoadBalancingSession")]
     for cluster in facts.of("BrokerCluster"):
         yield from _cluster_status(facts, cluster, seen, sessions)
+    served = (item for kind in dataset_status.CONDITIONS for item in facts.of(kind))
+    yield from dataset_status.dataset_statuses(
+        facts.desired.resources, facts.observed, facts.figures, served, facts.time
+    )
     for profile in facts.of("HardwareProfile"):
         yield profile, profile_status(profile, list(seen.values()), facts.interval_seconds, facts.time)
     for fleet in facts.of("BrokerFleet"):
@@ -136,7 +141,8 @@ def has_silent_broker(facts: StatusInputs) -> bool:
 def is_due(live: Object, status: Mapping[str, Any], loads_age: float, loads_seconds: float) -> bool:
     """Whether a status is to be written: it has changed, or its load figures are old enough."""
     old = live.get("status", {})
-    if _without_load(old) != _without_load(status):
+    decides = dataset_status.decided if live.get("kind") in dataset_status.CONDITIONS else _without_load
+    if decides(old) != decides(status):
         return True
     return loads_age >= loads_seconds and dict(old) != dict(status)
 

@@ -19,7 +19,9 @@ from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.names import MANAGER, Object
 from plimsoll.operator.objects.manifest import uid
 
-CUSTOM_KINDS = ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile", "LoadBalancingSession")
+CUSTOM_KINDS = (
+    "BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile", "LoadBalancingSession", "Feed", "Channel",
+)  # fmt: skip
 WRITTEN_KINDS = ("Bundle",)
 """Kinds of ours whose objects the operator writes: they are no news to it."""
 CHILD_KINDS = (

@@ -9,7 +9,6 @@ import argparse
 import json
 import logging
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.config import CollectorConfig, CollectorConfigError
 from plimsoll.telemetry.ingest.head_listener import SILENT_SECONDS, CollectorCurveKeys, HeadListener
 from plimsoll.telemetry.log_lines import log_to_stderr
+from plimsoll.telemetry.stop_signal import StopSignal
 from plimsoll.telemetry.storage.folder import TelemetryFolder
 
 log = logging.getLogger("plimsoll.telemetry")
@@ -41,8 +41,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     log_to_stderr()
     stop = StopSignal(options.parent_pid)
-    signal.signal(signal.SIGTERM, stop.on_signal)
-    signal.signal(signal.SIGINT, stop.on_signal)
+    stop.listen()
     try:
         return run(options.config, stop, options.name)
     except CollectorConfigError as error:
@@ -59,20 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--name", default="", help="this collector's name, NAME-INDEX, where several share one file")
     parser.add_argument("--parent-pid", type=int, metavar="PID", help="stop when this parent process has ended")
     return parser
-
-
-class StopSignal:
-    """Whether to stop: after SIGTERM or SIGINT, or when the parent process has ended."""
-
-    def __init__(self, parent_pid: int | None) -> None:
-        self._parent_pid = parent_pid
-        self._requested = False
-
-    def on_signal(self, number: int, frame: object) -> None:
-        self._requested = True
-
-    def __call__(self) -> bool:
-        return self._requested or (self._parent_pid is not None and os.getppid() != self._parent_pid)
 
 
 def run(path: Path, stop: Callable[[], bool], name: str = "") -> int:

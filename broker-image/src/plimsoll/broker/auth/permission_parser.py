@@ -3,8 +3,8 @@
 First the permissions: `publish`, `subscribe` and `group` (make consumer groups), separated by commas, or `none`; then
 quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`, and of subscribers that stay away for long their number,
 `durable=N`, and how far one may be behind, `held-bytes=N`; and `names=PREFIX,PREFIX`, prefixes of the names of
-subscribers and publishers that belong to this identity. Clients without restrictions need none of it; other roles may
-have none.
+subscribers and publishers that belong to this identity; and `channels=NAME,NAME`, the channels to which it may
+subscribe, or `channels=-` for none. Clients without restrictions need none of it; other roles may have none.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ NO_ROLES: Final = "none"
 WHOLE: Final = ("subscriptions", "durable", "held-bytes")
 QUOTAS: Final = ("publications/s", "bytes/s", *WHOLE)
 NAMES: Final = "names"
+CHANNELS: Final = "channels"
+NO_CHANNELS: Final = "-"
+"""No channel can have this name."""
 LONGEST_PREFIX: Final = 253
 
 
@@ -33,12 +36,17 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
     roles: set[str] | None = None
     quotas: dict[str, float] = {}
     prefixes: tuple[str, ...] = ()
+    channels: tuple[str, ...] | None = None
     for field in fields:
         name, equals, value = field.partition("=")
         if name == NAMES and equals:
             if prefixes:
                 raise ValueError(f"{field!r}: {NAMES}= stands once; separate prefixes by commas")
             prefixes = _prefixes(field, value)
+        elif name == CHANNELS and equals:
+            if channels is not None:
+                raise ValueError(f"{field!r}: {CHANNELS}= stands once; separate channels by commas")
+            channels = _channels(field, value)
         elif equals:
             # The unit may also follow the number: publications=100/s.
             if value.endswith("/s") and name in ("publications", "bytes"):
@@ -46,10 +54,11 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
             if name not in QUOTAS or name in quotas:
                 known = ", ".join(f"{each}=N" for each in QUOTAS)
                 raise ValueError(
-                    f"{field!r}: quotas are {known}, each once; prefixes of names are {NAMES}=PREFIX,PREFIX"
+                    f"{field!r}: quotas are {known}, each once; prefixes of names are {NAMES}=PREFIX,PREFIX,"
+                    f" channels {CHANNELS}=NAME,NAME"
                 )
             quotas[name] = _number(field, value, whole=name in WHOLE)
-        elif roles is not None or quotas or prefixes:
+        elif roles is not None or quotas or prefixes or channels is not None:
             raise ValueError(f"{field!r}: roles stand once, before the quotas, separated by commas")
         else:
             roles = set() if field == NO_ROLES else set(field.split(","))
@@ -67,6 +76,7 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
         max_durable_subscribers=whole.get("durable"),
         max_held_back_bytes=whole.get("held-bytes"),
         name_prefixes=prefixes,
+        channels=channels,
     )
 
 
@@ -75,6 +85,15 @@ def _prefixes(field: str, text: str) -> tuple[str, ...]:
     if "" in prefixes or any(len(prefix) > LONGEST_PREFIX for prefix in prefixes):
         raise ValueError(f"{field!r}: a prefix of names has 1 to {LONGEST_PREFIX} characters, none of them a comma")
     return prefixes
+
+
+def _channels(field: str, text: str) -> tuple[str, ...]:
+    if text == NO_CHANNELS:
+        return ()
+    channels = tuple(sorted(set(text.split(","))))
+    if "" in channels:
+        raise ValueError(f"{field!r}: name channels, separated by commas, or write {CHANNELS}={NO_CHANNELS}")
+    return channels
 
 
 def _number(field: str, text: str, *, whole: bool) -> float:

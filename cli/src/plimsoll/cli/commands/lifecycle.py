@@ -13,11 +13,11 @@ from plimsoll.core.spec import InvalidResourcesError, Resources, declared_broker
 from plimsoll.core.spec.broker_config import carried_bytes_per_second, log_bytes
 from plimsoll.core.spec.problems import nearest_word
 from plimsoll.core.spec.quantities import bytes_text
+from plimsoll.feeds.checks import check_feeds
 from plimsoll.local import manifests, ports, runtime
 from plimsoll.local.storage.fleet_folder import FleetBusyError
 from plimsoll.local.storage.object_store import ObjectMissingError
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
-from plimsoll.local.supervision.feed_processes import check_feeds
 
 
 def up(options: argparse.Namespace) -> int:

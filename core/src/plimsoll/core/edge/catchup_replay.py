@@ -43,7 +43,8 @@ class CatchupReplay:
                 self._take_gap(member, item)
             return
         record = wire.encode(item)
-        for number in list(self.subscription_table.index.match(item.body.attributes)):
+        matched = list(self.subscription_table.index.match(item.body.attributes))
+        for number in self.subscription_table.closed.open_to(matched, item.body.attributes):
             if (attachment := self.subscription_table.holders[number]) not in members:
                 continue
             end = attachment.pending_end

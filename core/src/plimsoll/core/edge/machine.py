@@ -77,7 +77,7 @@ class Edge(OverlayNode):
         )  # fmt: skip
         # What the hot path needs, within reach.
         self.index, self.holders = self.subscription_table.index, self.subscription_table.holders
-        self._with_several = self.subscription_table.with_several
+        self._with_several, self._closed = self.subscription_table.with_several, self.subscription_table.closed
         self._record_traffic: TrafficRecorder | None = None
         self.bundle_meter: BundleMeter | None = None
         self.undivided = UndividedSubscribers()
@@ -176,6 +176,7 @@ class Edge(OverlayNode):
             whose = owner_identity(x, link.identity)
             if not why and not self.name_grants.permits(whose, x, whose):
                 why = foreign_name("subscriber", x)  # a prefix of it is granted to others now
+            why = why or self.subscription_table.regrant(attachment)
             if why:
                 self.counters["roles_refused"] += 1
                 self.attachments.close_and_notify(attachment, NOT_PERMITTED, why)
@@ -228,6 +229,8 @@ class Edge(OverlayNode):
         self.position = pub.position
         holders, dirty = self.holders, self.dirty
         ids: list[int] = self.index.match(pub.body.attributes)
+        if self._closed.numbers:
+            ids = self._closed.open_to(ids, pub.body.attributes)
         if self._with_several:
             ids = list(self._once(ids, pub.position))
         if self.topic_meter is None:

@@ -16,6 +16,7 @@ from plimsoll.core import predicates
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet
 from plimsoll.core.edge.attachment import EdgeAttachment
+from plimsoll.core.edge.channel_rights import ClosedToResults, channel_refusal
 from plimsoll.core.edge.parameters_in_force import ParametersInForce
 from plimsoll.core.matching import Index
 from plimsoll.core.predicates import Subscription
@@ -45,6 +46,7 @@ class SubscriptionTable:
         self.with_several: set[EdgeAttachment] = set()
         self.cover: CoveringSet[int] = CoveringSet()
         self.parameters = ParametersInForce()
+        self.closed = ClosedToResults()
         self.seq = 0
         self.widenings = 0
         """Updates that announced something not covered before: from then on the edge sees more of the traffic."""
@@ -64,7 +66,7 @@ class SubscriptionTable:
 
         Raises:
             ValueError: its text cannot be parsed, its required latency is out of bounds, its id is in use and not
-                `leaving`, or a limit is reached.
+                `leaving`, a limit is reached, or its identity may not have it.
 
         """
         limits, arriving = self.limits, attachment.arriving
@@ -76,6 +78,8 @@ class SubscriptionTable:
         if len(self) >= limits.max_subscriptions:
             raise ValueError(f"edge {self.edge} has its {limits.max_subscriptions} subscriptions")
         subscription, latency = predicates.parse(item.text), required_latency(item.options)
+        if why := channel_refusal(attachment.link.grant, subscription):
+            raise ValueError(why)
         if len(item.text) > WRITTEN_OUT_CHARACTERS and len(str(subscription)) > TEXT_CHARACTERS:
             raise ValueError(f"its canonical form has more than {TEXT_CHARACTERS} characters: it has too many escapes")
         self._last += 1
@@ -108,6 +112,7 @@ class SubscriptionTable:
         attachment.is_installed = True
         for number, subscription in taken:
             self.index.add(number, subscription)
+            self.closed.judge(attachment.link.grant, number, subscription)
             self.holders[number] = attachment
             self._waiting -= 1
         if len(attachment.subscriptions) > 1:
@@ -124,6 +129,15 @@ class SubscriptionTable:
         else:
             self._waiting -= len(numbers)
         return numbers
+
+    def regrant(self, attachment: EdgeAttachment) -> str:
+        """Judge an attachment's list under a new grant of its link; why it may not have all of it, if it may not."""
+        for subscription, number in attachment.subscriptions.values():
+            if why := channel_refusal(attachment.link.grant, subscription):
+                return why
+            if number in self.holders:
+                self.closed.judge(attachment.link.grant, number, subscription)
+        return ""
 
     def uninstall(self, attachment: EdgeAttachment) -> None:
         """Stop matching it, in bounded steps from the end of this round on: meanwhile it takes nothing.
@@ -145,6 +159,7 @@ class SubscriptionTable:
             number = self._unmatching.popleft()
             constraints += len(self.index[number].constraints)
             self.index.remove(number)
+            self.closed.numbers.discard(number)
             del self.holders[number]
 
     def uncover(self, attachment: EdgeAttachment) -> list[int]:

@@ -23,6 +23,7 @@ from plimsoll.core.spec.parser import parse_each
 from plimsoll.core.spec.problems import Path, ResourceProblem, SourceDocument
 from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.validation import consistency
+from plimsoll.core.spec.validation.channels import check_channels
 
 Key = tuple[str, str]
 """Kind and name."""
@@ -31,6 +32,9 @@ Content = Mapping[str, Any]
 Found = Resource[Any]
 INVALID, DEPENDS, NO_CLUSTER, SECOND_FLEET = "InvalidSpec", "DependsOnFault", "NoCluster", "SecondFleet"
 FLEET, CLUSTER, EDGE, PROFILE = "BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile"
+FEED, CHANNEL = "Feed", "Channel"
+FurtherChecks = Callable[[Resources], Iterable[ResourceProblem]]
+"""Checks of objects by themselves that need more than specifications know."""
 
 _CHANGED, _NEW, _KNOWN = range(3)
 """Which of several objects has the fault: one that was changed, else a new one, else one that is as it was accepted."""
@@ -64,9 +68,11 @@ class UsableFleet:
         return frozenset(key for key in self.faults if key not in self.used)
 
 
-def usable_fleet(objects: Iterable[Content], before: Iterable[Content] = ()) -> UsableFleet:
+def usable_fleet(
+    objects: Iterable[Content], before: Iterable[Content] = (), further: FurtherChecks = lambda _: ()
+) -> UsableFleet:
     """The largest consistent fleet of these objects. `before`: what was used last; its order does not matter."""
-    assembly = _Assembly(objects, before)
+    assembly = _Assembly(objects, before, further)
     while findings := assembly.findings():
         assembly.settle(findings)
     return assembly.result()
@@ -91,7 +97,8 @@ def key_of(content: Content) -> Key:
 class _Assembly:
     """The choice among the versions of each object; every step makes it smaller, so it ends."""
 
-    def __init__(self, objects: Iterable[Content], before: Iterable[Content]) -> None:
+    def __init__(self, objects: Iterable[Content], before: Iterable[Content], further: FurtherChecks) -> None:
+        self._further = further
         self._chosen: dict[Key, Found] = {}
         self._faults: dict[Key, list[tuple[str, ResourceProblem]]] = defaultdict(list)
         self._incomplete: dict[Key, list[ResourceProblem]] = defaultdict(list)
@@ -139,7 +146,9 @@ class _Assembly:
         own = [*consistency.check_timing(resources), *consistency.check_policies(resources)]
         own += consistency.check_consumer_groups(resources)
         own += [each for cluster in resources.clusters.values() for each in consistency.check_scale(cluster)]
+        own += [*consistency.check_feeds(resources), *self._further(resources)]
         found = [*map(_own, own), *(_own(each, missing=True) for each in consistency.check_references(resources))]
+        found += [_own(each, missing=each.path[-1] == "feed") for each in check_channels(resources)]
         if found:
             return found
         found = [*self._name_findings(resources), *self._cycles(resources), *self._log_findings(resources)]
@@ -212,6 +221,8 @@ class _Assembly:
             return "", ""
         if path[-1] == "profile":
             return PROFILE, str(_value_at(spec, path[1:]))
+        if path[-1] == "feed":
+            return FEED, str(_value_at(spec, path[1:]))
         if path[1] == "neighbors":
             return CLUSTER, str(self._kept_neighbors(key)[int(path[2])].name)
         return CLUSTER, str(spec.cluster_ref.name)
@@ -266,7 +277,7 @@ class _Assembly:
             if key[0] == CLUSTER:
                 item = replace(item, spec=replace(item.spec, neighbors=self._kept_neighbors(key)))
             groups[key[0]][key[1]] = item
-        return Resources(fleet, groups[CLUSTER], groups[EDGE], groups[PROFILE], {})
+        return Resources(fleet, groups[CLUSTER], groups[EDGE], groups[PROFILE], {}, groups[FEED], groups[CHANNEL])
 
     def _order(self, key: Key) -> tuple[int, tuple[str, Key]]:
         return -self._rank(key, _placement), self._age(key)

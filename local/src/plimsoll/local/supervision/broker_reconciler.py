@@ -173,7 +173,8 @@ class BrokerReconciler:
         """Authorize brokers that should run and those that still do: a leaving broker needs its head until it exits."""
         roles = {broker.name: broker.config.role for broker in self.brokers.values()}
         roles |= {place.name: place.role for place in declared_brokers(self.resources)}
-        keys.write_authorized_keys(self._folder, sorted(roles.items()), self._collectors)
+        channels = [keys.CHANNELS] if self.resources.channels else []
+        keys.write_authorized_keys(self._folder, sorted(roles.items()), (*self._collectors, *channels))
 
     def _with_keys(self, name: str, address: BrokerEndpoints) -> BrokerEndpoints:
         pair = keys.key_pair(self._folder, name)

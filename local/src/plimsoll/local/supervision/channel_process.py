@@ -9,37 +9,25 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from plimsoll.channels.config import (
-    ChannelDefinition,
-    ChannelFigures,
-    ChannelParameter,
-    DriverConfig,
-    DriverFigures,
-    FeedView,
-    TableView,
-    read_figures,
-)
+from plimsoll.channels.config import DriverConfig, channel_definition, read_figures
+from plimsoll.channels.status import figures_status, running_condition
 from plimsoll.core.config import PeerBroker
-from plimsoll.core.spec import Resource, Resources
-from plimsoll.core.spec.kinds import ChannelSpec
-from plimsoll.core.spec.status.conditions import Condition
+from plimsoll.core.spec import Resources
+from plimsoll.feeds.status import ProgramState, is_fresh
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import write_private
 from plimsoll.local.supervision.application_connection import ApplicationConnection
-from plimsoll.local.supervision.feed_processes import FIGURES_FRESH_SECONDS, dataset_path
 from plimsoll.local.supervision.process_session import kill_marked
 from plimsoll.local.supervision.sidecar import RecordFleetEvent, Sidecar
 from plimsoll.mediator.resource_status import merged_conditions
 from plimsoll.sparkjobs.launch import local_process
 
-RUNNING: Final = "Running"
 STOP_SECONDS: Final = 8.0
 """How long a driver may take to end its batches and to hear of their results."""
 MARK: Final = "PLIMSOLL_CHANNELS"
@@ -109,7 +97,8 @@ class ChannelProcess:
             name=keys.CHANNELS, folder=str(self.data), connection=str(self._connection.file),
             figures=str(self._figures_file), edges=tuple(sorted(edges, key=lambda each: each.name)),
             channels=tuple(
-                channel_definition(self._folder, resources, each) for _, each in sorted(resources.channels.items())
+                channel_definition(each, resources.feeds, self._folder.path)
+                for _, each in sorted(resources.channels.items())
             ),
             key="" if pair is None else str(pair.secret_file),
         )  # fmt: skip
@@ -126,59 +115,9 @@ class ChannelProcess:
         kept = self._sidecar.status() if self._sidecar is not None else {}
         figures = read_figures(self._figures_file)
         own = figures.channels.get(name) if figures is not None else None
-        found = {} if own is None else _figures_status(own)
-        condition = running_condition(name, figures, kept, self._lack, now_us)
+        found = {} if own is None else figures_status(own)
+        if figures is not None and not is_fresh((figures.pid, figures.at_us), kept, now_us):
+            figures = None
+        condition = running_condition(name, figures, ProgramState.of_process(kept), self._lack)
         generation = int(item["metadata"].get("generation", 1))
         return {"observedGeneration": generation, **found, **kept, **merged_conditions(item, [condition], text)}
-
-
-def channel_definition(folder: FleetFolder, resources: Resources, channel: Resource[ChannelSpec]) -> ChannelDefinition:
-    """A channel as its driver gets it: with the places of its feeds and tables."""
-    spec = channel.spec
-    return ChannelDefinition(
-        name=channel.name,
-        parameters=tuple(ChannelParameter(each.name, each.type) for each in spec.parameters),
-        feeds=tuple(
-            FeedView(
-                each.name, each.feed, str(dataset_path(folder, resources.feeds[each.feed])), each.rows == "New",
-                None if each.within is None else each.within.seconds,
-            )
-            for each in spec.feeds
-        ),
-        query=spec.query,
-        tables=tuple(TableView(each.name, str(folder.path / each.path), each.format) for each in spec.tables),
-        every_seconds=None if spec.every is None else spec.every.seconds,
-        allows_unkeyed=spec.unkeyed_joins == "Allow",
-    )  # fmt: skip
-
-
-def running_condition(
-    name: str, figures: DriverFigures | None, process: Mapping[str, Any], lack: str, now_us: int
-) -> Condition:
-    """Whether a channel runs, from the driver's figures and from what is known of its process."""
-    if lack:
-        return Condition(RUNNING, "False", "ChannelNoSpark", lack)
-    if "pid" not in process:
-        if end := process.get("lastEnd", ""):
-            return Condition(RUNNING, "False", "ChannelDriverExited", f"the driver has {end}; its log says why")
-        return Condition(RUNNING, "False", "ChannelStarting", "the driver is about to be started")
-    is_fresh = figures is not None and figures.pid == process["pid"]
-    if figures is None or not is_fresh or now_us - figures.at_us > FIGURES_FRESH_SECONDS * 1e6:
-        return Condition(RUNNING, "False", "ChannelStarting", "the driver has been started, and has said nothing yet")
-    own = figures.channels.get(name)
-    if own is None:
-        return Condition(RUNNING, "False", "ChannelStarting", "the driver has not begun with this channel yet")
-    return Condition(RUNNING, "True" if own.state == "ChannelRunning" else "False", own.state, own.message)
-
-
-def _figures_status(own: ChannelFigures) -> dict[str, Any]:
-    at = datetime.fromtimestamp(own.batch_us // 1_000_000, UTC)
-    return {
-        "subscriptions": own.subscriptions, "openSubscriptions": own.open_subscriptions,
-        "invalidSubscriptions": own.invalid_subscriptions, "batch": own.batch,
-        "batchAt": at.strftime("%Y-%m-%dT%H:%M:%SZ"), "batchMilliseconds": own.batch_milliseconds,
-        "rowsIn": own.rows_in, "rowsUsed": own.rows_used, "lateRows": own.late_rows, "invalidRows": own.invalid_rows,
-        "results": own.results, "acceptedResults": own.accepted_results, "unknownResults": own.unknown_results,
-        "refusedResults": own.refused_results, "unaskedResults": own.unasked_results,
-        "invalidResults": own.invalid_results,
-    }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec.kinds import ListenerSpec
 from plimsoll.operator import names
@@ -78,11 +80,12 @@ def disruption_budget(fleet: str, cluster: str, *, at_most: int, metadata: Objec
 
 
 def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Object) -> Object:
-    """Clients and Prometheus reach a broker; its control port is for brokers, collectors and the operator.
+    """Clients and Prometheus reach a broker; its control port is for brokers, collectors, channels and the operator.
 
     `ports`: the data and control ports in use.
     """
     brokers, collectors = _pods(fleet, "plimsoll-broker"), _pods(fleet, "plimsoll-collector")
+    driver = _pods(fleet, "plimsoll-channels")
     operator = {"namespaceSelector": {}, "podSelector": {"matchLabels": OPERATOR_LABELS}}
     data, control = sorted({data for data, _ in ports}), sorted({control for _, control in ports})
     return {
@@ -94,7 +97,7 @@ def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Obje
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {"ports": _ports([*data, names.HTTP_PORT])},
-                {"from": [brokers, collectors, operator], "ports": _ports(control)},
+                {"from": [brokers, collectors, driver, operator], "ports": _ports(control)},
             ],
             "egress": [{"to": [brokers], "ports": _ports(sorted({*data, *control}))}, {"ports": DNS}],
         },
@@ -116,6 +119,27 @@ def collector_policy(fleet: str, http: int, control: frozenset[int], metadata: O
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"ports": _ports([http])}],
             "egress": [{"to": [brokers], "ports": _ports(sorted(control))}, {"ports": DNS}],
+        },
+    }
+
+
+def dataset_policy(fleet: str, http: int, brokers: Iterable[BrokerConfig], metadata: Object) -> Object:
+    """All pods may reach the one port of recorders and of the driver of channels; these may reach brokers alone."""
+    told = list(brokers)
+    ports = {port_of(config.data) for config in told} | {port_of(config.control) for config in told}
+    selected = {
+        "matchLabels": {names.FLEET: fleet},
+        "matchExpressions": [{"key": names.DATASET_POD, "operator": "Exists"}],
+    }
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {**metadata, "name": names.DATASET_POLICY, "labels": names.fleet_labels(fleet)},
+        "spec": {
+            "podSelector": selected,
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": _ports([http])}],
+            "egress": [{"to": [_pods(fleet, "plimsoll-broker")], "ports": _ports(sorted(ports))}, {"ports": DNS}],
         },
     }
 

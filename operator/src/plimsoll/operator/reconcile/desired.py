@@ -8,7 +8,7 @@ its subscribers have been moved.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.core.spec.usable import UsableFleet
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import collectors, network, pods, spark_jobs
+from plimsoll.operator.objects import channel_driver, collectors, dataset_pods, network, pods, recorders, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
 from plimsoll.operator.reconcile.accepted import accepted_map
 from plimsoll.operator.security import authorized_keys
@@ -135,9 +135,10 @@ def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator
         yield names.MEDIATOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
         if resources.fleet.spec.telemetry.collectors.replicas:
             yield names.COLLECTOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
-        for client in resources.fleet.spec.security.clients:
-            labels = {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
-            yield names.client_keys(client.name), fleet, labels
+        for secret, client in _clients(resources):
+            yield secret, fleet, {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
+        if _has_driver(resources):
+            yield names.PARAMETER_KEYS, fleet, names.fleet_labels(resources.fleet.name)
     for place in declared_brokers(resources):
         found = live.get(_owner_ref(place))
         if found is not None:
@@ -282,25 +283,67 @@ def _shared_objects(
         yield from collectors.collector_objects(resources, keyed, settings.collector_image, metadata, beside)
         yield from spark_jobs.spark_objects(resources, settings, metadata)
     heads = {config.cluster: config for config in told if config.role == "head"}
+    for secret, client in _clients(resources):
+        if not _is_plain(resources) and secret in known.keys:
+            yield _client_config_map(resources, (secret, client), heads, known, metadata)
+    if told:
+        yield from _dataset_objects(resources, told, heads, known, settings, metadata)
+
+
+def _clients(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
+    """The identities of applications, and of the fleet's own pods that act as ones, by the name of their Secret."""
     for client in resources.fleet.spec.security.clients:
-        if not _is_plain(resources) and names.client_keys(client.name) in known.keys:
-            yield _client_config_map(resources, client, heads, known, metadata)
+        yield names.client_keys(client.name), client
+    yield from dataset_pods.identities(resources)
+
+
+def _has_driver(resources: Resources) -> bool:
+    return dataset_pods.has_volume(resources) and bool(resources.channels)
+
+
+def _dataset_objects(
+    resources: Resources,
+    told: Sequence[BrokerConfig],
+    heads: Mapping[str, BrokerConfig],
+    known: DesiredInputs,
+    settings: OperatorSettings,
+    metadata: Object,
+) -> Iterator[Object]:
+    """The objects of recorders and of the driver of channels; with keys only once they have theirs."""
+    secrets = {secret for secret, _ in dataset_pods.identities(resources)}
+    secrets |= {names.PARAMETER_KEYS} if _has_driver(resources) else set()
+    if not secrets or (not _is_plain(resources) and not secrets <= known.keys.keys()):
+        return
+    yield network.dataset_policy(resources.fleet.name, dataset_pods.HTTP_PORT, told, metadata)
+    yield from recorders.recorder_objects(resources, heads, settings.collector_image, metadata)
+    spark = resources.fleet.spec.telemetry.spark
+    image = (spark.image if spark is not None else "") or settings.spark_image
+    keyed = {config.name: (config, _public_key(config.name, known)) for config in told}
+    control = known.keys.get(names.PARAMETER_KEYS)
+    yield from channel_driver.driver_objects(
+        resources, keyed, image, metadata, control.public if control is not None else ""
+    )
 
 
 def _client_config_map(
-    resources: Resources, client: ClientSpec, heads: Mapping[str, BrokerConfig], known: DesiredInputs, metadata: Object
+    resources: Resources,
+    identity: tuple[str, ClientSpec],
+    heads: Mapping[str, BrokerConfig],
+    known: DesiredInputs,
+    metadata: Object,
 ) -> Object:
     """The addresses of the heads, in a ConfigMap beside a client's Secret, which is written only once."""
     found = {
         cluster: {"endpoint": config.advertised, "publicKey": _public_key(config.name, known)}
         for cluster, config in sorted(heads.items())
     }
+    secret, client = identity
     labels = {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
     keys = {f"{config.name}.key": _accepted_keys(config.name, known) for _, config in sorted(heads.items())}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {**metadata, "name": names.client_keys(client.name), "labels": labels},
+        "metadata": {**metadata, "name": secret, "labels": labels},
         "type": "Opaque",
         "data": {
             "heads.json": base64_text(json.dumps(found, indent=2) + "\n"),
@@ -336,7 +379,8 @@ def _key_holders(resources: Resources, known: DesiredInputs) -> list[authorized_
         *((names.keys_of(name), name, role, None) for name, role in roles.items()),
         (names.MEDIATOR_KEYS, names.MEDIATOR, "mediator", None),
         (names.COLLECTOR_KEYS, names.COLLECTOR, "collector", None),
-        *((names.client_keys(one.name), one.name, "client", one) for one in resources.fleet.spec.security.clients),
+        (names.PARAMETER_KEYS, names.PARAMETERS, "collector", None),
+        *((secret, one.name, "client", one) for secret, one in _clients(resources)),
     ]
     found: list[authorized_keys.KeyHolder] = []
     for secret, name, role, client in holders:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from time import monotonic, time
 
-from plimsoll.core.spec import Resources
+from plimsoll.core.spec import ResourceProblem, Resources
 from plimsoll.core.spec.usable import Content, SpecFault, UsableFleet, usable_fleet
+from plimsoll.feeds.checks import subscription_problems
 from plimsoll.mediator import fleet_resources, telemetry_loads
 from plimsoll.operator import names, spec_faults, status
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
@@ -22,6 +23,8 @@ from plimsoll.operator.health import OperatorHealth
 from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.collectors import FleetCollectorClient
+from plimsoll.operator.objects.dataset_figures import DatasetFigures
+from plimsoll.operator.objects.dataset_pods import path_problems
 from plimsoll.operator.objects.manifest import Ref, is_leaving, object_of_broker, ref
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
 from plimsoll.operator.reconcile import accepted, edge_removal
@@ -81,7 +84,7 @@ class FleetReconciler:
         self._executor = StepExecutor(client, metrics, self._retries, self._object_of_broker, self.wake)
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
         self._broker_events, self._refusals = BrokerEvents(), PodRefusals(api, namespace)
-        self._containers = ContainerAges()
+        self._containers, self._figures = ContainerAges(), DatasetFigures()
         self._status, self._bundles = StatusWriter(client, settings.load_seconds), BundleWriter(client)
         self._desired: DesiredFleet | None = None
         self._found = UsableFleet(None)
@@ -132,6 +135,7 @@ class FleetReconciler:
             self._health.forget(self.namespace)
             self._cache.drop_namespace(self.namespace)
             self._collectors.stop()
+            self._figures.stop()
             await self._mediator.stop()
 
     async def _wait(self, seconds: float) -> None:
@@ -167,7 +171,7 @@ class FleetReconciler:
 
     async def _reconcile(self) -> None:
         observed = self._client.observe()
-        custom = [item for kind in fleet_resources.BROKER_KINDS for item in observed.kind(kind)]
+        custom = [item for kind in fleet_resources.FLEET_KINDS for item in observed.kind(kind)]
         if not custom:
             self.is_gone = True
             return
@@ -224,6 +228,7 @@ class FleetReconciler:
             held.get(names.COLLECTOR_KEYS),
             observed.kind("LoadBalancingSession"),
         )
+        self._figures.update(observed.kind("Pod"))
         restart = await self._spark.reconcile(resources, self._client.observe(), self._collectors.known)
         if restart is not None:
             await self._executor.perform(restart)
@@ -247,7 +252,7 @@ class FleetReconciler:
     def _accept(self, custom: Sequence[Object], observed: ObservedObjects) -> UsableFleet:
         """The fleet that can be served; objects with a fault count as they were last accepted."""
         before = accepted.stored_accepted(observed) if self._before is None else self._before
-        return usable_fleet((item for item in custom if not is_leaving(item)), before)
+        return usable_fleet((item for item in custom if not is_leaving(item)), before, _further_problems)
 
     async def _emit_spec_faults(self, found: UsableFleet) -> None:
         """Write an Event about each object with a fault, once for each fault."""
@@ -299,6 +304,7 @@ class FleetReconciler:
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
             telemetry=self._collectors.status,
             spark=self._spark.status(self._desired.resources, observed, self._collectors.known),
+            figures=self._figures,
             time=now,
         )
         if self._mediator.is_waiting:
@@ -312,6 +318,11 @@ class FleetReconciler:
             await self._bundles.write(status.reported_clusters(facts, statuses), self._desired.fleet)
         else:
             await self._status.write(status.fault_statuses(facts))
+
+
+def _further_problems(resources: Resources) -> Iterator[ResourceProblem]:
+    yield from subscription_problems(resources)
+    yield from path_problems(resources)
 
 
 def _warnings(found: UsableFleet) -> dict[Ref, SpecFault]:

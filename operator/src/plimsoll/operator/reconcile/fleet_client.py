@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, Literal
 
-from plimsoll.mediator.fleet_resources import BROKER_KINDS
+from plimsoll.mediator.fleet_resources import FLEET_KINDS
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.names import Object
@@ -82,7 +82,7 @@ class FleetClient:
             await self._api.delete(kind, self.namespace, name, uid=uid(item), grace_seconds=grace_seconds)
         except ApiNotFoundError:
             # 404 is also the answer where the CRD itself is missing, which proves nothing about a custom object.
-            if kind in BROKER_KINDS:
+            if kind in FLEET_KINDS:
                 self._cache.note_deletion(item, monotonic())
             else:
                 self._cache.drop_life(item)

@@ -129,25 +129,30 @@ def is_ready(pod: Object | None) -> bool:
 
 def broker_container(pod: Object) -> Object:
     """The state of the broker's container; empty before there is one."""
+    return container_of(pod, names.CONTAINER)
+
+
+def container_of(pod: Object, name: str) -> Object:
+    """The state of a container; empty before there is one."""
     states = pod.get("status", {}).get("containerStatuses") or []
-    return dict(next((each for each in states if each.get("name") == names.CONTAINER), {}))
+    return dict(next((each for each in states if each.get("name") == name), {}))
 
 
-def pod_trouble(pod: Object) -> tuple[str, str]:
+def pod_trouble(pod: Object, container: str = names.CONTAINER) -> tuple[str, str]:
     """Why a pod does not run, as a reason and a message; both empty if it runs or is about to."""
     if condition(pod, "PodScheduled").get("status") == "False":
         return "Unschedulable", condition(pod, "PodScheduled").get("message", "no node fits")
-    waiting = broker_container(pod).get("state", {}).get("waiting") or {}
+    waiting = container_of(pod, container).get("state", {}).get("waiting") or {}
     if waiting and waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
         return str(waiting["reason"]), str(
-            waiting.get("message", "") or last_termination(pod) or "its container is waiting"
+            waiting.get("message", "") or last_termination(pod, container) or "its container is waiting"
         )
     return "", ""
 
 
-def last_termination(pod: Object) -> str:
+def last_termination(pod: Object, container: str = names.CONTAINER) -> str:
     """How the container last ended, as the predicate of a sentence."""
-    ended = broker_container(pod).get("lastState", {}).get("terminated") or {}
+    ended = container_of(pod, container).get("lastState", {}).get("terminated") or {}
     if not ended:
         return ""
     if ended.get("reason") == "OOMKilled":

@@ -13,6 +13,8 @@ from plimsoll.core.spec import head_name
 from plimsoll.mediator.fleet_resources import owning_cluster
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
+from plimsoll.operator.objects import dataset_pods
+from plimsoll.operator.objects.channel_driver import driver_name
 from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, owner, ref, uid
 from plimsoll.operator.reconcile import edge_removal, rollout
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
@@ -78,6 +80,7 @@ class _FleetPlan:
             return  # the EdgeBrokers come first: they own keys, and the first authorized keys should name all edges
         for item in self.desired.shared:
             yield from self._write(item)
+        yield from self._driver_config()
         yield from self._edge_keys()
         yield from self._keys_read()
         yield from self._head_keys()
@@ -172,6 +175,17 @@ class _FleetPlan:
                 patch = {"metadata": {"annotations": now}}
                 yield Patch(pod, patch, "the authorized keys have changed")
 
+    def _driver_config(self) -> Iterator[ReconcileStep]:
+        """Annotate the driver of channels after a change of its configuration, which it reads again while it runs."""
+        name = driver_name(self.desired.fleet)
+        wanted = next((each for each in self.desired.shared if ref(each) == ("ConfigMap", names.config_of(name))), None)
+        stored, pod = self.observed.get("ConfigMap", names.config_of(name)), self.observed.get("Pod", f"{name}-0")
+        if wanted is None or stored is None or pod is None or is_leaving(pod) or needs_write(stored, wanted):
+            return
+        told = annotation(wanted, names.DESIRED_HASH)
+        if annotation(pod, names.CONFIG_HASH) != told:
+            yield Patch(pod, {"metadata": {"annotations": {names.CONFIG_HASH: told}}}, "its configuration has changed")
+
     def _head_keys(self) -> Iterator[ReconcileStep]:
         """Annotate heads with their new key, which they take while they run: the kubelet then updates the file."""
         for broker in self.desired.brokers.values():
@@ -204,12 +218,15 @@ class _FleetPlan:
     def _secrets(self) -> set[tuple[str, str]]:
         fleet = self.desired.resources.fleet.spec
         brokers = self._brokers()
+        dataset = [secret for secret, _ in dataset_pods.identities(self.desired.resources)]
         clients = (client.name for client in fleet.security.clients)
         return {
             ("Secret", name)
             for name in (
                 names.MEDIATOR_KEYS,
                 *([names.COLLECTOR_KEYS] if fleet.telemetry.collectors.replicas else []),
+                *dataset,
+                *([names.PARAMETER_KEYS] if names.CHANNEL_KEYS in dataset else []),
                 *(names.keys_of(broker) for broker in brokers),
                 *(names.client_keys(client) for client in clients),
             )

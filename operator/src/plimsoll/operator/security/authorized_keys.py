@@ -59,6 +59,8 @@ def _permissions(client: ClientSpec | None) -> list[str]:
     }
     given = [f"{name}={value}" for name, value in quotas.items() if value is not None]
     given += [f"names={','.join(sorted(set(client.name_prefixes)))}"] if client.name_prefixes else []
+    if client.channels is not None:
+        given += [f"channels={','.join(sorted(set(client.channels))) or '-'}"]
     may = ",".join(sorted(role.lower() for role in client.roles)) or "none"
     return [may, *given] if given or set(client.roles) != set(ClientSpec(name=client.name).roles) else []
 

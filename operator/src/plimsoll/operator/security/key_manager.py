@@ -171,6 +171,8 @@ def _holder(name: str, labels: Mapping[str, str]) -> tuple[str, str]:
         return "mediator", names.MEDIATOR
     if name == names.COLLECTOR_KEYS:
         return "collector", names.COLLECTOR
+    if name == names.PARAMETER_KEYS:
+        return "collector", names.PARAMETERS
     if names.CLIENT in labels:
         return "client", labels[names.CLIENT]
     return labels["app.kubernetes.io/component"], labels[names.BROKER]

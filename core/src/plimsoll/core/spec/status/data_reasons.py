@@ -22,6 +22,12 @@ DATA = ReasonSection(
             "the recorder of the feed has ended; it is started again and goes on behind its last commit",
             "Do what the message and its log say: free space, make the folder writable, or choose another path.",
         ),
+        StatusReason(
+            "NoDatasetVolume",
+            "Recording, Running",
+            "on Kubernetes: the fleet names no volume for what feeds and channels record, so neither runs",
+            "Make a PersistentVolumeClaim, and name it in `datasets.volumeClaim` of the BrokerFleet.",
+        ),
         StatusReason("ChannelRunning", "Running", "the channel's batches are computed and their results published"),
         StatusReason(
             "ChannelStarting",

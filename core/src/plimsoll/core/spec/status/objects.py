@@ -381,6 +381,7 @@ class ChannelStatus:
         int, FieldInfo("Rows of its query without a value for a parameter, or with a value that no attribute can have.")
     ]
     pid: Annotated[int, FieldInfo("The process of its driver; on one machine only.")]
+    pod: Annotated[str, FieldInfo("The pod of its driver; on Kubernetes only.")]
     restarts: Annotated[int, FieldInfo("Number of restarts of its driver.")]
     last_end: Annotated[str, FieldInfo("How its driver last ended.")]
 
@@ -402,5 +403,6 @@ class FeedStatus:
     commits: Annotated[int, FieldInfo("Number of the last commit.")]
     committed_at: Annotated[str, FieldInfo("When that was made.", format="date-time")]
     pid: Annotated[int, FieldInfo("The process of its recorder; on one machine only.")]
+    pod: Annotated[str, FieldInfo("The pod of its recorder; on Kubernetes only.")]
     restarts: Annotated[int, FieldInfo("Number of restarts of its recorder.")]
     last_end: Annotated[str, FieldInfo("How its recorder last ended.")]

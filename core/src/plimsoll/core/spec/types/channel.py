@@ -60,7 +60,8 @@ class ChannelTableSpec:
         str, FieldInfo("The name of the view.", pattern=_VIEW, form=_VIEW_FORM, max_length=64)
     ]  # fmt: skip
     path: Annotated[
-        str, FieldInfo("A file or folder. Relative: below the folder of the fleet.", max_length=4096)
+        str, FieldInfo("A file or folder. Relative: below the folder of the fleet, or its volume, where no other is"
+                       " allowed.", max_length=4096)
     ]  # fmt: skip
     format: Annotated[
         Literal["Parquet", "Csv", "Json"],
@@ -73,8 +74,8 @@ class ChannelSpec:
     """A query with parameters over feeds and tables. Subscribers ask for its results as for any publication.
 
     `[channel,=,'emergencies-near'],[kind,=,'fire']` subscribes to the channel `emergencies-near` with `fire` for its
-    parameter `kind`. On one machine the fleet runs a driver for all of its channels. On Kubernetes a channel is stored,
-    and nothing runs it yet.
+    parameter `kind`. The fleet runs one driver for all of its channels: a process on one machine, and a pod on
+    Kubernetes, where the BrokerFleet names the volume in `datasets`.
     """
 
     parameters: Annotated[

@@ -65,8 +65,8 @@ class FeedRetentionSpec:
 class FeedSpec:
     """A subscription whose publications become a dataset of Parquet files, each publication in it exactly once.
 
-    On one machine the fleet runs a recorder for it. On Kubernetes it is stored, and nothing records it yet: run
-    `plimsoll record -f FILE` in a pod of yours.
+    The fleet runs a recorder for it: a process on one machine, and a pod on Kubernetes, where the BrokerFleet names the
+    volume in `datasets`.
     """
 
     subscription: Annotated[
@@ -74,7 +74,8 @@ class FeedSpec:
     ]
     path: Annotated[
         str,
-        FieldInfo("Folder of the dataset. Relative: below the folder of the fleet; empty: `feeds/NAME` there.",
+        FieldInfo("Folder of the dataset. Relative: below the folder of the fleet, or its volume, where no other is"
+                  " allowed; empty: `feeds/NAME` there.",
                   max_length=4096),
     ] = ""  # fmt: skip
     schema: Annotated[

@@ -89,6 +89,13 @@ class ClientSpec:
             max_items=100,
         ),
     ] = ()
+    channels: Annotated[
+        tuple[str, ...] | None,
+        FieldInfo(
+            "Channels to which it may subscribe; its other subscriptions get no results of channels. Absent: all.",
+            pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?", form="the name of a channel", max_length=63, max_items=100,
+        ),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +258,21 @@ class TelemetrySpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DatasetsSpec:
+    """Where pods keep the datasets of feeds and the ledgers of channels; on one machine the fleet's folder has them."""
+
+    volume_claim: Annotated[
+        str, FieldInfo("The PersistentVolumeClaim for both; empty: feeds are not recorded, and channels do not run."
+                       " Kubernetes only.",
+                       pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a claim", max_length=253)
+    ] = ""  # fmt: skip
+    volume_access: Annotated[
+        VolumeAccess, FieldInfo("How nodes may use the claim: one alone, so that all these pods are placed on it, or"
+                                " many. Kubernetes only."),
+    ] = "ReadWriteOnce"  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class GlobalBalancingSpec:
     """Balancing between neighboring clusters, by the averages of each."""
 
@@ -274,6 +296,9 @@ class BrokerFleetSpec:
     telemetry: Annotated[TelemetrySpec, FieldInfo("Load reports and their storage.")] = TelemetrySpec()
     global_balancing: Annotated[GlobalBalancingSpec, FieldInfo("Balancing between neighboring clusters.")] = (
         GlobalBalancingSpec()
+    )
+    datasets: Annotated[DatasetsSpec, FieldInfo("Where pods keep what feeds and channels record. Kubernetes only.")] = (
+        DatasetsSpec()
     )
     pods: Annotated[PodsSpec, FieldInfo("Pods of brokers. Kubernetes only.")] = PodsSpec()
     time_scale_percent: Annotated[

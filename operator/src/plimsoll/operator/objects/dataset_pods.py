@@ -1,0 +1,205 @@
+"""Pods that work on a fleet's volume of datasets: recorders of feeds, and the driver of channels.
+
+Each is a StatefulSet of one pod, which never has two pods at once: a dataset and a ledger have one writer. The volume
+is the claim that the fleet names; without it there are no such pods, since what they keep has to outlast them. User
+and group are those of collectors and of Spark, so that each may read the other's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from plimsoll.client.connection_file import connection_file_text
+from plimsoll.core.client import Address
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.spec import ResourceProblem, Resources
+from plimsoll.core.spec.types.fleet import ClientSpec
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
+
+HTTP_PORT = 7420
+DATA_FOLDER = "/data"
+USER = 185
+CONNECTION_FILE = "connection.json"
+CONTROL_KEYS_FOLDER = "/etc/plimsoll/control-keys"
+NAME_LENGTH = 50
+"""Kubernetes puts the name of a StatefulSet, with a hash, into labels of 63 characters."""
+COMPONENT = "app.kubernetes.io/component"
+RECORDER_COMPONENT, DRIVER_COMPONENT = "recorder", "channels"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetPod:
+    """What one of these pods is made of.
+
+    `keys`: the Secret of its identity as a client; `control_keys`: that of its identity at edges, and `control_key` the
+    public key there, which it reads once; all empty in a fleet without keys. `config`: the text of its configuration.
+    `restarts`: whether a change of it restarts the pod.
+    """
+
+    name: str
+    component: str
+    image: str
+    command: tuple[str, ...]
+    config: str
+    cpu: str
+    memory: tuple[str, str]
+    grace_seconds: int
+    keys: str = ""
+    control_keys: str = ""
+    control_key: str = ""
+    restarts: bool = True
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def has_volume(resources: Resources) -> bool:
+    """Whether feeds can be recorded, and channels run."""
+    return bool(resources.fleet.spec.datasets.volume_claim)
+
+
+def short_name(name: str) -> str:
+    """A name for a StatefulSet: as given, or with a hash in place of its end."""
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}-{digest(name)[:8]}"
+
+
+def identities(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
+    """The identities of these pods as clients, by the name of their Secret. Their names are nobody else's to use."""
+    if has_volume(resources) and resources.feeds:
+        recorder = ClientSpec(name=names.RECORDER, roles=("Subscribe",), name_prefixes=(f"{RECORDER_COMPONENT}.",))
+        yield names.RECORDER_KEYS, recorder
+    if has_volume(resources) and resources.channels:
+        yield names.CHANNEL_KEYS, ClientSpec(name=names.CHANNELS, roles=("Publish",), name_prefixes=("channel.",))
+
+
+def path_problems(resources: Resources) -> Iterator[ResourceProblem]:
+    """Paths that lead out of the volume, beyond which pods can write nothing."""
+    remedy = "Write one below the volume, such as feeds/NAME."
+    for _, feed in sorted(resources.feeds.items()):
+        if _leads_out(feed.spec.path):
+            yield feed.problem(("spec", "path"), f"{feed.spec.path} is not on the volume of datasets", remedy)
+    for _, channel in sorted(resources.channels.items()):
+        for index, table in enumerate(channel.spec.tables):
+            if _leads_out(table.path):
+                found = f"{table.path} is not on the volume of datasets"
+                yield channel.problem(("spec", "tables", index, "path"), found, remedy)
+
+
+def _leads_out(path: str) -> bool:
+    return path.startswith("/") or ".." in PurePosixPath(path).parts
+
+
+def plain_connection(heads: Mapping[str, BrokerConfig]) -> str:
+    """The connection file of a fleet without keys."""
+    return connection_file_text({name: Address(config.advertised) for name, config in heads.items()}, None)
+
+
+def connection_of(resources: Resources) -> str:
+    """Where a pod finds the heads and its keys: the folder of its Secret, or the file of a fleet without keys."""
+    plain = resources.fleet.spec.security.plain
+    return f"{names.CONFIG_FOLDER}/{CONNECTION_FILE}" if plain else names.KEYS_FOLDER
+
+
+def pod_objects(resources: Resources, wanted: DatasetPod, metadata: Object, connection: str) -> Iterator[Object]:
+    """The ConfigMap and the StatefulSet. `connection`: the connection file, in a fleet without keys."""
+    labels = {**_labels(resources.fleet.name, wanted), **wanted.labels}
+    data = {names.CONFIG_FILE: wanted.config, **({CONNECTION_FILE: connection} if connection else {})}
+    yield {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {**metadata, "name": names.config_of(wanted.name), "labels": labels},
+        "data": data,
+    }
+    annotations = {names.CONFIG_HASH: digest(data)} if wanted.restarts else {}
+    annotations |= {names.KEY: wanted.control_key} if wanted.control_key else {}
+    yield {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {**metadata, "name": wanted.name, "labels": labels},
+        "spec": {
+            "replicas": 1,
+            "revisionHistoryLimit": 1,
+            "serviceName": wanted.name,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": {names.FLEET: resources.fleet.name, names.DATASET_POD: wanted.name}},
+            "template": {
+                "metadata": {"labels": labels, **({"annotations": annotations} if annotations else {})},
+                "spec": _pod_spec(resources, wanted),
+            },
+        },
+    }
+
+
+def _labels(fleet: str, wanted: DatasetPod) -> dict[str, str]:
+    return {
+        **names.fleet_labels(fleet),
+        "app.kubernetes.io/name": f"plimsoll-{wanted.component}",
+        "app.kubernetes.io/instance": wanted.name,
+        COMPONENT: wanted.component,
+        names.DATASET_POD: wanted.name,
+    }
+
+
+def _pod_spec(resources: Resources, wanted: DatasetPod) -> Object:
+    fleet = resources.fleet.spec
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": wanted.grace_seconds,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "tolerations": tolerations(fleet.pods.lost_node_after.seconds),
+        **({} if fleet.datasets.volume_access == "ReadWriteMany" else {"affinity": _on_one_node(resources.fleet.name)}),
+        "containers": [_container(wanted)],
+        "volumes": [*_volumes(resources, wanted)],
+    }
+
+
+def _on_one_node(fleet: str) -> Object:
+    """All of them on one node, which alone can mount the claim. The first of them may be on any."""
+    beside = {
+        "labelSelector": {
+            "matchLabels": {names.FLEET: fleet},
+            "matchExpressions": [{"key": names.DATASET_POD, "operator": "Exists"}],
+        },
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
+
+
+def _container(wanted: DatasetPod) -> Object:
+    memory, most_memory = wanted.memory
+    mounts = {"tmp": "/tmp", "data": DATA_FOLDER}  # noqa: S108  # a volume of the pod's own
+    read_only = {"config": names.CONFIG_FOLDER}
+    read_only |= {"keys": names.KEYS_FOLDER} if wanted.keys else {}
+    read_only |= {"control-keys": CONTROL_KEYS_FOLDER} if wanted.control_keys else {}
+    return {
+        "name": wanted.component,
+        "image": wanted.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": list(wanted.command),
+        "ports": [{"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": wanted.cpu, "memory": memory}, "limits": {"memory": most_memory}},
+        **container_basics(ready_seconds=2),
+        "volumeMounts": [
+            *({"name": name, "mountPath": path} for name, path in mounts.items()),
+            *({"name": name, "mountPath": path, "readOnly": True} for name, path in read_only.items()),
+        ],
+    }
+
+
+def _volumes(resources: Resources, wanted: DatasetPod) -> Iterator[Object]:
+    yield {"name": "tmp", "emptyDir": {}}
+    yield {"name": "data", "persistentVolumeClaim": {"claimName": resources.fleet.spec.datasets.volume_claim}}
+    yield {"name": "config", "configMap": {"name": names.config_of(wanted.name)}}
+    for name, secret in (("keys", wanted.keys), ("control-keys", wanted.control_keys)):
+        if secret:
+            yield {"name": name, "secret": {"secretName": secret, "defaultMode": 0o440}}

@@ -1,0 +1,62 @@
+"""Recorders of feeds as pods: one for each Feed, from the image of collectors, which has all that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.spec import Resource, Resources
+from plimsoll.core.spec.kinds import GROUP, FeedSpec
+from plimsoll.feeds.config import dataset_path, recorder_config
+from plimsoll.feeds.names import subscriber_name
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import dataset_pods
+from plimsoll.operator.objects.dataset_pods import DATA_FOLDER, HTTP_PORT, RECORDER_COMPONENT, DatasetPod
+
+GRACE_SECONDS: Final = 30
+"""Time for a recorder to commit what it holds."""
+FEED_LABEL: Final = f"{GROUP}/feed"
+
+
+def recorder_name(fleet: str, feed: str) -> str:
+    """The StatefulSet of a feed's recorder."""
+    return dataset_pods.short_name(f"{fleet}-recorder-{feed}")
+
+
+def recorder_objects(
+    resources: Resources, heads: Mapping[str, BrokerConfig], image: str, metadata: Object
+) -> Iterator[Object]:
+    """The objects of all recorders; none without a volume. `heads`: by cluster."""
+    if not dataset_pods.has_volume(resources):
+        return
+    plain = resources.fleet.spec.security.plain
+    connection = dataset_pods.plain_connection(heads) if plain else ""
+    for _, feed in sorted(resources.feeds.items()):
+        wanted = _recorder(resources, feed, image)
+        yield from dataset_pods.pod_objects(resources, wanted, metadata, connection)
+
+
+def _recorder(resources: Resources, feed: Resource[FeedSpec], image: str) -> DatasetPod:
+    root = Path(DATA_FOLDER)
+    # Another name than that of `plimsoll record`, which anyone may run: this one is the recorders' alone.
+    subscriber = f"{RECORDER_COMPONENT}.{subscriber_name(str(dataset_path(root, feed)))}"
+    config = recorder_config(
+        feed, root, subscriber, dataset_pods.connection_of(resources), http=f"tcp://0.0.0.0:{HTTP_PORT}"
+    )
+    return DatasetPod(
+        name=recorder_name(resources.fleet.name, feed.name),
+        component=RECORDER_COMPONENT,
+        image=image,
+        command=("python", "-m", "plimsoll.feeds", "--config", f"{names.CONFIG_FOLDER}/{names.CONFIG_FILE}"),
+        config=msgspec.json.encode(config).decode(),
+        cpu="50m",
+        memory=("160Mi", "512Mi"),
+        grace_seconds=GRACE_SECONDS,
+        keys="" if resources.fleet.spec.security.plain else names.RECORDER_KEYS,
+        labels={FEED_LABEL: feed.name},
+    )

@@ -1,0 +1,21 @@
+"""The metrics of a recorder are those of its figures."""
+
+from __future__ import annotations
+
+from plimsoll.feeds.config import RecorderFigures
+from plimsoll.feeds.metrics import recorder_metrics
+
+FIGURES = RecorderFigures("/d", 7, 1, 3, 2_000_000, 12, 10, 2, 5, 1, 4, 900, ("a",), 6, 250_000)
+
+
+def test_each_figure_has_its_metric() -> None:
+    found = {
+        (sample.name, sample.labels.get("outcome", "")): sample.value
+        for family in recorder_metrics("stocks", FIGURES)
+        for sample in family.samples
+    }
+    outcomes = [found["plimsoll_feed_publications_total", each] for each in ("recorded", "dead_letter")]
+    assert sum(outcomes) == FIGURES.received
+    assert found["plimsoll_feed_gaps_total", ""] == 1
+    assert found["plimsoll_feed_expired_rows_total", ""] == 5
+    assert found["plimsoll_feed_committed_timestamp_seconds", ""] == 2.0

@@ -1,0 +1,49 @@
+"""What recorders and the driver share: the volume, the node, whom they reach, and paths that lead elsewhere."""
+
+from __future__ import annotations
+
+from tests.operator.dataset_world import dataset_world, pod_spec
+
+from plimsoll.core.spec import SourceDocument, parse
+from plimsoll.operator import names
+from plimsoll.operator.objects.dataset_pods import path_problems
+
+PODS = ("stocks-recorder-reports", "stocks-channels")
+
+
+def test_a_claim_of_one_node_keeps_them_together_and_one_of_many_does_not():
+    world, many = dataset_world(), dataset_world(datasets={"volumeClaim": "c", "volumeAccess": "ReadWriteMany"})
+    for name in PODS:
+        (term,) = pod_spec(world, name)["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert term["labelSelector"]["matchExpressions"] == [{"key": names.DATASET_POD, "operator": "Exists"}]
+        labels = world.objects["StatefulSet", name]["spec"]["template"]["metadata"]["labels"]
+        assert labels[names.DATASET_POD] == name, "the first of them is beside itself"
+        assert "affinity" not in pod_spec(many, name)
+
+
+def test_they_reach_brokers_alone_and_are_reached_at_one_port():
+    world = dataset_world()
+    spec = world.objects["NetworkPolicy", names.DATASET_POLICY]["spec"]
+    assert [[each["port"] for each in rule["ports"]] for rule in spec["ingress"]] == [[7420]]
+    assert [each["port"] for each in spec["egress"][0]["ports"]] == [7400, 7401]
+    brokers = world.objects["NetworkPolicy", names.NETWORK_POLICY]["spec"]["ingress"][1]["from"]
+    assert {"podSelector": {"matchLabels": {names.FLEET: "stocks", "app.kubernetes.io/name": "plimsoll-channels"}}} in (
+        brokers
+    )
+
+
+def test_paths_that_lead_out_of_the_volume_are_problems():
+    def document(kind: str, name: str, **spec: object) -> SourceDocument:
+        content = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        return SourceDocument(content)
+
+    shared = {"parameters": [{"name": "k", "type": "String"}], "query": "SELECT 1"}
+    resources = parse([
+        document("Feed", "out", subscription="[a,=,1]", path="/elsewhere"),
+        document("Feed", "up", subscription="[a,=,1]", path="feeds/../../up"),
+        document("Feed", "in", subscription="[a,=,1]", path="some/where"),
+        document("Channel", "c", feeds=[{"name": "f", "feed": "in"}], tables=[{"name": "t", "path": "/t"}], **shared),
+    ])  # fmt: skip
+    assert [(each.subject, each.path) for each in path_problems(resources)] == [
+        ("Feed/out", ("spec", "path")), ("Feed/up", ("spec", "path")), ("Channel/c", ("spec", "tables", 0, "path")),
+    ]  # fmt: skip
