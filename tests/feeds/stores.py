@@ -1,4 +1,4 @@
-"""An object store in memory that counts requests that change it, and kills the recorder before one of them."""
+"""An object store that counts requests that change it, and kills the recorder before one of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class CrashError(BaseException):
 
 
 class ScriptedStore:
-    """`crash_at`: the number of the request before which the process is killed; 0: none."""
+    """`crash_at`: the number of the request before which the process is killed; 0: none. `inner`: the store; else one in memory."""
 
-    def __init__(self) -> None:
-        self._inner = MemoryStore()
+    def __init__(self, inner: Any = None) -> None:
+        self._inner = inner if inner is not None else MemoryStore()
         self.count = self.crash_at = 0
 
     def arm(self, crash_at: int) -> None:

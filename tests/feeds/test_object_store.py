@@ -15,7 +15,9 @@ from pathlib import Path
 
 import polars
 import pytest
+from obstore.store import S3Store
 from tests.feeds.publications import START_US, stock
+from tests.feeds.stores import CrashError, ScriptedStore
 from tests.feeds.test_object_path import PUBLISHED, SUBSCRIPTION, life, recorded
 
 from plimsoll.channels.batch import RowCounts, RowRange
@@ -30,6 +32,11 @@ KEYS = {"ROOT_ACCESS_KEY": "recorder", "ROOT_SECRET_KEY": "only-for-this-test"}
 START_SECONDS = 60.0
 
 
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with one bucket."""
@@ -38,7 +45,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip(f"needs an S3 server: {VARIABLE} is not set; scripts/build_object_store.sh builds one")
     folder = tmp_path_factory.mktemp("buckets")
     (folder / BUCKET).mkdir()
-    (side := tmp_path_factory.mktemp("sidecar")).mkdir(exist_ok=True)
+    side = tmp_path_factory.mktemp("sidecar")
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [program, "--port", f"127.0.0.1:{port}", "posix", "--sidecar", str(side), str(folder)]
@@ -47,7 +54,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process = subprocess.Popen(command, env={**os.environ, **KEYS}, stdout=out, stderr=out)
     try:
         until = time.monotonic() + START_SECONDS
-        while socket.socket().connect_ex(("127.0.0.1", port)):
+        while not listens(port):
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < until, "the server does not listen"
             time.sleep(0.1)
@@ -81,6 +88,18 @@ def test_what_is_recorded_is_read_by_others_and_by_channels(root: ObjectPath, en
     files = [str(each).replace("s3a://", "s3://") for each in dataset_files(root, read_state(root))]
     frame = polars.read_parquet(files, storage_options=options)
     assert frame["_seq"].to_list() == [row for row in range(1, 10) if row not in (6, 9)]
+
+
+@pytest.mark.parametrize("crash_at", [2, 5, 9, 14])
+def test_a_recorder_that_is_killed_goes_on(root: ObjectPath, crash_at: int) -> None:
+    store = ScriptedStore(S3Store(BUCKET, client_options={"allow_http": True}))
+    killed = ObjectPath(store, f"s3a://{BUCKET}", f"feeds/killed-{crash_at}")
+    store.arm(crash_at)
+    with pytest.raises(CrashError):
+        life(killed)
+    store.arm(0)
+    life(killed)
+    assert recorded(killed) == list(range(1, len(PUBLISHED) + 1))
 
 
 def test_a_commit_that_exists_is_refused_by_the_server(root: ObjectPath) -> None:
