@@ -14,7 +14,10 @@ class CrashError(BaseException):
 
 
 class ScriptedStore:
-    """`crash_at`: the number of the request before which the process is killed; 0: none. `inner`: the store; else one in memory."""
+    """`crash_at`: the number of the request before which the process is killed; 0: none.
+
+    `inner`: the store; else one in memory.
+    """
 
     def __init__(self, inner: Any = None) -> None:
         self._inner = inner if inner is not None else MemoryStore()
