@@ -21,10 +21,10 @@ from plimsoll.core.spec.status.reasons import (
     PODS,
     PROFILES,
     SPARK,
-    TOPICS,
     reason_table,
 )
 from plimsoll.core.spec.status.session_reasons import SESSIONS
+from plimsoll.core.spec.status.topic_reasons import TOPICS
 
 ROOT = Path(__file__).resolve().parents[1]
 CRDS = ROOT / "crds"

@@ -15,7 +15,7 @@ from tests.contracts.source_trees import ROOT, nodes, tree
 
 from plimsoll.core.session.state import Phase
 from plimsoll.core.spec import kinds
-from plimsoll.core.spec.status import data_reasons, reasons, session_reasons
+from plimsoll.core.spec.status import data_reasons, reasons, session_reasons, topic_reasons
 
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
 WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
@@ -142,7 +142,7 @@ OTHERS = (
     reasons.BROKERS,
     reasons.BALANCE,
     reasons.LOGS,
-    reasons.TOPICS,
+    topic_reasons.TOPICS,
     reasons.PROFILES,
     reasons.SPARK,
     data_reasons.DATA,

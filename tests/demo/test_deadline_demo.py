@@ -58,9 +58,13 @@ def test_times_are_told_in_seconds_of_the_text():
     assert figures.clear == pytest.approx(62.0)
 
 
-def test_moves_before_the_burst_are_none_of_the_claims():
+def test_moves_before_a_deadline_can_be_in_danger_are_counted_by_themselves():
     before = TopicMove(1.0, 1.5, "b1", "b0", {14: 3})
-    assert runs(moves=[before]).figures.moves == []
+    figures = runs(moves=[before]).figures
+    assert figures.moves == []
+    assert figures.early == {OWN: 3, PADRES: 0, NONE: 0}
+    in_time = TopicMove(BURST + 1.5, BURST + 2.0, "b1", "b0", {1: 8})
+    assert runs(moves=[in_time]).figures.early[OWN] == 0
 
 
 def test_it_fails_for_a_lost_delivery_of_any_run_and_for_no_claim():

@@ -7,8 +7,10 @@ violation.
 
 Deliver: H tells A to let go (REVOKE). A finishes what its application has in hand and answers with the place of its
 last acknowledgement (RELEASED). Only then has B the slice (ASSIGN), and resumes it from there: what A had queued comes
-again from H's log. Cache, as the thesis has it: A stops and caches (CACHE, CACHING), B attaches as well and caches
-(ADD, ADDED), A leaves once it has all up to the beginning of B and sends its cache (REMOVE, SENT), B merges (MERGE).
+again from H's log. Cache, as the thesis has it: A stops and caches (CACHE, CACHING with the place of what it has), B
+attaches as well, from that place, and caches (ADD, ADDED), A leaves and sends its cache (REMOVE, SENT), B merges
+(MERGE). Whatever is in the way of a session (the taker goes, a bound, a time-out), it goes on by Deliver: A is told to
+let go (REVOKE), B forgets its cache.
 """
 
 from __future__ import annotations
@@ -43,8 +45,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Head:
-    """`holder`, `epoch`: the assignment. `phase`: owned, revoking, caching, adding, removing, returning (a giver that
-    cached goes on), or unknown after a restart.
+    """`holder`, `epoch`: the assignment. `phase`: owned, revoking, caching, adding, removing; unknown after a restart.
 
     `token`: the last acknowledgement that is known.
     `waits`: consumers that a restarted head has not heard of. `members`: those that may have the slice.
@@ -64,7 +65,7 @@ class Consumer:
     """`epoch`: under which it has the slice; 0 if it has not. `received`: the last item that came. `hand`: what its
     application has been given and has not finished. `marked_to`: items up to this may have been given before.
 
-    `state`: gives, stopping, halting (caches once nothing is in hand), caching, adding, removing (leaves at `until`).
+    `state`: gives, stopping, halting (caches once nothing is in hand), caching, adding.
     """
 
     is_alive: bool = True
@@ -78,7 +79,6 @@ class Consumer:
     acked: int = 0
     hand: int = 0
     marked_to: int = 0
-    until: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class World:
     def let_go(self, name: str) -> World:
         """The consumer has the slice no more: what it had queued is dropped here."""
         at = self.consumer(name)
-        w = self.with_c(name, epoch=0, state="gives", queue=(), until=0)
+        w = self.with_c(name, epoch=0, state="gives", queue=())
         return w.send(name, self.edge_of(name), "DETACH", at.attached)
 
     def assign(self, to: str, *, is_certain: bool) -> World:
@@ -152,10 +152,18 @@ class World:
         logged = self.h.log[-1] if self.h.log else 0
         marked = 0 if is_certain or self.is_off("given-before-is-marked") else max(logged, self.h.token)
         # By 2: above the epoch under which a taker may have begun to cache.
-        w = self.with_h(holder=to, epoch=self.h.epoch + 2, phase="owned")
-        if self.h.phase in ("adding", "removing", "returning") and to == "A":
-            w = w.send("H", "B", "FORGET", self.h.epoch + 1)
+        w = self.forget() if to != "B" else self
+        w = w.with_h(holder=to, epoch=self.h.epoch + 2, phase="owned")
         return w.send("H", to, "ASSIGN", w.h.epoch, w.h.token, marked)
+
+    def forget(self) -> World:
+        """A taker that may be caching is told that its session is over."""
+        return self.send("H", "B", "FORGET", self.h.epoch + 1) if self.h.phase in ("adding", "removing") else self
+
+    def fall_back(self, why: str) -> World:
+        """The session cannot go on: the giver lets go, as by Deliver, and the taker forgets what it has cached."""
+        w = replace(self.forget().with_h(phase="revoking"), outcome=self.outcome or why)
+        return w.send("H", "A", "REVOKE", w.h.epoch)
 
     # -- steps
 
@@ -249,7 +257,7 @@ class World:
             token = at.received if self.is_off("from-the-last-acknowledgement") else at.acked
             return self.let_go(name).send(name, "H", "RELEASED", at.epoch, token)
         if at.state == "halting":
-            return self.with_c(name, state="caching").send(name, "H", "CACHING", at.epoch, at.acked)
+            return self.with_c(name, state="caching").send(name, "H", "CACHING", at.epoch, at.received)
         return self
 
     # -- faults
@@ -270,14 +278,8 @@ class World:
             if w.edge_of(name) == node:
                 at = w.consumer(name)
                 w = w.serve(node, name, 0)
-                if at.epoch and at.state == "adding":
-                    w = w.let_go(name).send(name, "H", "LOST", at.epoch)
-                elif at.epoch and at.state in ("removing", "caching", "halting"):
-                    # a cache cannot go on behind a break: the taker reads the log, as by Deliver
-                    w = w.with_c(name, state="stopping")
-                    w = w if at.hand else w._stopped(name)
-                elif at.epoch:
-                    w = w.resume_again(name)
+                if at.epoch:
+                    w = w.resume_again(name)  # from what has come, so a cache goes on without a break
         return w
 
     def resume_again(self, name: str) -> World:
@@ -304,6 +306,19 @@ class World:
             return w.with_h(waits=()).decide()
         return w
 
+    def fault_slow(self, _node: str) -> World:
+        """The session takes too long for the head."""
+        return self.fall_back("slow") if self.h.phase in ("caching", "adding", "removing") else self
+
+    def fault_full(self, node: str) -> World:
+        """The cache of a consumer is at its bound."""
+        at = self.consumer(node)
+        if at.state == "caching":
+            return self.let_go(node).send(node, "H", "RELEASED", at.epoch, at.acked)
+        if at.state == "adding":
+            return self.let_go(node).send(node, "H", "LOST", at.epoch)
+        return self
+
     def fault_cut(self, node: str) -> World:
         return self.with_c(node, is_cut_off=True)
 
@@ -319,16 +334,12 @@ class World:
         if h.phase == "unknown":
             return w.decide()
         if h.holder != name and h.phase in ("caching", "adding", "removing"):
-            return replace(w, outcome=w.outcome or "evicted").give_back()
+            return w.fall_back("evicted")
         if h.holder == name:
             other = next((each for each in CONSUMERS if each in rest), "")
             w = replace(w, outcome=w.outcome or "evicted")
             return w.assign(other, is_certain=False) if other else w.with_h(holder="", phase="owned")
         return replace(w, outcome=w.outcome or "evicted")
-
-    def give_back(self) -> World:
-        """The taker of a session has gone: the giver goes on, unless its cache is on its way already."""
-        return self.with_h(phase="returning").send("H", "A", "GO_ON", self.h.epoch)
 
     def do_heal(self, name: str) -> World:
         """It reaches the head again, which no longer knows it; its slice has gone on elsewhere."""
@@ -354,7 +365,7 @@ class World:
     def head_on_released(self, _h: str, src: str, epoch: int, token: int) -> World:
         if self.h.phase == "owned" or (self.h.holder, self.h.epoch) != (src, epoch):
             return self
-        w = replace(self.with_h(token=token), outcome=self.outcome or "moved")
+        w = replace(self, h=replace(self.h, token=token), outcome=self.outcome or "moved")
         return w.assign("B" if "B" in self.h.members else "A", is_certain=True)
 
     def head_on_holds(self, _h: str, src: str, epoch: int, acked: int) -> World:
@@ -365,17 +376,11 @@ class World:
         return w.decide()
 
     def head_on_lost(self, _h: str, src: str, epoch: int) -> World:
-        """The cache of the taker has broken."""
+        """The taker cannot cache any more; if the slice is its own already, it has given nothing of it."""
         if (self.h.phase, self.h.holder, self.h.epoch) == ("owned", src, epoch):
-            return self.assign(src, is_certain=True)  # both caches were there, and it has given nothing yet
-        if src != "B" or self.h.phase not in ("adding", "removing") or epoch != self.h.epoch + 1:
-            return self
-        return replace(self, outcome=self.outcome or "stayed").give_back()
-
-    def head_on_goes_on(self, _h: str, src: str, epoch: int) -> World:
-        if (self.h.phase, self.h.holder, self.h.epoch) != ("returning", src, epoch):
-            return self
-        return self.with_h(phase="owned")
+            return self.assign(src, is_certain=True)
+        is_session = src == "B" and self.h.phase in ("adding", "removing") and epoch == self.h.epoch + 1
+        return self.fall_back("full") if is_session else self
 
     def head_on_resume_up(self, _h: str, src: str, name: str, epoch: int, number: int, token: int) -> World:
         h = self.h
@@ -388,24 +393,27 @@ class World:
         missed = tuple(item for item in h.log if item > start)
         return self.send("H", src, "RESUMED", name, number, start, missed)
 
-    def head_on_caching(self, _h: str, src: str, epoch: int, acked: int) -> World:
+    def head_on_caching(self, _h: str, src: str, epoch: int, received: int) -> World:
         if (self.h.phase, self.h.holder, self.h.epoch) != ("caching", src, epoch):
             return self
-        return self.with_h(phase="adding", token=acked).send("H", "B", "ADD", epoch + 1)
+        start = -1 if self.is_off("it-caches-from-where-the-giver-is") else received
+        return self.with_h(phase="adding").send("H", "B", "ADD", epoch + 1, start)
 
-    def head_on_added(self, _h: str, src: str, epoch: int, start: int) -> World:
+    def head_on_added(self, _h: str, src: str, epoch: int) -> World:
         if self.h.phase != "adding" or epoch != self.h.epoch + 1:
             return self
-        return self.with_h(phase="removing").send("H", "A", "REMOVE", self.h.epoch, start)
+        return self.with_h(phase="removing").send("H", "A", "REMOVE", self.h.epoch)
 
-    def head_on_sent(self, _h: str, src: str, epoch: int, items: tuple[int, ...]) -> World:
-        if self.h.phase == "returning" and epoch == self.h.epoch:
-            return self.assign("B" if "B" in self.h.members else "A", is_certain=True)
-        if self.h.phase != "removing" or epoch != self.h.epoch:
+    def head_on_sent(self, _h: str, src: str, epoch: int, token: int, items: tuple[int, ...]) -> World:
+        """The giver has left, and this is its cache; if the session has ended meanwhile, its place counts alone."""
+        h = self.h
+        if h.phase != "removing" and not self.is_off("a-late-cache-is-not-merged"):
+            return self.head_on_released(_h, src, epoch, token)
+        if (h.holder, h.epoch) != (src, epoch):
             return self
-        w = self.with_h(phase="owned", holder="B", epoch=epoch + 1)
-        w = replace(w, outcome=w.outcome or "moved")
-        return w.send("H", "B", "MERGE", epoch + 1, w.h.token, items)
+        w = self.with_h(phase="owned", holder="B", epoch=epoch + 1, token=token)
+        w = replace(w, outcome=w.outcome or "merged")
+        return w.send("H", "B", "MERGE", epoch + 1, token, items)
 
     # -- an edge
 
@@ -443,15 +451,14 @@ class World:
         is_seen = item <= at.received
         if not at.epoch or number != at.attached or is_seen:
             return self
-        w = self.with_c(name, received=item, queue=(*at.queue, item))
-        return w._removed(name)
+        return self.with_c(name, received=item, queue=(*at.queue, item))
 
     def consumer_on_resumed(self, name: str, _src: str, number: int, start: int) -> World:
         at = self.consumer(name)
         if number != at.attached or not at.epoch:
             return self
         if at.state == "adding":
-            return self.with_c(name, received=start).send(name, "H", "ADDED", at.epoch, start)
+            return self.with_c(name, received=max(start, at.received)).send(name, "H", "ADDED", at.epoch)
         return self
 
     def consumer_on_revoke(self, name: str, _src: str, epoch: int) -> World:
@@ -462,7 +469,7 @@ class World:
         return w if at.hand and not self.is_off("what-is-in-hand-is-finished") else w._stopped(name)
 
     def consumer_on_assign(self, name: str, _src: str, epoch: int, token: int, marked_to: int) -> World:
-        w = self.with_c(name, epoch=epoch, acked=token, marked_to=marked_to, state="gives", queue=(), until=0)
+        w = self.with_c(name, epoch=epoch, acked=token, marked_to=marked_to, state="gives", queue=())
         return w.resume(name, token)
 
     def consumer_on_keep(self, name: str, _src: str, epoch: int) -> World:
@@ -479,31 +486,18 @@ class World:
         w = self.with_c(name, state="halting")
         return w if at.hand and not self.is_off("what-is-in-hand-is-finished") else w._stopped(name)
 
-    def consumer_on_add(self, name: str, _src: str, epoch: int) -> World:
-        return self.with_c(name, epoch=epoch, state="adding", queue=(), marked_to=0).resume(name, -1)
+    def consumer_on_add(self, name: str, _src: str, epoch: int, start: int) -> World:
+        return self.with_c(name, epoch=epoch, state="adding", queue=(), marked_to=0).resume(name, start)
 
-    def consumer_on_remove(self, name: str, _src: str, epoch: int, until: int) -> World:
-        if self.consumer(name).epoch != epoch or self.consumer(name).state != "caching":
-            return self
-        until = 0 if self.is_off("it-caches-up-to-the-other") else until
-        return self.with_c(name, state="removing", until=until)._removed(name)
-
-    def consumer_on_go_on(self, name: str, _src: str, epoch: int) -> World:
+    def consumer_on_remove(self, name: str, _src: str, epoch: int) -> World:
         at = self.consumer(name)
-        if at.epoch != epoch or at.state == "stopping":
+        if at.epoch != epoch or at.state != "caching":
             return self
-        return self.with_c(name, state="gives").send(name, "H", "GOES_ON", epoch)
-
-    def _removed(self, name: str) -> World:
-        """The giver has all up to the beginning of the taker's cache: it leaves, and sends what it has cached."""
-        at = self.consumer(name)
-        if at.state != "removing" or at.received < at.until:
-            return self
-        return self.let_go(name).send(name, "H", "SENT", at.epoch, at.queue)
+        return self.let_go(name).send(name, "H", "SENT", at.epoch, at.acked, at.queue)
 
     def consumer_on_merge(self, name: str, _src: str, epoch: int, token: int, items: tuple[int, ...]) -> World:
         at = self.consumer(name)
-        if at.epoch != epoch:
+        if at.epoch != epoch or (at.state != "adding" and not self.is_off("a-late-cache-is-not-merged")):
             return self
         merged = (*at.queue, *items)
         if not self.is_off("merged-once"):

@@ -10,6 +10,7 @@ import pytest
 from tests.exploration.slice_move import Config, explore
 
 FAULTS = ((), ("crash A",), ("crash B",), ("crash E1",), ("crash E2",), ("cut A",), ("cut B",))
+BOUNDS = ("slow H", "full A", "full B")
 TWO, ONE = ("E1", "E2"), ("E1", "E1")
 RULES = [
     ("assigned-when-released", "Deliver", (), "one holder"),
@@ -19,7 +20,8 @@ RULES = [
     ("given-before-is-marked", "Deliver", ("crash A",), "once"),
     ("a-silent-consumer-stops", "Deliver", ("cut A",), "one holder"),
     ("a-restarted-head-waits", "Deliver", ("crash H",), "ends"),
-    ("it-caches-up-to-the-other", "Cache", (), "none lost"),
+    ("it-caches-from-where-the-giver-is", "Cache", (), "none lost"),
+    ("a-late-cache-is-not-merged", "Cache", ("slow H",), "once"),
     ("merged-once", "Cache", (), "once"),
     ("merged-in-order", "Cache", (), "in order"),
     ("a-merge-is-seen", "Cache", (), "once"),
@@ -33,7 +35,17 @@ RULES = [
 def test_no_reachable_state_breaks_a_law(faults: tuple[str, ...], mode: str, edges: tuple[str, str]) -> None:
     result = explore(Config(2, mode, edges, faults))
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
-    assert result.outcomes["moved"] > 0, "a world in which nothing moves tests nothing"
+    way = "moved" if mode == "Deliver" else "merged"
+    assert result.outcomes[way] > 0, "a world in which nothing moves tests nothing"
+
+
+@pytest.mark.parametrize("edges", [TWO, ONE], ids=["two edges", "one edge"])
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_nor_when_a_cache_is_given_up_at_any_time(bound: str, edges: tuple[str, str]) -> None:
+    result = explore(Config(2, "Cache", edges, (bound,)))
+    assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
+    assert result.outcomes["merged"] > 0
+    assert result.outcomes["slow"] + result.outcomes["full"] + result.outcomes["moved"] > 0
 
 
 @pytest.mark.slow
@@ -41,7 +53,7 @@ def test_no_reachable_state_breaks_a_law(faults: tuple[str, ...], mode: str, edg
 def test_nor_when_the_head_dies(mode: str) -> None:
     result = explore(Config(1, mode, ONE, ("crash H",)))
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
-    assert {"moved", "restarted"} <= set(result.outcomes)
+    assert {"moved" if mode == "Deliver" else "merged", "restarted"} <= set(result.outcomes)
 
 
 @pytest.mark.sweep

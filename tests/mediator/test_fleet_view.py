@@ -126,3 +126,7 @@ def test_what_policies_remember_comes_with_the_view():
     remembering = {**CLUSTER, "status": {**CLUSTER["status"], "policyMemory": stored}}
     assert build_view([remembering, PROFILE], known(), 10.0).memories == {"east": stored}
     assert build_view([CLUSTER, PROFILE], known(), 10.0).memories == {}
+
+
+def test_the_engine_sees_a_report_after_a_quarter_of_an_interval():
+    assert [FleetReadings(seconds).view_seconds for seconds in (0.2, 1.0, 4.0, 300.0)] == [0.05, 0.25, 1.0, 1.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.mediator.test_bundle_status import broker
@@ -37,6 +38,7 @@ spec:
   head: {profile: p}
   edges: [{name: e, profile: p, replicas: 2}]
 """
+HEAD = broker("h", "head", {"topic_owners": {}})
 FAST = TopicLoad(7, "fast", 7, 7, 200.0, 0.0, 0.0, 1225.0, 0.0, 100, 200.0, 175.0, 1.1, 0.3, 0.0, 12)
 
 
@@ -58,7 +60,7 @@ def everything(*reports: tuple[str, list[TopicLoad]], owners: Any = None, memory
 
 
 def test_a_topic_has_its_edge_its_latency_and_its_threshold():
-    assert topics(("a", [FAST]), owners={"00000007": "a"}) == [
+    assert topics(("a", [FAST]), ("b", []), owners={"00000007": "a"}) == [
         {
             "hash": "00000007", "name": "fast", "edge": "a", "subscribers": 7, "publicationsPerSecond": 200,
             "deliveriesPerSecond": 1225, "depth": 100, "latencyMilliseconds": 871, "late": 12,
@@ -131,3 +133,28 @@ def test_topics_of_several_clusters_are_sorted_by_how_much_of_the_time_is_used()
         {"name": "far", "requiredMilliseconds": 1000, "latencyMilliseconds": 100},
     ]  # fmt: skip
     assert [row["name"] for row in worst_first(rows)] == ["near", "far", "free"]
+
+
+def test_a_danger_in_a_cluster_with_one_edge_says_why_nothing_is_done():
+    assert [row.get("reason") for row in topics(("a", [FAST]))] == ["NoOtherEdge"]
+    assert [row.get("reason") for row in topics(("a", [FAST]), ("b", []))] == [None]
+    (row,) = topics(("a", [replace(FAST, depth=90)]))
+    assert "reason" not in row
+    joined = FLEET.replace("{plain: true}", "{plain: true}\n  globalBalancing: {enabled: true}")
+    assert joined != FLEET
+    found = topic_status(
+        parse(parse_text(joined + POLICY, "f")), "east", HEAD, [broker("a", "edge", topic_report([FAST]))], {}
+    )
+    assert "reason" not in found["topics"][0]
+
+
+def test_a_threshold_leaves_room_for_what_comes_until_the_next_report():
+    """25 messages a second more come than go: in 4 s 100, in 1 s 25."""
+    slow = broker("a", "edge", {**topic_report([FAST]), "interval_seconds": 4.0})
+    found = topic_status(resources(), "east", HEAD, [slow, broker("b", "edge", {})], {})
+    assert found["topics"][0]["depthThreshold"] == 97 - 75
+
+
+def test_a_latency_below_a_millisecond_is_not_shown_as_none():
+    (row,) = topics(("a", [replace(FAST, required_seconds=0.0004)]))
+    assert row["requiredMilliseconds"] == 1

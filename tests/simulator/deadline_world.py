@@ -29,7 +29,7 @@ LIMITS = BrokerLimits(heartbeat_seconds=1.0, dead_seconds=20.0, report_seconds=1
 
 
 class DeadlineWorld:
-    """Two clusters, h0 and h1, with two edges each; only h0 has the policy.
+    """Clusters h0, h1, ... with two edges each; only h0 has the policy, or all do.
 
     `delays`: one way between two processes; all others are near.
     """
@@ -39,6 +39,9 @@ class DeadlineWorld:
         delays: dict[tuple[str, str], float] | None = None,
         hardware: dict[str, BrokerHardware] | None = None,
         policy: dict[str, Any] | None = POLICY,
+        *,
+        clusters: int = 2,
+        is_everywhere: bool = False,
     ) -> None:
         draw = random.Random(1)
         self.schedule = EventQueue()
@@ -46,7 +49,7 @@ class DeadlineWorld:
         for pair, seconds in (delays or {}).items():
             self.lengthen(*pair, seconds)
         journal = ObservationJournal(self.schedule)
-        shape = FleetShape(clusters=2, edges=2)
+        shape = FleetShape(clusters=clusters, edges=2)
         self.fleet = SimulatedFleet(
             shape, LIMITS, hardware or {}, self.schedule, self.network, journal, draw, policy=policy
         )
@@ -56,7 +59,7 @@ class DeadlineWorld:
         self.published: Counter[str] = Counter()
         self.delays: list[float] = []
         for name, broker in self.fleet.brokers.items():
-            if broker.config.cluster != "h0":
+            if broker.config.cluster != "h0" and not is_everywhere:
                 broker.config = msgspec.structs.replace(broker.config, policy=None)
             self.fleet.start(name)
         self.run(3.0)

@@ -9,6 +9,7 @@ from tests.simulator.test_balancing import run, sessions
 from plimsoll.core.config import BrokerHardware, HardwareEmulation
 from plimsoll.core.head.machine import Head
 from plimsoll.core.policies.model.topic_load import reported_topics
+from plimsoll.core.protocol.topic_units import topic_hash
 
 NEAR = 0.0005
 DELAYS = {
@@ -77,6 +78,24 @@ def test_a_head_without_the_policy_tells_of_its_publishers_as_long_as_a_neighbou
     for name in ("h0", "h1"):
         assert not world.head(name).publisher_paths.is_wanted
         assert world.head(name).handshakes.next_probe_at == float("inf")
+
+
+def test_topics_that_rise_together_at_another_head_are_known_before_anyone_asks_for_them():
+    """Two topics burst at the far end of the tree, a third is steady; no other head has a publication of them."""
+    world = DeadlineWorld(clusters=3, is_everywhere=True)
+    far = world.application("far", "h2")
+    for topic, burst in (("fast", 60), ("slow", 30), ("calm", 0)):
+        world.publish_at(far, f"p-{topic}", topic, 20, 30)
+        if burst:
+            world.schedule.after(8.0, lambda topic=topic, burst=burst: world.publish_at(far, topic, topic, burst, 20))
+    world.run(16.0)
+    for name in ("h0", "h1", "h2"):
+        topics = world.head(name).topics
+        assert topics.rates.history.keys() == {topic_hash(topic) for topic in ("fast", "slow", "calm")}
+        topics.owners = {topic_hash("slow"): f"{name}e0", topic_hash("calm"): f"{name}e1"}
+        assert topics.beside(topic_hash("fast")) == {f"{name}e0": 1}, "calm rises with none"
+    assert world.head("h0").topics.rates.own == world.head("h1").topics.rates.own == {}
+    assert world.head("h0").topics.rates.elsewhere[topic_hash("fast")] == pytest.approx(80, abs=3)
 
 
 def test_a_queue_that_grows_is_as_deep_as_the_simulator_knows():

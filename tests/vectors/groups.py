@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 READINGS = msg.GroupDefinition("[class,=,'READING']", 10, "Modulo", "sensor")
 PLACE = msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)])
+CACHED = msg.CachedItem("h", 11, msg.PubOpen(50, "h", 11, 30, "sensor-1", 7, 12, 0, 0, msg.Body({"sensor": 14}, b"")))
 COUNTED = msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], counted=msg.SliceCount(17))
 GROUPS: list[tuple[str, str, Any]] = [
     ("group-join", "worker-1 makes group readings, or joins it, and has slice 4",
@@ -26,6 +30,20 @@ GROUPS: list[tuple[str, str, Any]] = [
      msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True))),
     ("slice-released-cut-off", "the member has stopped by itself at position 42, and its application may have had more",
      msg.SliceReleased("readings", msg.SlicePlace(4, 1700000000000007, ("h", 11, 42), [("h", 11, 17)], True, True))),
+    ("slice-revoked-caches", "its application is given nothing more of slice 4, which goes on being cached",
+     msg.SliceRevoked("readings", 4, 1700000000000007, True)),
+    ("slice-caching", "all up to position 60 has come, and is cached from here on",
+     msg.SliceCaching("readings", 4, 1700000000000007, ("h", 11, 60), [("h", 11, 35)])),
+    ("slice-assigned-caches", "another member is to cache slice 4 from there, under its other name",
+     msg.SliceAssigned("readings", 4, 1700000000000009, ("h", 11, 60), [("h", 11, 35)], None, 1, True)),
+    ("slice-cache", "a part of the giver's cache: one publication",
+     msg.SliceCache("readings", 4, 1700000000000007, [msgspec.Raw(wire.encode(CACHED))])),
+    ("slice-released-cached", "all that was cached has gone ahead",
+     msg.SliceReleased("readings", PLACE, True)),
+    ("slice-cache-last", "all of it has come: the slice is the taker's, behind this place",
+     msg.SliceCache("readings", 4, 1700000000000009, [], PLACE)),
+    ("group-functions", "what is published here has a stamp of group readings",
+     msg.GroupFunctions([msg.GroupFunction("readings", READINGS)])),
     ("group-beat-counted", "its beat 4: of slice 4 its application has finished 17 items up to there",
      msg.GroupBeat("readings", 4, [COUNTED])),
     ("group-leave", "it wants to give up all slices", msg.GroupLeave("readings")),

@@ -253,8 +253,10 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "publisher-paths",
-        "publishers of k are 20 ms away from it, of one topic only 5 ms; k is 30 ms away, and heads take 2 ms",
-        msg.PublisherPaths("topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True),
+        "publishers of k are 20 ms away from it, of one topic only 5 ms; k is 30 ms away; one topic has 12.5 a second",
+        msg.PublisherPaths(
+            "topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True, [(0x4F2B7A11, 12.5)]
+        ),
     ),
     ("follow-log-new", "a standby that has nothing", msg.FollowLog(0, 0, 0, 0)),
     ("follow-log-again", "it has 4096 bytes of the segment that begins at 17", msg.FollowLog(3, 11, 17, 4096)),

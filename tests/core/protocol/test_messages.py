@@ -56,9 +56,14 @@ def test_numbers_are_unique_and_those_of_control_sockets_are_apart():
     numbers = [number(struct) for name, struct in STRUCTS.items() if name != "PubOpen"]
     assert len(numbers) == len(set(numbers))
     of_standbys = {*msg.FromStandby.__args__, *msg.ToStandby.__args__}
-    above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in of_standbys}
+    of_groups = {msg.SliceCaching, msg.SliceCache, msg.GroupFunctions}
+    of_audits = {msg.PublisherAuditStart, msg.CountPublishers, msg.CountsFrom, msg.PublisherAuditRequest}
+    assert set(map(number, of_audits)) == set(range(140, 144))
+    apart = of_standbys | of_groups | of_audits
+    above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in apart}
     assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__))
     assert set(map(number, of_standbys)) == set(range(170, 176))
+    assert set(map(number, of_groups)) == {155, 156, 157}
     assert number(msg.Pub) == number(msg.PubOpen)
 
 

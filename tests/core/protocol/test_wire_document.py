@@ -37,10 +37,12 @@ FROM_HEAD = {struct for struct in msg.ToClient.__args__ if struct.__struct_field
     msg.GroupLeft,
     msg.SliceAssigned,
     msg.SliceRevoked,
+    msg.SliceCache,
+    msg.GroupFunctions,
 }
 TO_HEAD = {
     msg.Publish, msg.Open, msg.Close, msg.Join, msg.OpenStandby, msg.OpenReturning, msg.PublisherGo, msg.GroupJoin,
-    msg.GroupBeat, msg.SliceReleased, msg.GroupLeave,
+    msg.GroupBeat, msg.SliceReleased, msg.GroupLeave, msg.SliceCaching, msg.SliceCache,
 }  # fmt: skip
 SPEAKERS: dict[str, Any] = {
     "client to head": TO_HEAD,
@@ -60,6 +62,7 @@ TYPES = {
     "PublisherItem": "listed_publisher",
     "GroupDefinition": "group",
     "DeclaredGroupItem": "declared_group",
+    "GroupFunction": "group_function",
     "SlicePlace": "place",
     "SliceReport": "slice_load",
     "MemberLoad": "member_load",
@@ -92,6 +95,8 @@ TYPES = {
     "HandoverPlan": "plan",
     "Join": "JOIN",
     "ExpectedCount": "expected",
+    "Example": "map",
+    "AuditedPublisher": "audited_publisher",
     "AuditRequestItem": "audit_request",
     "ExpectedItem": "expected_item",
     "AuditSummaryItem": "audit_summary_item",

@@ -31,25 +31,29 @@ def test_edges_are_to_send_what_the_tables_say(edge, before, after):
 
 
 def test_deadlines_are_those_of_the_topics():
-    required = world.required(world.CrisisTimes())
-    assert required.by_topic[topic_hash("t8")] == 1.1
-    assert len(required.by_topic) == len(tables.TOPICS) == 15
+    assert world.REQUIRED.by_topic[topic_hash("t8")] == 1.1
+    assert len(world.REQUIRED.by_topic) == len(tables.TOPICS) == 15
     assert sum(topic.subscribers for topic in tables.TOPICS.values()) == len(
         world.traffic(1, {}, world.CrisisTimes()).subscribers
     )
 
 
-def test_a_policy_in_a_fleet_with_a_faster_clock_has_its_times():
-    made = world.resources(world.delay_sensitive(world.CrisisTimes(look_seconds=0.25), 0.25), 0.25)
-    policy = made.fleet.spec.defaults.policy
-    assert made.fleet.spec.time_scale_percent == 25
+def test_the_policy_has_the_times_of_the_text():
+    """t_LB is the way of the notification from the head to a subscriber: 0.1 s and 0.1 s."""
+    policy = world.resources(world.delay_sensitive()).fleet.spec.defaults.policy
     assert policy is not None
     assert policy.delay_sensitive is not None
-    assert policy.delay_sensitive.balancing_time.seconds == 1.0
+    assert policy.delay_sensitive.interval.seconds == 1.0
+    assert policy.delay_sensitive.balancing_time.seconds == pytest.approx(0.2)
 
 
-def test_shorter_links_leave_a_message_as_long_in_brokers():
-    short = world.CrisisTimes(link_seconds=0.01)
-    assert short.links.between_brokers == short.links.to_clients == 0.01
-    assert short.latencies[8] - 3 * 0.01 == pytest.approx(1.1 - 0.3)
-    assert world.CrisisTimes().latencies == tables.latencies()
+@pytest.mark.parametrize("link", [0.01, world.CrisisTimes().link_seconds, world.TEXT_LINK_SECONDS])
+def test_messages_take_what_they_take_in_the_text_whatever_links_take(link):
+    links = world.CrisisTimes(link_seconds=link).links
+    assert links.between_brokers == links.to_clients == link
+    assert links.from_publishers is not None
+    assert links.from_publishers + 2 * link == pytest.approx(0.3)
+
+
+def test_the_first_run_gives_a_hand_over_what_the_text_gives_a_balancing():
+    assert world.MESSAGES_OF_A_HANDOVER * world.CrisisTimes().link_seconds == pytest.approx(world.BALANCING_SECONDS)

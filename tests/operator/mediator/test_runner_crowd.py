@@ -8,8 +8,8 @@ from typing import Any
 
 from plimsoll.core.session import FleetObserved, MediatorEngine, SessionUpserted
 from plimsoll.core.spec.kinds import BrokerFleetSpec
+from plimsoll.mediator import fleet_view
 from plimsoll.mediator.evacuation import evacuation_session
-from plimsoll.operator.mediator import runner
 from plimsoll.operator.mediator.runner import FleetMediator
 from plimsoll.operator.mediator.session_store import ApiSessionStore
 
@@ -49,7 +49,7 @@ def asked(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_crowd_of_sessions_delays_neither_the_view_nor_those_that_are_urgent(monkeypatch: Any) -> None:
-    monkeypatch.setattr(runner, "VIEW_SECONDS", 0.1)
+    monkeypatch.setattr(fleet_view, "VIEW_SECONDS", 0.1)
     api = SlowApi()
     mediating = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())  # type: ignore[arg-type]  # only what is called here
     engine = MediatorEngine(1)

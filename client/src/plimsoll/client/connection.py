@@ -22,6 +22,7 @@ from plimsoll.client.group_member import group_definition
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
+from plimsoll.core.client.slice_stamps import OwnFunction
 
 log = logging.getLogger(__name__)
 
@@ -107,8 +108,9 @@ class Connection:
     def group(self, name: str, slices: int | None = None, **definition: Any) -> Group:
         """A consumer group of the cluster whose head this connection uses; `subscribe` makes it a member.
 
-        `slices`, and with it `filter`, `function`, `by`, `low`, `high`, `unassigned` and `balancing`: what the group
-        is, for an identity with the role `Group`, which may make it. Others leave it out, and join what is there.
+        `slices`, and with it `filter`, `function`, `by`, `low`, `high`, `unassigned`, `balancing` and `in_session`:
+        what the group is, for an identity with the role `Group`, which may make it. Others leave it out, and join what
+        is there.
 
         Raises:
             TypeError: there is no such part of a definition, or no `slices` with it.
@@ -117,6 +119,19 @@ class Connection:
         if slices is None and definition:
             raise TypeError(f"group {name!r}: {', '.join(sorted(definition))} without slices=...")
         return Group(self, name, group_definition(slices, **definition))
+
+    def assignment_function(self, name: str, function: OwnFunction) -> None:
+        """Register a function for groups with `function: Application` and `by: NAME`: the slice of these attributes.
+
+        It is called for each publication of such a group here, before that is sent: pure, fast, a number of a slice or
+        None. What it raises is raised by `publish`, and nothing is sent.
+
+        Raises:
+            ValueError: another function has this name here.
+
+        """
+        with self.lock:
+            self._engine.machine.stamps.register(name, function)
 
     def status(self) -> dict[str, Any]:
         """Counters and state, for people and for metrics."""

@@ -104,11 +104,12 @@ def group_definition(
     high: float = 0.0,
     unassigned: Unassigned = "Drop",
     balancing: str = "Rates",
+    in_session: str = "Deliver",
 ) -> GroupDefinition | None:
     """What a group is, for a member that may make it; None without a number of slices."""
     if slices is None:
         return None
-    return GroupDefinition(filter, slices, function, by, float(low), float(high), unassigned, balancing)
+    return GroupDefinition(filter, slices, function, by, float(low), float(high), unassigned, balancing, in_session)
 
 
 class NamedGroup:

@@ -118,6 +118,7 @@ class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     high: float = 0.0
     unassigned: str = "Drop"
     balancing: str = "Rates"
+    in_session: str = "Deliver"
 
 
 class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

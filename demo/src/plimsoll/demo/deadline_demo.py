@@ -22,7 +22,14 @@ from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.session import decode
 from plimsoll.core.spec import Resources
 from plimsoll.demo import crisis_tables as tables
-from plimsoll.demo.analysis.deadline_claims import NONE, OWN, PADRES, DeadlineFigures, judged_claims
+from plimsoll.demo.analysis.deadline_claims import (
+    NONE,
+    OWN,
+    PADRES,
+    TRIGGER_TOLERANCE,
+    DeadlineFigures,
+    judged_claims,
+)
 from plimsoll.demo.analysis.deadline_misses import Misses, late_in_all, late_over_time, misses_of
 from plimsoll.demo.analysis.measured_claims import MeasuredClaim
 from plimsoll.demo.analysis.topic_depths import Points, TopicDepths, cleared_at
@@ -133,14 +140,22 @@ class DeadlineRuns:
         """What the claims are about."""
         own, burst = self.runs[OWN], self.scenario.step_seconds
         asked = [at for at in own.asked_at if at >= burst]
-        clear = cleared_at([point for point in own.depths if point[0] >= burst])
+        publishers = tables.TOPICS[tables.IN_DANGER].publishers
+        clear = cleared_at([point for point in own.depths if point[0] >= burst], publishers)
         return DeadlineFigures(
             self.counts,
             {name: late_in_all(one.misses) for name, one in self.runs.items()},
             [each for each in own.moves if each.at >= burst],
             self._in_text(asked[0]) if asked else None,
             None if clear is None else self._in_text(clear),
+            {name: self._moved_early(one) for name, one in self.runs.items()},
         )
+
+    def _moved_early(self, run: PolicyRun) -> int:
+        """Subscribers that moved while no deadline was in danger yet, by the text."""
+        danger = tables.TRIGGER_AT - TRIGGER_TOLERANCE
+        early = (each for each in run.moves if self._in_text(each.at) < danger)
+        return sum(sum(each.topics.values()) for each in early)
 
     def _in_text(self, seconds: float) -> float:
         """The second of the text that is this second of the traffic, from the burst on."""

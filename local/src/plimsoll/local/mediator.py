@@ -69,7 +69,6 @@ from plimsoll.mediator.control_plane import (
 
 ROUND_SECONDS = 0.05
 ASK_SECONDS = 0.5
-VIEW_SECONDS = 1.0
 RETRY_SECONDS = 0.5
 """How long the mediator waits when the store could not be written."""
 
@@ -151,7 +150,7 @@ class LocalMediatorRunner:
             self._on_reply(said, time.monotonic())
         self._advance()
         if now >= self._view_at:
-            self._view_at = now + VIEW_SECONDS
+            self._view_at = now + self._fleet_view.view_seconds
             self._handle(
                 FleetObserved(
                     fleet_view.build_view(self._store.objects(*fleet_view.VIEWED_KINDS)[1], self._fleet_view, now)

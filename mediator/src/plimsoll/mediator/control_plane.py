@@ -146,7 +146,7 @@ def _groups_record(groups: Iterable[DeclaredGroup]) -> messages.ClusterGroups:
                 each.cluster, each.name,
                 messages.GroupDefinition(
                     each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned,
-                    each.balancing,
+                    each.balancing, each.in_session,
                 ),
             )
             for each in groups

@@ -20,6 +20,10 @@ Object = dict[str, Any]
 VIEWED_KINDS = ("BrokerCluster", "BrokerFleet", "EdgeBroker", "HardwareProfile")
 HEAD_SILENT_SECONDS = 3.0
 """A head that has not answered for this long counts as unreachable."""
+VIEW_SECONDS = 1.0
+"""The longest time between two views of the fleet."""
+VIEWS_OF_A_REPORT = 4
+"""In an interval of load reports: what brokers report is known to the engine after a quarter of it."""
 REPORT_INTERVALS = 3
 """A load report is fresh for this number of intervals."""
 
@@ -69,6 +73,11 @@ class FleetReadings:
     report_seconds: float = 1.0
     answers: dict[str, HeadAnswer] = field(default_factory=dict)
     reports: dict[str, ReceivedReport] = field(default_factory=dict)
+
+    @property
+    def view_seconds(self) -> float:
+        """The time between two views."""
+        return min(VIEW_SECONDS, self.report_seconds / VIEWS_OF_A_REPORT)
 
     def note_answer(self, head: str, status: Mapping[str, Any], now: float) -> bool:
         """Note an answer; whether it differs from the last one."""

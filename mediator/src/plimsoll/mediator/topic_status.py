@@ -39,11 +39,14 @@ def topic_status(
     known = memory if isinstance(memory, Mapping) else {}
     owners = (head.report or {}).get("topic_owners")
     loads: dict[int, list[Placed]] = {}
+    steps = {edge.name: policy.step_seconds(_interval(edge.report or {})) for edge in edges}
     for edge in edges:
         for load in reported_topics(edge.report or {}):
             loads.setdefault(load.topic, []).append((edge.name, load))
     some = sorted(loads.values(), key=_urgency)[:TOPICS_AT_MOST]
-    rows = [_row(policy, known, found, owners if isinstance(owners, Mapping) else {}) for found in some]
+    rows = [_row(policy, known, found, owners if isinstance(owners, Mapping) else {}, steps) for found in some]
+    if len(edges) == 1 and not resources.fleet.spec.global_balancing.enabled:
+        rows = [row | _alone(row) for row in rows]
     are_known = bool(edges) and all(edge.report for edge in edges)
     silent = [row for row in _unasked(spec) if are_known and int(row["hash"], 16) not in loads]
     return {"topics": [*rows, *silent][:TOPICS_AT_MOST]}
@@ -57,7 +60,7 @@ def _unasked(spec: PolicySpec | None) -> list[dict[str, Any]]:
     return [
         {
             "hash": f"{topic:08x}", "name": name[:TOPIC_CHARACTERS], "subscribers": 0,
-            "requiredMilliseconds": _milliseconds(required.by_topic[topic]),
+            "requiredMilliseconds": _required(required.by_topic[topic]),
             "reason": "NoSubscribers", "message": "no subscriber of this cluster asks for it",
         }
         for topic, name in sorted(required.names.items())
@@ -68,12 +71,19 @@ def _reason(load: TopicLoad) -> dict[str, str]:
     """Why the deadline of a topic cannot be kept, or is not at stake; nothing if neither is so."""
     if load.required_seconds and load.allowed_seconds <= 0.0:
         way, brokers = _milliseconds(load.transmission_seconds), _milliseconds(load.broker_seconds)
-        required = _milliseconds(load.required_seconds)
+        required = _required(load.required_seconds)
         text = f"links take {way} ms and brokers {brokers} ms without any queue; {required} ms are required"
         return {"reason": "PathTooLong", "message": text}
     if load.required_seconds and not load.input_rate and not load.depth:
         return {"reason": "NoPublications", "message": "nothing was published to it in the last report interval"}
     return {}
+
+
+def _alone(row: Mapping[str, Any]) -> dict[str, str]:
+    """Why a deadline in danger is not defended in a cluster with one edge; nothing if none is in danger there."""
+    if "reason" in row or row["depth"] <= row.get("depthThreshold", math.inf):
+        return {}
+    return {"reason": "NoOtherEdge", "message": "the cluster has no other edge, and topics stay in it"}
 
 
 def _left(placed: Placed) -> float:
@@ -86,8 +96,18 @@ def _urgency(found: Sequence[Placed]) -> tuple[float, int]:
     return min(map(_left, found)), found[0][1].topic
 
 
+def _interval(report: Mapping[str, Any]) -> float:
+    """The seconds that a load report is about; 0 if it does not say."""
+    seconds = report.get("interval_seconds")
+    return float(seconds) if isinstance(seconds, int | float) and 0.0 <= seconds < math.inf else 0.0
+
+
 def _row(
-    policy: DelaySensitive, memory: Mapping[str, Any], found: Sequence[Placed], owners: Mapping[str, Any]
+    policy: DelaySensitive,
+    memory: Mapping[str, Any],
+    found: Sequence[Placed],
+    owners: Mapping[str, Any],
+    steps: Mapping[str, float],
 ) -> dict[str, Any]:
     edge, first = min(found, key=lambda placed: (_left(placed), placed[0]))
     digits, owner = f"{first.topic:08x}", owners.get(f"{first.topic:08x}")
@@ -106,13 +126,18 @@ def _row(
     if not first.required_seconds:
         return row
     seconds = policy.balancing_seconds_of(first, memory)
-    threshold = depth_threshold(first, rates_of(memory, edge, first.topic), seconds)
-    required = {"requiredMilliseconds": _milliseconds(first.required_seconds), "depthThreshold": math.floor(threshold)}
+    threshold = depth_threshold(first, rates_of(memory, edge, first.topic), seconds, steps[edge])
+    required = {"requiredMilliseconds": _required(first.required_seconds), "depthThreshold": math.floor(threshold)}
     return row | required | _reason(first)
 
 
 def _milliseconds(seconds: float) -> int:
     return round(1000 * seconds)
+
+
+def _required(seconds: float) -> int:
+    """A required latency; one below a millisecond is shown as one, since 0 would be none."""
+    return max(1, _milliseconds(seconds))
 
 
 def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

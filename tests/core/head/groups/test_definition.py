@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.core.head.groups.definition import definition_fault, stamper
+from plimsoll.core.head.groups.definition import definition_fault
+from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
 from plimsoll.core.protocol.messages import GroupDefinition
 
 

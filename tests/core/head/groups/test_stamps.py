@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from plimsoll.core.head.groups.definition import stamper
 from plimsoll.core.head.groups.stamps import GroupStamps
+from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 

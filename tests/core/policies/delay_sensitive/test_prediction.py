@@ -25,6 +25,12 @@ def test_steady_rates_go_on():
     assert depth_threshold(EIGHT, None, 0.1) == pytest.approx(97.5)
 
 
+def test_the_queue_grows_until_the_next_look():
+    """25 a second: the text's looks are a second apart, and half as far apart they leave room for 12.5 more."""
+    assert depth_threshold(EIGHT, None, 0.1, 0.5) == pytest.approx(97.5 + 12.5)
+    assert depth_threshold(EIGHT, None, 0.1, 4.0) == pytest.approx(97.5 - 75.0)
+
+
 def test_rates_go_on_as_between_the_last_two_looks():
     assert next_rates(EIGHT, Rates(180.0, 185.0)) == Rates(220.0, 165.0)
     assert depth_threshold(EIGHT, Rates(180.0, 185.0), 0.1) == pytest.approx(0.7 * 165 - 55)

@@ -20,13 +20,19 @@ TOPICS = ("tides", "winds", "rain")
 SIZE = 500
 
 
-def resources(*, is_global: bool = True, far: dict[str, Any] | None = None, latency: str = "2s") -> Resources:
-    """`far`: the policy of the other cluster, if it is not the same."""
+def resources(
+    *,
+    is_global: bool = True,
+    far: dict[str, Any] | None = None,
+    latency: str = "2s",
+    near: tuple[str, ...] = ("n0", "n1"),
+) -> Resources:
+    """`far`: the policy of the other cluster, if it is not the same; `near`: the edges of this one."""
     topics = [{"name": "tides", "latency": latency}, {"name": "winds", "latency": "5s"}]
     own = {"topicAttribute": "topic", "topics": topics, "defaultLatency": "30s", "correlation": {"apart": False}}
     policy = {"type": "DelaySensitive", "detection": {"stabilizeFor": "3s"}, "delaySensitive": own}
     balancing = {"globalBalancing": {"enabled": True, "interval": "2s"}} if is_global else {}
-    edges = {"near": ("n0", "n1"), "far": ("f0", "f1")}
+    edges = {"near": near, "far": ("f0", "f1")}
     policies: dict[str, dict[str, Any]] = {"near": policy, "far": far or policy}
     return parse([SourceDocument(each, "<test>") for each in (
         {"apiVersion": API, "kind": "BrokerFleet", "metadata": {"name": "test"},
@@ -42,7 +48,7 @@ def resources(*, is_global: bool = True, far: dict[str, Any] | None = None, late
     )])  # fmt: skip
 
 
-def fleet(made: Resources, far_topics: tuple[str, ...] = ()) -> QueueingFleet:
+def fleet(made: Resources, far_topics: tuple[str, ...] = (), own_topics: tuple[str, ...] = TOPICS) -> QueueingFleet:
     """n0 has tides, two thirds of what it can send, and from 10 s on half as much again with winds; n1 has rain."""
     steps = {"tides": (RateStep(0.0, 30.0),), "winds": (RateStep(0.0, 5.0), RateStep(10.0, 22.0)),
              "rain": (RateStep(0.0, 42.0),)}  # fmt: skip
@@ -53,7 +59,7 @@ def fleet(made: Resources, far_topics: tuple[str, ...] = ()) -> QueueingFleet:
     places = {"tides": "n0", "winds": "n0", "rain": "n1"}
     subscribers = [
         TrafficSubscriber(f"s-{topic}-{number}", "near", (f"[topic,=,'{topic}']",), 0.5, prefer=places[topic])
-        for topic in TOPICS for number in range(4)
+        for topic in own_topics for number in range(4)
     ]  # fmt: skip
     subscribers += [
         TrafficSubscriber(f"f-{topic}", "far", (f"[topic,=,'{topic}']",), 0.5, prefer="f1") for topic in far_topics
@@ -128,3 +134,20 @@ def test_a_topic_that_the_other_cluster_has_goes_to_its_edge_there_and_to_no_oth
     run = fleet(resources(), far_topics=("winds",))
     run.run(40.0)
     assert places(run)["winds"] == {"f1"}
+
+
+def test_a_cluster_with_one_edge_asks_its_neighbour_at_once():
+    run = fleet(resources(near=("n0",)), own_topics=("tides", "winds"))
+    run.run(40.0)
+    first, *others = plans(run)
+    assert set(first.sources) == {"n0", "f0", "f1"}
+    assert (first.counts()["moved"], others) == (4, [])
+    assert places(run) == {"tides": {"n0"}, "winds": {"f0"}}
+    assert run.counts.late == {}
+
+
+def test_a_cluster_with_one_edge_and_no_neighbour_has_no_plan():
+    run = fleet(resources(near=("n0",), is_global=False), own_topics=("tides", "winds"))
+    run.run(30.0)
+    assert plans(run) == []
+    assert run.mediator.memories["near"]["memory"]["overloads"], "it has looked, all the same"

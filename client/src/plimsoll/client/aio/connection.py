@@ -24,6 +24,7 @@ from plimsoll.client.group_member import group_definition
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
+from plimsoll.core.client.slice_stamps import OwnFunction
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,10 @@ class AsyncConnection:
         if slices is None and definition:
             raise TypeError(f"group {name!r}: {', '.join(sorted(definition))} without slices=...")
         return AsyncGroup(self, name, group_definition(slices, **definition))
+
+    def assignment_function(self, name: str, function: OwnFunction) -> None:
+        """Register an assignment function; parameters and errors are those of `plimsoll.client.Connection`."""
+        self._engine.machine.stamps.register(name, function)
 
     def status(self) -> dict[str, Any]:
         """Counters and state, for people and for metrics."""

@@ -32,6 +32,14 @@ class ApplicationQueue:
             self.is_held = True
             self._steer()
 
+    def grow_by(self, items: int, size: int) -> None:
+        """Further items, of so many bytes together, that have come another way than by an edge."""
+        self.depth += items
+        self.depth_bytes += (size + items * RECORD_BYTES) if items else 0
+        if not self.is_held and (self.depth > self.high_records or self.depth_bytes > self.high_bytes):
+            self.is_held = True
+            self._steer()
+
     def consumed(self, items: int) -> None:
         """The application has dealt with this many deliveries and gaps."""
         if items >= self.depth:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, assert_never
 
 from msgspec import Struct
 
+from plimsoll.core.client.caching_slices import CachingSlices
 from plimsoll.core.client.events import Failed
 from plimsoll.core.client.slice_subscriber import HandedItem, SliceSubscriber, places
 from plimsoll.core.client.subscriber import ClientSubscriber, SubscriberHost
@@ -47,7 +48,8 @@ class GroupFailed(Struct, frozen=True):
 
 
 FromHead = (
-    msg.GroupJoined | msg.GroupRefused | msg.GroupBeatAnswer | msg.GroupLeft | msg.SliceAssigned | msg.SliceRevoked
+    msg.GroupJoined | msg.GroupRefused | msg.GroupBeatAnswer | msg.GroupLeft | msg.SliceAssigned | msg.SliceRevoked |
+    msg.SliceCache
 )  # fmt: skip
 GroupEvent = SlicesChanged | GroupFailed
 Usage = Callable[[], tuple[float, float]]
@@ -85,6 +87,7 @@ class GroupMember:
     ) -> None:
         self._client, self.group, self.name, self.definition, self._usage = client, group, name, definition, usage
         self.slices: dict[int, SliceSubscriber] = {}
+        self.caching = CachingSlices(client, self)
         self.events: list[GroupEvent] = []
         self.is_member = self.is_leaving = self.has_left = False
         self.failed: GroupFailed | None = None
@@ -136,7 +139,7 @@ class GroupMember:
             return
         owned.finish(handed, self._client.now)
         if owned.is_stopping and not owned.handed and self.slices.get(owned.slice) is owned:
-            self._release(owned)
+            self._stopped(owned)
 
     def leave(self) -> None:
         """Give up all slices; `has_left` once that has happened."""
@@ -153,6 +156,7 @@ class GroupMember:
             self._say_beat()  # what is acknowledged does not come again
         for owned in list(self.slices.values()):
             self._let_go(owned)
+        self.caching.forget_all()
         self._end()
 
     def _end(self) -> None:
@@ -185,6 +189,9 @@ class GroupMember:
         if link is None or self.has_left or self.failed is not None:
             return
         self._sent.clear()
+        self.caching.forget_all()
+        for owned in self.slices.values():
+            owned.go_on()  # what was asked for a cache is void: its head asks again
         known = [*places(self.slices.values()), *(place for place, _ in self._released.values())]
         joining = msg.GroupJoin(self.group, self.name, self._client.incarnation, self.definition, known)
         self._client.say(link, joining)
@@ -205,6 +212,8 @@ class GroupMember:
                 self.on_assigned(record)
             case msg.SliceRevoked():
                 self.on_revoked(record)
+            case msg.SliceCache():
+                self.on_cache(record)
             case _:
                 assert_never(record)
 
@@ -236,16 +245,32 @@ class GroupMember:
             return
         if known is not None:
             self._let_go(known)
+        self.caching.forget(assigned.number)
         self._released.pop(assigned.number, None)
-        owned = self.slices[assigned.number] = SliceSubscriber(self._client, self, assigned)
+        owned = SliceSubscriber(self._client, self, assigned)
         self._client.subscribers[owned.name] = owned
         definition = self.definition
         owned.subscribe(slice_subscription(self.group, definition.filter if definition else "", assigned.number))
         self._client.begin(owned)
-        self._turns.append(assigned.number)
-        self._tell(SlicesChanged((assigned.number,), (), "assigned"))
+        if assigned.caches:
+            self.caching.add(owned)
+        else:
+            self._have(owned)
+
+    def _have(self, owned: SliceSubscriber) -> None:
+        """The application is given what comes of this slice from here on."""
+        self.slices[owned.slice] = owned
+        self._turns.append(owned.slice)
+        self._tell(SlicesChanged((owned.slice,), (), "assigned"))
+
+    def on_cache(self, part: msg.SliceCache) -> None:
+        """A part of the cache of a giver; behind the last one the slice is this member's."""
+        if (owned := self.caching.on_cache(part)) is not None:
+            self._have(owned)
 
     def on_revoked(self, revoked: msg.SliceRevoked) -> None:
+        if self.caching.revoked(revoked):
+            return
         owned = self.slices.get(revoked.number)
         if owned is None or owned.assignment != revoked.epoch:
             place, _ = self._released.get(revoked.number, (None, 0))
@@ -253,9 +278,20 @@ class GroupMember:
             if place is not None and place.epoch == revoked.epoch and link is not None:
                 self._client.say(link, msg.SliceReleased(self.group, place))
             return
-        owned.is_stopping = True
-        owned.pause()
-        if not owned.handed:
+        is_asked_again = revoked.caches and owned.may_send_cache
+        owned.is_stopping, owned.may_send_cache = True, revoked.caches
+        if not revoked.caches:
+            owned.pause()
+        if owned.handed:
+            return
+        if is_asked_again:
+            self._release(owned, is_cached=self.caching.send(owned))
+        else:
+            self._stopped(owned)
+
+    def _stopped(self, owned: SliceSubscriber) -> None:
+        """The application has nothing of it in hand, and gets nothing more."""
+        if not (owned.may_send_cache and self.caching.begin_to_give(owned)):
             self._release(owned)
 
     def on_answer(self, answer: msg.GroupBeatAnswer) -> None:
@@ -270,13 +306,13 @@ class GroupMember:
 
     # -- slices
 
-    def _release(self, owned: SliceSubscriber) -> None:
+    def _release(self, owned: SliceSubscriber, *, is_cached: bool = False) -> None:
         """Say where another member goes on, ahead of anything else about this slice."""
         place = owned.place(is_released=True)
         self._let_go(owned)
         self._released[owned.slice] = place, self._beat
         if (link := self._client.home_link) is not None:
-            self._client.say(link, msg.SliceReleased(self.group, place))
+            self._client.say(link, msg.SliceReleased(self.group, place, is_cached))
         self._tell(SlicesChanged((), (owned.slice,), "revoked"))
 
     def _let_go(self, owned: SliceSubscriber) -> None:
@@ -288,6 +324,7 @@ class GroupMember:
 
     def slice_failed(self, owned: SliceSubscriber, failed: Failed) -> None:
         """The brokers refuse it: it is another member's, or will be."""
+        self.caching.give_up(owned)
         if self.slices.get(owned.slice) is owned:
             del self.slices[owned.slice]
             self._said.pop(owned.slice, None)
@@ -296,12 +333,17 @@ class GroupMember:
             self.last_error = f"slice {owned.slice}: {failed.code}: {failed.text}"
             self._join_at = self._client.now + self._beat_seconds  # the head decides again which member has it
 
+    def slice_attached(self, owned: SliceSubscriber) -> None:
+        """An edge serves it: a taker says from where on it caches."""
+        self.caching.attached(owned)
+
     def items_ready(self) -> None:
         self._client.member_ready(self)
 
     def _stop(self, why: str) -> None:
         """Give the application nothing more."""
         went = tuple(sorted(self.slices))
+        self.caching.forget_all()
         for owned in list(self.slices.values()):
             self._released[owned.slice] = owned.place(is_released=True, was_cut_off=True), self._beat
             self._let_go(owned)
@@ -323,6 +365,8 @@ class GroupMember:
             self._stop("lost")
         if now >= self._join_at:
             self.join()
+        for owned in self.caching.beyond_bounds(self.slices.values()):
+            self._release(owned)
         if self.is_member and now >= self._next_beat:
             self._next_beat = now + self._beat_seconds
             self._say_beat()

@@ -30,6 +30,9 @@ class ClientLimits:
     publisher_buffer_bytes: int = 8 * 1024 * 1024
     queue_records: int = 8192
     queue_bytes: int = 8 * 1024 * 1024
+    slice_cache_records: int = 4096
+    slice_cache_bytes: int = 1024 * 1024
+    """Of a slice that goes to another consumer: a larger cache is not sent, and the slice goes on from the log."""
     backoff_seconds: float = 0.1
     backoff_max_seconds: float = 5.0
     attach_seconds: float = 5.0

@@ -25,6 +25,7 @@ from plimsoll.core.client.publisher import ClientPublisher, Confirm
 from plimsoll.core.client.publisher_moves import ClientPublisherMoves, MoveState
 from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.client.records import UNREADABLE, pass_over
+from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, Since, SubscriberPhase, UnitMark
 from plimsoll.core.client.topic_division import TopicDivision
 from plimsoll.core.protocol import messages as msg
@@ -83,6 +84,7 @@ class Client(OverlayNode):
         self._last_handle = 0
         self._peer_numbers = count(1)
         self.head_ports = HeadPorts(self, self._peer_numbers)
+        self.stamps = SliceStamps()
         self.publisher_moves = ClientPublisherMoves[ClientPublisher](self)
         self.edge_ports = EdgePorts(self, self._peer_numbers)
         self.division = TopicDivision(self)
@@ -444,10 +446,12 @@ class Client(OverlayNode):
                         publisher.on_answer(record)
                 case (
                     msg.GroupJoined() | msg.GroupRefused() | msg.GroupBeatAnswer() | msg.GroupLeft() |
-                    msg.SliceAssigned() | msg.SliceRevoked()
+                    msg.SliceAssigned() | msg.SliceRevoked() | msg.SliceCache()
                 ):  # fmt: skip
                     if (member := self.members.get(record.group)) is not None:
                         member.on_record(record)
+                case msg.GroupFunctions():
+                    self.stamps.told(link.name, record)
                 case msg.Placed():
                     self.edge_finder.on_placed(record)
                 case msg.Unplaced():
@@ -514,6 +518,7 @@ class Client(OverlayNode):
             "last_error": self.last_error,
             "refusal": self.refusal,
             "publishers": len(self.publishers),
+            "stamps": {**self.stamps.counts, "last_error": self.stamps.last_error},
             "subscribers": {phase: phases.count(phase) for phase in sorted(set(phases))},
             "edges": self.edge_ports.status(),
             "other_heads": self.head_ports.status(),

@@ -9,7 +9,7 @@ incarnation.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, assert_never
 
 import msgspec
@@ -20,6 +20,7 @@ from plimsoll.core.client.head_ports import HeadPort
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves, PublisherAnswer
 from plimsoll.core.client.publisher_position import PublisherPosition
+from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
@@ -27,6 +28,7 @@ from plimsoll.core.protocol.wire import Scalar
 from plimsoll.core.transport.link import Link
 
 Confirm = Literal["head", "edges"]
+Stamp = Callable[[dict[str, Scalar]], dict[str, Scalar]]
 _PLAIN = {str, int, float, bool}
 ANSWERS = ("published", "accepted", "unconfirmed", "refused", "unknown")
 NOT_TAKEN = ("not-open", "over-credit", "out-of-order")
@@ -53,6 +55,7 @@ class PublisherHost(Protocol):
     limits: ClientLimits
     refusal: str
     publisher_moves: ClientPublisherMoves[ClientPublisher]
+    stamps: SliceStamps
 
     def say(self, link: Link, record: msg.FromClient) -> None: ...
 
@@ -112,7 +115,7 @@ class ClientPublisher:
         """
         if self.closed or self.failed is not None:
             raise ClosedError(self.failed.text if self.failed else f"publisher {self.name!r} is closed")
-        body = encoded_body(attributes, payload, self._client.limits.max_publication_bytes)
+        body = encoded_body(attributes, payload, self._client.limits.max_publication_bytes, self._stamped)
         self._check_progress()
         if self.buffered_bytes and self.buffered_bytes + len(body) > self._client.limits.publisher_buffer_bytes:
             raise BufferFullError(
@@ -126,6 +129,10 @@ class ClientPublisher:
         self.counts["published"] += 1
         self._pump()
         return self.number
+
+    def _stamped(self, attributes: dict[str, Scalar]) -> dict[str, Scalar]:
+        """With the slices of the next publication in the groups that the head has told of."""
+        return self._client.stamps.stamped(self.head, attributes, self.name, self.number + 1 - self._base)
 
     def resume(
         self, position: PublisherPosition, bodies: Iterable[bytes], *, sent_us: int, away_seconds: float = 0.0
@@ -426,16 +433,20 @@ class ClientPublisher:
         self._client.mark_ready(self)
 
 
-def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int) -> bytes:
-    """Check an application's publication and encode it.
+def encoded_body(
+    attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int, stamp: Stamp | None = None
+) -> bytes:
+    """Check an application's publication and encode it. `stamp`: adds its slices to its attributes.
 
     Raises:
-        PublicationError: `malformed` or `oversized`, naming the attribute.
+        PublicationError: `malformed` or `oversized`, naming the attribute; or as `stamp`.
 
     """
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise PublicationError("malformed", f"the payload is bytes, not {type(payload).__name__}")
     checked = {_checked_name(name): _checked(name, value) for name, value in attributes.items()}
+    if stamp is not None:
+        checked = stamp(checked)
     try:
         body = wire.encode(msg.Body(checked, bytes(payload)))
     except UnicodeEncodeError as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from plimsoll.core.client.events import Delivery, Failed, GapNotice, Item, SubscriberEvent
+from plimsoll.core.client.slice_cache import GiverCache, merged_caches
 from plimsoll.core.client.slice_tally import SliceTally
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, SubscriberHost
 from plimsoll.core.protocol import messages as msg
@@ -25,6 +26,7 @@ class SliceOwner(Protocol):
 
     def items_ready(self) -> None: ...
     def slice_failed(self, owned: SliceSubscriber, failed: Failed) -> None: ...
+    def slice_attached(self, owned: SliceSubscriber) -> None: ...
 
 
 class HandedItem:
@@ -39,17 +41,20 @@ class HandedItem:
 
 class SliceSubscriber(ClientSubscriber):
     """`assignment`: its epoch. `handed`: what the application has, in order. `acked`, `acked_marks`: behind all of it
-    that is acknowledged without a break.
+    that is acknowledged without a break. `cache`: what a taker has of its giver's, until the slice is its own.
+    `may_send_cache`: it is a giver's, and may be asked for one.
     """
 
     __slots__ = (
-        "_given_to", "_marks", "_owner", "acked", "assignment", "busy_seconds", "finished", "handed",
-        "is_stopping", "slice", "tally",
+        "_given_to", "_marks", "_owner", "acked", "assignment", "busy_seconds", "cache", "finished", "handed",
+        "is_stopping", "may_send_cache", "side", "slice", "tally",
     )  # fmt: skip
 
     def __init__(self, client: SubscriberHost, owner: SliceOwner, assigned: msg.SliceAssigned) -> None:
-        super().__init__(client, slice_name(owner.group, assigned.number), msg.Policy(), assigned.token, "")
+        name = slice_name(owner.group, assigned.number, assigned.side)
+        super().__init__(client, name, msg.Policy(), assigned.token, "")
         self._owner, self.slice, self.assignment = owner, assigned.number, assigned.epoch
+        self.side = assigned.side
         self.stream.start_from(assigned.marks)
         self.stream.holds = True
         self.acked = assigned.token
@@ -57,7 +62,8 @@ class SliceSubscriber(ClientSubscriber):
         self._given_to = assigned.given_to
         self.tally = SliceTally(assigned.marks)
         self.handed: deque[HandedItem] = deque()
-        self.is_stopping = False
+        self.is_stopping = self.may_send_cache = False
+        self.cache: GiverCache | None = GiverCache() if assigned.caches else None
         self.finished, self.busy_seconds = 0, 0.0
 
     @property
@@ -75,6 +81,7 @@ class SliceSubscriber(ClientSubscriber):
         super().on_resumed(attachment, resumed, now)
         if self.acked is None:
             self.acked = self.stream.token
+        self._owner.slice_attached(self)
 
     # -- for the application
 
@@ -132,13 +139,53 @@ class SliceSubscriber(ClientSubscriber):
         if self.handed or self.events or token is None:
             token, marks = self.acked, self.acked_marks
         return msg.SlicePlace(
-            self.slice, self.assignment, token, marks, is_released, was_cut_off, self.tally.count()
+            self.slice, self.assignment, token, marks, is_released, was_cut_off, self.tally.count(), self.side
         )  # fmt: skip
 
     def drop(self) -> None:
         """Give the application nothing more: what waits here goes on from the place that is acknowledged."""
         self.events.clear()
         self.consumed(self.stream.queue.depth)
+
+    # -- a session in which both sides cache
+
+    @property
+    def is_within_bounds(self) -> bool:
+        """Whether what is cached is as much as may be, at most."""
+        limits, queue = self._client.limits, self.stream.queue
+        size = queue.depth_bytes + (self.cache.bytes if self.cache is not None else 0)
+        count = len(self.events) + (len(self.cache.items) if self.cache is not None else 0)
+        return count <= limits.slice_cache_records and size <= limits.slice_cache_bytes
+
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether its cache can be sent: it is attached, within the bounds, and without a gap."""
+        return self.stream.token is not None and self.is_within_bounds and len(self.cached_items()) == len(self.events)
+
+    def cached_items(self) -> list[Delivery]:
+        """What has come and was not given."""
+        return [event for event in self.events if isinstance(event, Delivery)]
+
+    def go_on(self) -> None:
+        """Give the application what comes, for nothing is asked any more."""
+        if self.may_send_cache:
+            self.is_stopping = self.may_send_cache = False
+            self._owner.items_ready()
+
+    def merge(self, place: msg.SlicePlace) -> None:
+        """The giver's cache is here: go on behind its place, with what either side has cached, once and in order."""
+        if self.cache is None:
+            return
+        own = self.cached_items()
+        merged = merged_caches(self.cache.items, own)
+        self.stream.cached(self.cache.items)
+        self.stream.queue.grow_by(len(merged) - len(own), self.cache.bytes)
+        self.stream.items += len(merged) - len(own)
+        self.counts["cached"] += len(merged)
+        self.counts["cached_twice"] += len(self.cache.items) + len(own) - len(merged)
+        self.events[:], self.cache = merged, None
+        self.acked, self._marks = place.token, {(head, epoch): offset for head, epoch, offset in place.marks}
+        self.tally = SliceTally(place.marks)
 
     # -- events
 

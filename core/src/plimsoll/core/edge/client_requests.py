@@ -48,13 +48,18 @@ class ClientRequests:
                 self.handover_target.on_go(link, message)
             case msg.AuditReply():
                 self.handover_target.delivery_audit.on_reply(link, message)
+            case msg.CountsFrom():
+                self.handover_target.publisher_audit.on_counts_from(link, message)
             case msg.Join() | msg.Open():
                 self.on_lookup(link)
             case msg.Publish() | msg.Close():
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case msg.OpenStandby() | msg.OpenReturning() | msg.PublisherGo():
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
-            case msg.GroupJoin() | msg.GroupBeat() | msg.SliceReleased() | msg.GroupLeave():
+            case (
+                msg.GroupJoin() | msg.GroupBeat() | msg.SliceReleased() | msg.GroupLeave() | msg.SliceCaching()
+                | msg.SliceCache()
+            ):  # fmt: skip
                 raise WireError("misplaced", f"{type(message).__name__} is for a head")
             case _:
                 assert_never(message)

@@ -166,8 +166,9 @@ class Membership(HeadPart):
         if newest >= resume.epoch:
             host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))
             return
-        is_again = resume.token is not None
-        began = (host.epoch, host.log.last)
+        covered = host.groups.covered_since(x)
+        is_again = resume.token is not None and covered is None
+        began = (host.epoch, host.log.last) if covered is None else covered
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
         host.durable_places.attached(outbox.key, x)

@@ -153,6 +153,7 @@ class PublishRequests(HeadPart):
             host.say(link, opened)  # it answers all numbers but those
             return
         host.publisher_moves.opened(host.publishers.by_name[opening.publisher])
+        host.groups.opened(link)
         host.say(link, opened)
         for exception in exceptions:
             host.say(link, exception)

@@ -1,4 +1,5 @@
 """How far publishers are: by topic those of this head, by head all others. Edges that defend deadlines need to know.
+With it goes what is published at each side of the tree, by which correlated topics are known.
 
 Heads tell their neighbours, and each adds its link and its own time: the tree has one path, so what comes from a
 neighbour is true of that path, and never comes back. A head without such a policy of its own takes part as long as a
@@ -19,6 +20,7 @@ from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.topic_owners import TopicOwners
+from plimsoll.core.head.topic_rates import heard_rates, summed, told_rates
 from plimsoll.core.predicates import Attributes, Value
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash
@@ -134,7 +136,8 @@ class PathExchange(HeadPart):
     def receive(self, neighbor: str, said: msg.PublisherPaths) -> None:
         """What a neighbour says replaces what it has said before; paths that cannot be are left out."""
         possible = [path for path in said.origins[:TOLD_ORIGINS] if path.is_possible]
-        self._heard[neighbor] = (self.host.now, msg.PublisherPaths(said.attribute, possible, said.is_wanted))
+        rates = list(heard_rates(said.rates).items())
+        self._heard[neighbor] = (self.host.now, msg.PublisherPaths(said.attribute, possible, said.is_wanted, rates))
         self._name()
 
     def tell(self, report: Mapping[str, Any], output_bytes_per_second: float | None) -> None:
@@ -148,18 +151,31 @@ class PathExchange(HeadPart):
         here = seconds_here(report, output_bytes_per_second)
         neighbors = self.host.outboxes.synced_neighbors(self.host.routes.synced_neighbors())
         links = {outbox.name: outbox.link for outbox in neighbors}
+        self.host.topics.rates.elsewhere = self._rates_but("")
         asking = {name for name, (_, said) in self._heard.items() if said.is_wanted}
         for outbox in neighbors:
             is_wanted = bool(self.own) or bool(asking - {outbox.name})
             # Behind a full link it would be old when it comes; the next one says the same, and more.
             if (is_wanted or outbox.name in asking) and outbox.link.open and not outbox.backlog:
                 paths = self._paths(here, links, outbox.name)
-                self.host.outboxes.send(outbox, msg.PublisherPaths(self.attribute, paths, is_wanted))
+                rates = told_rates(summed([self._own_rates(), self._rates_but(outbox.name)]))
+                self.host.outboxes.send(outbox, msg.PublisherPaths(self.attribute, paths, is_wanted, rates))
         if self.own:
             said = msg.PublisherPaths(self.attribute, self._paths(here, links, ""))
             for edge in self.host.edges:
                 if (peer := self.host.reporter.brokers.get(edge)) is not None:
                     self.host.say_control(peer, said)
+
+    def _own_rates(self) -> Mapping[int, float]:
+        """What is published here, if it is counted by the topics that are told of."""
+        return self.host.topics.rates.own if self.attribute == self.own else {}
+
+    def _rates_but(self, but: str) -> dict[int, float]:
+        """What is published behind all neighbours but one, by topics of the same attribute."""
+        return summed(
+            dict(said.rates) for name, (_, said) in sorted(self._heard.items())
+            if name != but and said.attribute == self.attribute
+        )  # fmt: skip
 
     def _paths(self, here: float, links: Mapping[str, Link], but: str) -> list[msg.OriginPath]:
         """The own publishers, and those behind all neighbours but one."""

@@ -212,6 +212,10 @@ class PublisherTable:
             self._unbind(publisher)
             self.credits.give_back(publisher)
 
+    def links(self) -> list[Link]:
+        """The links over which publishers are open, each once."""
+        return list(dict.fromkeys(link for link, _ in self._by_handle))
+
     def lost(self, link: Link) -> list[OpenPublisher]:
         """A link is over; its publishers are remembered in case they open again."""
         lost = self._of(link)

@@ -1,7 +1,8 @@
 """Slices of consumer groups as brokers know them: the name of a slice's subscriber, and the attribute with the stamp.
 
 A slice is served as a subscriber named by its group, `@@` and its number. It belongs to no client but to its group: a
-head lets only the consumer have it that it has assigned the slice to, in the epoch of that assignment.
+head lets only the consumer have it that it has assigned the slice to, in the epoch of that assignment. With a `+` it is
+the slice's other side, under which a taker that caches attaches the slice beside its giver.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ STAMP_PREFIX: Final = "slice."
 """How the attribute begins that holds the slice of a publication, before the name of the group."""
 
 _GROUP: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
-_SLICE: Final = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)@@(0|[1-9][0-9]{0,3})")
+_SLICE: Final = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)@@(0|[1-9][0-9]{0,3})(\+?)")
 
 
 def is_group_name(name: str) -> bool:
@@ -25,9 +26,9 @@ def is_group_name(name: str) -> bool:
     return _GROUP.fullmatch(name) is not None
 
 
-def slice_name(group: str, number: int) -> str:
-    """The name of the subscriber that a slice is for brokers."""
-    return f"{group}@@{number}"
+def slice_name(group: str, number: int, side: int = 0) -> str:
+    """The name of the subscriber that a slice is for brokers. `side`: 0 or 1."""
+    return f"{group}@@{number}+" if side else f"{group}@@{number}"
 
 
 def slice_of_name(name: str) -> tuple[str, int] | None:
@@ -35,6 +36,11 @@ def slice_of_name(name: str) -> tuple[str, int] | None:
     if "@@" not in name or (found := _SLICE.fullmatch(name)) is None:
         return None
     return found[1], int(found[2])
+
+
+def side_of_name(name: str) -> int:
+    """Which side of its slice a name is."""
+    return int(name.endswith("+"))
 
 
 def stamp_attribute(group: str) -> str:

@@ -36,9 +36,9 @@ class GroupAudit:
             self._items.setdefault(one.group, []).append(one)
 
     def on_owner(self, one: seen.OwnerObserved) -> None:
-        """A slice counts from when an edge serves it first."""
+        """A slice counts from when an edge serves it first, under either of its names."""
         if "@@" in one.subscriber:
-            self._served_since.setdefault(one.subscriber, one.at)
+            self._served_since.setdefault(one.subscriber.removesuffix("+"), one.at)
 
     def check(self, publications: Sequence[PublicationHistory], is_excused: IsExcused) -> None:
         for name in sorted(self._groups):

@@ -1,8 +1,9 @@
 """What the demo of deadlines claims: times in seconds of the text, deliveries of all runs. Bounds were set beforehand.
 
 Tao, Poslad, Bigham 2013, section V: topic 8 triggers 4 s after the burst, topic 1 goes to b0, and the queue is gone
-28 s later. In processes two looks more or less are allowed. The queue drains at a hundredth of the output, less than
-the heads of frames take: it is to be gone when the text's run ends.
+28 s later; PEER moves subscribers at 31 and 33 s, before any deadline is in danger. In processes two looks more or
+less are allowed. The queue drains at a hundredth of the output, less than the heads of frames take: it is to be gone
+when the text's run ends.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll.demo import crisis_tables as tables
-from plimsoll.demo.analysis.measured_claims import MeasuredClaim, at_most, near, no_faults
+from plimsoll.demo.analysis.measured_claims import MeasuredClaim, at_least, at_most, near, no_faults
 from plimsoll.demo.analysis.topic_moves import TopicMove
 
 TRIGGER_TOLERANCE: Final = 2.0
 """Seconds of the text."""
 
-SHARE_OF_NONE, SHARE_OF_PADRES = 0.1, 0.5
-"""Of their late deliveries."""
+SHARE_OF_NONE: Final = 0.1
+"""Of the late deliveries without balancing, which are about a twelfth of all: without any there is nothing to judge."""
+
+MORE_THAN_PADRES: Final = 0.001
+"""Of all deliveries. Padres may keep every deadline, too, by moving at once; one pause of a process may be late."""
 
 OWN: Final = "DelaySensitive"
 PADRES: Final = "Padres"
@@ -31,7 +35,8 @@ class DeadlineFigures:
     """What was measured. `counts`: of the audit, all runs together; `late`: deliveries by run.
 
     Of the run of the policy: `moves` behind the burst, `trigger` when the first of them was asked for and `clear` when
-    the queue of topic 8 was gone, in seconds of the text.
+    the queue of topic 8 was gone, in seconds of the text. `early`: subscribers that moved before a deadline was in
+    danger, by run.
     """
 
     counts: Mapping[str, int]
@@ -39,6 +44,7 @@ class DeadlineFigures:
     moves: Sequence[TopicMove]
     trigger: float | None
     clear: float | None
+    early: Mapping[str, int]
 
 
 def judged_claims(figures: DeadlineFigures) -> list[MeasuredClaim]:
@@ -54,8 +60,10 @@ def judged_claims(figures: DeadlineFigures) -> list[MeasuredClaim]:
         at_most("second at which the queue of topic 8 is gone", figures.clear, tables.ENDS_AT),
         at_most("late deliveries, as a share of those without balancing", _share(own, figures.late[NONE]),
                 SHARE_OF_NONE),
-        at_most("late deliveries, as a share of those with Padres", _share(own, figures.late[PADRES]),
-                SHARE_OF_PADRES),
+        at_most("late deliveries more than with Padres, as a share of all",
+                _share(max(0, own - figures.late[PADRES]), figures.counts["delivered"]), MORE_THAN_PADRES),
+        at_most("subscribers that move before a deadline is in danger", figures.early[OWN], 0),
+        at_least("subscribers that Padres moves before that", figures.early[PADRES], 1),
     ]  # fmt: skip
 
 

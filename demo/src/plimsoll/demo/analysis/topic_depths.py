@@ -10,13 +10,14 @@ from plimsoll.core.policies.model.topic_load import reported_topics
 Points = list[tuple[float, float]]
 
 
-def cleared_at(points: Points) -> float | None:
+def cleared_at(points: Points, publishers: int = 1) -> float | None:
     """When nothing waited any more, after the queue was deepest; None if that has not come.
 
-    The last message may be under way: reports and messages come at times of their own.
+    A message of each publisher may be under way: reports and messages come at times of their own, and where both come
+    at even intervals each report may meet the same ones.
     """
     at_most, deepest = max(points, key=lambda point: (point[1], -point[0]), default=(0.0, 0.0))
-    after = [at for at, depth in points if deepest >= 2 and at > at_most and depth < 2]
+    after = [at for at, depth in points if deepest > publishers and at > at_most and depth <= publishers]
     return after[0] if after else None
 
 

@@ -48,7 +48,7 @@ class CrisisRun:
 
     def cleared_at(self, edge: str, topic: int) -> float | None:
         """When nothing of a topic waited any more, after its queue was deepest; None if that has not come."""
-        return cleared_at(self.depths.get((edge, topic), []))
+        return cleared_at(self.depths.get((edge, topic), []), tables.TOPICS[topic].publishers)
 
     def row(self) -> dict[str, Any]:
         """What a reader compares."""
@@ -74,15 +74,22 @@ def run_crisis(
     times: world.CrisisTimes,
     *,
     prefer: str = "",
+    balanced_from: float = 0.0,
 ) -> CrisisRun:
-    """Run the world to its end. `prefer`: the edge that all subscribers join first, if it is not by topic."""
+    """Run the world to its end. `prefer`: the edge that all subscribers join first, if it is not by topic.
+
+    `balanced_from`: the second before which the mediator has no policy; edges and heads have it from the beginning.
+    """
     began, found = time.process_time(), CrisisRun(name)
     first = dict.fromkeys(tables.TOPICS, prefer) if prefer else places
     fleet = QueueingFleet(
-        world.resources(policy, times.look_seconds), world.traffic(seed, first, times), seed=seed, links=times.links,
-        on_report=found.take, spread_reports=False, fair_by_topic=True, required=world.required(times),
+        world.resources(policy), world.traffic(seed, first, times), seed=seed, links=times.links,
+        on_report=found.take, spread_reports=False, fair_by_topic=True, required=world.REQUIRED,
         mediator_pauses=world.PAUSES,
     )  # fmt: skip
+    own, fleet.mediator.policies = fleet.mediator.policies, {}
+    fleet.run(balanced_from)
+    fleet.mediator.policies = own
     fleet.run(times.ends_at)
     found.late = {tables.number_of(topic): count for topic, count in fleet.counts.late.items()}
     found.delivered, found.sessions = fleet.counts.delivered, len(fleet.mediator.objects)

@@ -27,39 +27,41 @@ LINKS_OF_A_MESSAGE: Final = 3
 """To its head, to its edge, to its subscriber. The text's 0.2 s to clients are both ways together: 1.8 - 0.2 - 0.1 is
 what it leaves of the deadline of topic 1."""
 
-PAUSES: Final = MediatorPauses(0.05, 0.01)
-"""The text's managers sit at the brokers, and need milliseconds: our mediator looks twenty times a second, and its
+TEXT_LINK_SECONDS: Final = tables.LINK_SECONDS / LINKS_OF_A_MESSAGE
+
+BALANCING_SECONDS: Final = 2 * TEXT_LINK_SECONDS
+"""t_LB. The text gives no figure, and says what decides it (IV.B.2, c): the way of the message by which the head's
+manager notifies subscribers, over two links here, and milliseconds of analysis."""
+
+MESSAGES_OF_A_HANDOVER: Final = 9
+"""They go one after the other, over a link each; the text counts the notification alone."""
+
+PAUSES: Final = MediatorPauses(0.01, 0.01, 0.01)
+"""The text's managers sit at the brokers, and need milliseconds: our mediator looks a hundred times a second, and its
 messages do not take the way of publications."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrisisTimes:
-    """In seconds. `look_seconds`: between two load reports, and two looks of the mediator.
+    """In seconds. A load report, and a look of the mediator, come every second, as in the text.
 
-    `link_seconds`: of each link of a message. Messages of a hand-over take it as well, some nine of them one after the
-    other; with shorter links deadlines are shorter by as much, so that a message may wait in brokers as long as before.
+    `link_seconds`: of a link between brokers, and of one to a subscriber; messages of a hand-over take them as well.
+    The way from a publisher to its head takes the rest of the text's 0.3 s, whatever the links take.
     """
 
     burst_at: float = tables.BURST_AT
     ends_at: float = tables.ENDS_AT
-    look_seconds: float = 1.0
-    link_seconds: float = tables.LINK_SECONDS / LINKS_OF_A_MESSAGE
+    link_seconds: float = BALANCING_SECONDS / MESSAGES_OF_A_HANDOVER
 
     @property
     def links(self) -> LinkDelays:
         """The way of messages; what brokers say to the mediator takes another."""
-        return LinkDelays(self.link_seconds, self.link_seconds, control=0.001)
-
-    @property
-    def latencies(self) -> dict[int, float]:
-        """The deadlines of Table VI, less what links save."""
-        saved = tables.LINK_SECONDS - LINKS_OF_A_MESSAGE * self.link_seconds
-        return {number: round(seconds - saved, 6) for number, seconds in tables.latencies().items()}
+        first = tables.LINK_SECONDS - (LINKS_OF_A_MESSAGE - 1) * self.link_seconds
+        return LinkDelays(self.link_seconds, self.link_seconds, control=0.001, from_publishers=first)
 
 
-def required(times: CrisisTimes) -> TopicRequirements:
-    """The deadlines of a run."""
-    return TopicRequirements(ATTRIBUTE, {topic_hash(topic_name(n)): each for n, each in times.latencies.items()})
+REQUIRED: Final = TopicRequirements(ATTRIBUTE, {topic_hash(topic_name(n)): s for n, s in tables.latencies().items()})
+"""The deadlines of Table VI."""
 
 
 def traffic(seed: int, places: Mapping[int, str], times: CrisisTimes) -> Traffic:
@@ -88,20 +90,16 @@ def _publisher(name: str, number: int, first: float, burst_at: float) -> Traffic
     return TrafficPublisher(name, head_name(CLUSTER), (attributes,), rates, first, payload)
 
 
-def resources(policy: Mapping[str, Any] | None, look_seconds: float) -> Resources:
-    """Table V under a policy. `look_seconds`: the time between two load reports, at most 1.
-
-    Durations of the policy are of a fleet whose clock makes a second of `look_seconds`.
-    """
-    return tables.crisis_resources(policy, round(100 * look_seconds))
+def resources(policy: Mapping[str, Any] | None) -> Resources:
+    """Table V under a policy."""
+    return tables.crisis_resources(policy, 100)
 
 
-def delay_sensitive(times: CrisisTimes, balancing_seconds: float, **own: Any) -> dict[str, Any]:
-    """The policy with the deadlines of a run; loads settle for a second after a session."""
-    look = times.look_seconds
-    return tables.delay_sensitive(balancing_seconds / look, 1 / look, times.latencies, **own)
+def delay_sensitive(**own: Any) -> dict[str, Any]:
+    """The policy with the deadlines of Table VI; loads settle for a second after a session."""
+    return tables.delay_sensitive(BALANCING_SECONDS, 1.0, **own)
 
 
-def padres(look_seconds: float) -> dict[str, Any]:
+def padres() -> dict[str, Any]:
     """PEER's load balancing, looking as often."""
-    return tables.padres(1 / look_seconds)
+    return tables.padres(1.0)

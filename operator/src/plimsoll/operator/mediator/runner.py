@@ -38,7 +38,6 @@ from plimsoll.operator.tasks import cancel_tasks
 LEASE_SECONDS = 15.0
 TICK_SECONDS = 0.05
 IDLE_TICK_SECONDS = 0.25
-VIEW_SECONDS = 1.0
 INBOX_LIMIT = 5000
 TURN_SECONDS = 0.5
 """Time for new and changed sessions in one turn. The rest waits: messages of heads and the view come in between."""
@@ -265,7 +264,7 @@ class FleetMediator:
         """Show the engine the fleet if it is due. Events wait for the API server, so it is asked often."""
         now = time.monotonic()
         if now >= self._view_at and self._objects:
-            self._view_at = now + VIEW_SECONDS
+            self._view_at = now + self.brokers.known.view_seconds
             await self._handle(
                 core.FleetObserved(fleet_view.build_view(self._objects, self.brokers.known, now, self._loads()))
             )

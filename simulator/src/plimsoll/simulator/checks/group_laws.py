@@ -85,4 +85,6 @@ class GroupLaws:
             for why, count in consumer.changes.items():
                 found[f"slices_{why}"] = found.get(f"slices_{why}", 0) + count
         group = self._group()
+        if group is not None:
+            found |= {f"caches_{why}": count for why, count in sorted(group.caches.counts.items())}
         return {**found, "slices_moved": 0 if group is None else group.counts["moved"]}

@@ -38,11 +38,13 @@ class LinkDelays:
     """How long a message is under way, in seconds: between brokers, and between a broker and a client.
 
     `control`: of what brokers and mediators say on control sockets, if that takes another way than publications.
+    `from_publishers`: between publishers and their heads, if they are not as far away as subscribers from edges.
     """
 
     between_brokers: float = 0.0002
     to_clients: float = 0.0002
     control: float | None = None
+    from_publishers: float | None = None
 
 
 @dataclass(slots=True)
@@ -165,7 +167,7 @@ class QueueingFleet:
             content = self.contents.content(publisher, number)
             self.counts.published += 1
             pub = Publication(publisher.name, content, self.now, content.mask)
-            self.at(self.now + self.links.to_clients, self.heads[publisher.head].take, pub)
+            self.at(self.now + self.publisher_seconds, self.heads[publisher.head].take, pub)
             number += 1
         if (after := publisher.after(due)) != float("inf"):
             self.at(after, self._publish, publisher, number, after)
@@ -252,6 +254,11 @@ class QueueingFleet:
     @property
     def client_seconds(self) -> float:
         return self.links.to_clients
+
+    @property
+    def publisher_seconds(self) -> float:
+        own = self.links.from_publishers
+        return self.links.to_clients if own is None else own
 
     def to_edge_stream(self, head: str, edge: str, content: Publication | msg.ToEdge, size_bytes: float, /) -> None:
         there = self.edges[edge]

@@ -24,6 +24,7 @@ from plimsoll.core.head.placement import EdgeCandidate, Placement, policy_of
 from plimsoll.core.head.publisher_paths import seconds_here
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.topic_owners import TopicOwners
+from plimsoll.core.head.topic_rates import summed
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad
 from plimsoll.core.policies.registry import placer_of_spec
@@ -54,7 +55,7 @@ class HeadWorld(ControlWorld, Protocol):
     @property
     def link_seconds(self) -> float: ...
     @property
-    def client_seconds(self) -> float: ...
+    def publisher_seconds(self) -> float: ...
     def log_missed(self, pub: Publication, /) -> None:
         """A publication has entered the log: subscribers that are between two edges will ask for it."""
 
@@ -230,6 +231,8 @@ class QueueingHead(QueueingBroker):
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))
         self.load_exchange.tell_loads()
         if self.topics.is_used:
+            others = (head for head in self.world.heads.values() if head.topics.attribute == self.topics.attribute)
+            self.topics.rates.elsewhere = summed(head.topics.rates.own for head in others if head is not self)
             self._tell_paths()
 
     @property
@@ -241,7 +244,7 @@ class QueueingHead(QueueingBroker):
         """Tell the edges how far publishers are: those of each head that this one reaches."""
         origins = [
             msg.OriginPath(
-                path[-1], self.world.client_seconds, (len(path) - 1) * self.world.link_seconds,
+                path[-1], self.world.publisher_seconds, (len(path) - 1) * self.world.link_seconds,
                 sum(self.world.heads[name].seconds_here for name in path),
             )
             for _, path in sorted(self.world.paths.paths_from(self.name).items())

@@ -20,13 +20,13 @@ REPORTS_MISSED = 3
 
 @dataclass(frozen=True, slots=True)
 class MediatorPauses:
-    """Seconds between two rounds of the engine: while nothing is to do, and while sessions run."""
+    """Seconds between two rounds of the engine: while nothing is to do, and while sessions run; and between two views
+    of the fleet.
+    """
 
     idle: float = 1.0
     busy: float = 0.25
-
-
-VIEW_SECONDS = 1.0
+    view: float = 1.0
 
 
 class MediatorWorld(Protocol):
@@ -105,7 +105,7 @@ class QueueingMediator:
         """One round; plans the next."""
         now = self.world.now
         if now >= self._view_at:
-            self._view_at = now + VIEW_SECONDS * self.time_factor
+            self._view_at = now + self.pauses.view * self.time_factor
             for name, config in self.configs.items():
                 if config.role == "head":
                     self.world.say(NAME, name, msg.Identify(NAME, "mediator", EPOCH))

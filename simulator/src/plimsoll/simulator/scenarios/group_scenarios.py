@@ -20,6 +20,9 @@ LIMITS = msgspec.structs.replace(SMALL_LIMITS, lease_seconds=3.0, queue_bytes=40
 LOAD = WorkloadSize(subscribers=2, publications=400, seconds=8.0, changes=0)
 LINKS = FaultRates(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slow=0.1, seconds=(0.02, 3.0))
 
+CACHES = GroupLoad(in_session="Cache", changes=6, work_seconds=(0.01, 0.12))
+"""Slow enough that something is in the caches."""
+
 
 def _scenario(name: str, about: str, **more: Any) -> SimulationScenario:
     values: dict[str, Any] = {
@@ -48,6 +51,26 @@ GROUP_SCENARIOS = [
         group=GroupLoad(balancing="Pairing"),
         fault_rates=LINKS,
         is_gap_free=True,
+    ),
+    _scenario(
+        "-caches",
+        "slices move with their caches, while consumers join, leave and are unequally fast; no faults",
+        group=CACHES,
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-caches-faults",
+        "slices move with their caches and between edges, while consumers and edges are killed, frozen and cut off",
+        group=CACHES,
+        handovers=HandoverMix(3, aim=0.3, replay=0.3, lives=0.2, batch=3),
+        fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1, pause_edge=0.15),
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-caches-heads",
+        "slices move with their caches, while the head of the group is killed and frozen, too",
+        group=CACHES,
+        fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.1, crash_head=0.15, pause_head=0.1),
     ),
     _scenario(
         "-handovers",

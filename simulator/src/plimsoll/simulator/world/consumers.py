@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from plimsoll.core import client as c
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.engine.host import SimulatedHost
 
@@ -38,9 +39,12 @@ class GroupLoad:
     work_seconds: tuple[float, float] = (0.001, 0.03)
     in_hand: int = 3
     balancing: str = "Rates"
+    in_session: str = "Deliver"
 
     def definition(self) -> msg.GroupDefinition:
-        return msg.GroupDefinition("", self.slices, "Modulo", GROUP_ATTRIBUTE, balancing=self.balancing)
+        return msg.GroupDefinition(
+            "", self.slices, "Modulo", GROUP_ATTRIBUTE, balancing=self.balancing, in_session=self.in_session
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,8 @@ class GroupConsumer:
             gap = item.gap
             self.observe(
                 seen.GapObserved(
-                    owned.name, 0, gap.head, gap.low_epoch, gap.low, gap.epoch, gap.high, gap.last, gap.reason,
-                    taken_at,
+                    slice_name(GROUP, owned.slice), 0, gap.head, gap.low_epoch, gap.low, gap.epoch, gap.high, gap.last,
+                    gap.reason, taken_at,
                 )
             )  # fmt: skip
             return

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
@@ -27,7 +28,7 @@ from plimsoll.core.policies.consumer_groups.membership import settle
 from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceMove, SlicePlan
 from plimsoll.core.policies.consumer_groups.named import BALANCING
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.slice_names import slice_name
+from plimsoll.core.protocol.slice_names import side_of_name, slice_name
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import NEVER, Link
 
@@ -46,6 +47,8 @@ class GroupHost(Protocol):
     counters: Counter[str]
 
     def say(self, link: Link, record: msg.ToClient) -> None: ...
+    def end_place(self, subscriber: str) -> None:
+        """Let what an edge keeps for a subscriber go."""
 
 
 Announce = Callable[[str, Sequence[ConsumerLoad], SlicePlan], bool]
@@ -76,9 +79,10 @@ class ConsumerGroup:
         self.slices = [GroupSlice(number) for number in range(definition.count)]
         self.counts: Counter[str] = Counter()
         self.plan = SlicePlan()
+        self.caches = CacheSessions(self)
         self._sessions: list[tuple[SliceMove, ...]] = []
         self._revoked: set[int] = set()
-        self._next_look = 0.0
+        self._next_look = self._next_sweep = 0.0
         self._session_until = 0.0
         self._is_settled = False
         self._has_forgotten = host.now < hold_until < NEVER
@@ -90,14 +94,16 @@ class ConsumerGroup:
         self.hold_until, self._has_forgotten = until, until > self.host.now
 
     def has_other_slices(self, definition: msg.GroupDefinition) -> bool:
-        """Whether this definition differs in more than the balancing."""
-        return msgspec.structs.replace(definition, balancing=self.definition.balancing) != self.definition
+        """Whether this definition differs in more than in how slices are balanced, and go from member to member."""
+        own = self.definition
+        return msgspec.structs.replace(definition, balancing=own.balancing, in_session=own.in_session) != own
 
     def redefine(self, definition: msg.GroupDefinition) -> None:
         """Go on under another definition: with other slices if there are no members, else with other balancing."""
         if definition.count != len(self.slices):
             self.slices = [GroupSlice(number) for number in range(definition.count)]
             self._revoked.clear()
+            self.caches.under_way.clear()
         self.definition, self.policy = definition, BALANCING[definition.balancing]
         self._change()
 
@@ -118,6 +124,8 @@ class ConsumerGroup:
                 join.member, link.identity, join.incarnation, link, host.now, host.now
             )
             self.counts["joined"] += 1
+        else:
+            self.caches.member_lost(known.name)  # over a new link nothing of a session goes on
         known.link, known.heard_at = link, host.now
         self._change()
         host.say(
@@ -132,9 +140,10 @@ class ConsumerGroup:
             place = said.get(each.number)
             if place is not None and not each.holder and self.host.now < self.hold_until and place.epoch > each.epoch:
                 each.begin(member.name, place.epoch)  # known from before this head has restarted
+                each.side = place.side
             if place is None or not each.is_held(member.name, place.epoch):
                 if place is not None and not place.is_released:
-                    self._say(member, msg.SliceRevoked(self.name, each.number, place.epoch))
+                    self.say(member, msg.SliceRevoked(self.name, each.number, place.epoch))
                 if each.holder == member.name:
                     self._give_up(each, is_certain=False)  # it never heard, or has stopped by itself
                 continue
@@ -142,7 +151,7 @@ class ConsumerGroup:
             if place.is_released:
                 self._give_up(each, is_certain=not place.was_cut_off)
             elif each.is_revoked:
-                self._say(member, msg.SliceRevoked(self.name, each.number, each.epoch))
+                self.say(member, msg.SliceRevoked(self.name, each.number, each.epoch))
 
     def beat(self, member: MemberEntry, beat: msg.GroupBeat) -> None:
         """It lives; take over how far it has got, and its load."""
@@ -152,16 +161,35 @@ class ConsumerGroup:
                 self.slices[place.number].progress(place)
         if beat.load is not None:
             member.load, member.measured_at = beat.load, self.host.now
-        self._say(member, msg.GroupBeatAnswer(self.name, beat.number))
+        self.say(member, msg.GroupBeatAnswer(self.name, beat.number))
 
-    def released(self, member: MemberEntry, place: msg.SlicePlace) -> None:
+    def released(self, member: MemberEntry, released: msg.SliceReleased) -> None:
         """It has given up a slice, which goes on elsewhere behind its place."""
-        if place.number >= len(self.slices):
+        place = released.place
+        if place.number >= len(self.slices) or self.caches.taker_released(member, place):
             return
         each = self.slices[place.number]
-        if each.is_held(member.name, place.epoch):
-            each.progress(place)
+        if not each.is_held(member.name, place.epoch):
+            return
+        each.progress(place)
+        if (session := self.caches.merged(each, released)) is not None:
+            self._pass_on(each, place, session.epoch)
+        else:
             self._give_up(each, is_certain=not place.was_cut_off)
+
+    def _pass_on(self, each: GroupSlice, place: msg.SlicePlace, epoch: int) -> None:
+        """The taker has both caches: it has the slice from here on, under its other name."""
+        name, giver = slice_name(self.name, each.number, each.side), each.holder
+        taker = self.members[each.end(None)]
+        self._changed(giver)
+        self._revoked.discard(each.number)
+        each.side = 1 - each.side
+        each.begin(taker.name, epoch)
+        self._changed(taker.name)
+        self.counts["moved"] += 1
+        self._is_settled &= not taker.is_leaving
+        self.say(taker, msg.SliceCache(self.name, each.number, epoch, [], place))
+        self.end_place(name)
 
     def leave(self, member: MemberEntry) -> None:
         """It wants to go: it is asked for all its slices, and told once it has none."""
@@ -173,10 +201,12 @@ class ConsumerGroup:
         for member in self.members.values():
             if member.link is link:
                 member.link = None
+                self.caches.member_lost(member.name)
 
     def _drop(self, member: MemberEntry, kind: str) -> None:
         del self.members[member.name]
         self.counts[kind] += 1
+        self.caches.member_lost(member.name)
         for each in self.slices:
             if each.holder == member.name:
                 self._give_up(each, is_certain=False)
@@ -188,6 +218,7 @@ class ConsumerGroup:
 
     def _give_up(self, each: GroupSlice, *, is_certain: bool) -> None:
         """Its holder has it no more: the taker gets it, if there is one."""
+        self.caches.cancel(each, "lost")
         given_to: Token | None = None if is_certain else (self.host.name, self.host.epoch, self.host.log.last)
         giver, taker = each.holder, self.members.get(each.end(given_to))
         self._revoked.discard(each.number)
@@ -203,17 +234,25 @@ class ConsumerGroup:
         if (member := self.members.get(name)) is not None:
             member.changed_at = self.host.now
 
+    def next_epoch(self, each: GroupSlice) -> int:
+        """Above all that an edge may know of this slice, and of an earlier life of this head."""
+        newest = max(self.host.owners.newest(slice_name(self.name, each.number, side))[0] for side in (0, 1))
+        return max(each.epoch, newest, self.host.epoch >> EPOCH_BITS) + 1
+
     def _assign(self, each: GroupSlice, member: MemberEntry) -> None:
-        """A new epoch: above all that an edge may know of this slice, and of an earlier life of this head."""
-        newest = self.host.owners.newest(slice_name(self.name, each.number))[0]
-        each.begin(member.name, max(each.epoch, newest, self.host.epoch >> EPOCH_BITS) + 1)
+        """In a new epoch, from the last acknowledgement."""
+        each.begin(member.name, self.next_epoch(each))
         self._changed(member.name)
-        self._say(
+        self.say(
             member,
-            msg.SliceAssigned(self.name, each.number, each.epoch, each.token, each.marks, each.given_to),
+            msg.SliceAssigned(self.name, each.number, each.epoch, each.token, each.marks, each.given_to, each.side),
         )
 
-    def _say(self, member: MemberEntry, record: msg.ToClient) -> None:
+    def end_place(self, name: str) -> None:
+        """Let the place of a name of a slice go."""
+        self.host.end_place(name)
+
+    def say(self, member: MemberEntry, record: msg.ToClient) -> None:
         if member.link is not None:  # without a link it says what it has when it comes back
             self.host.say(member.link, record)
 
@@ -226,10 +265,18 @@ class ConsumerGroup:
         each = self.slices[number]
         if not each.holder and self.host.now < self.hold_until:
             return ""
+        if side_of_name(resume.subscriber) != each.side:
+            is_taker = self.caches.may_attach(each, resume)
+            return "" if is_taker else f"slice {number} of group {self.name!r} does not move to this member"
         member = self.members.get(each.holder)
         if member is None or member.identity != resume.member or each.epoch != resume.epoch[0]:
             return f"slice {number} of group {self.name!r} is not assigned to this member"
         return ""
+
+    def covered_by(self, name: str, number: int) -> str:
+        """The name under which a slice is served that a taker attaches as well; empty for any other attachment."""
+        is_other = number in self.caches.under_way and side_of_name(name) != self.slices[number].side
+        return slice_name(self.name, number, self.slices[number].side) if is_other else ""
 
     def resumed(self, number: int, token: Token) -> None:
         """A slice that has never been acknowledged begins here: the member that has it later goes on from there."""
@@ -250,10 +297,20 @@ class ConsumerGroup:
         if now >= self._next_look or not self._is_settled:
             self._next_look = now + self.times.beat / 10
             self._look_at_members(now)
+            self.caches.tick(now)
         if now >= self.hold_until:
             if self._has_forgotten:
                 self._doubt_places()
+            if now >= self._next_sweep:
+                self._next_sweep = now + self.times.gone
+                self._sweep()
             self._go_on()
+
+    def _sweep(self) -> None:
+        """An edge that was away when a session ended comes back with the place of a name that is not used."""
+        for name in self.caches.left_over():
+            if name in self.host.owners.entries:
+                self.end_place(name)
 
     def _doubt_places(self) -> None:
         """All that members can say of what this head has forgotten has been said.
@@ -272,7 +329,7 @@ class ConsumerGroup:
             self._drop(member, "gone")
         for member in [m for m in self.members.values() if m.is_leaving]:
             if not any(each.holder == member.name for each in self.slices):
-                self._say(member, msg.GroupLeft(self.name))
+                self.say(member, msg.GroupLeft(self.name))
                 self._drop(member, "left")
 
     def _change(self) -> None:
@@ -325,7 +382,7 @@ class ConsumerGroup:
         free = [each.number for each in self.slices if not each.holder]
         self._is_settled = True
         if any(not member.is_leaving for member in self.members.values()):
-            self._take_plan(settle(self.consumers(), free))
+            self.take_plan(settle(self.consumers(), free))
             return
         for each in self.slices:  # the last ones leave: their slices wait for the next member
             if each.holder and not each.is_revoked:
@@ -339,9 +396,9 @@ class ConsumerGroup:
         plan = self.policy.balance(consumers)
         if plan.moves and self.announce(self.name, consumers, plan):
             plan = SlicePlan(reason="mediators have been told; a session moves slices")
-        self._take_plan(plan)
+        self.take_plan(plan)
 
-    def _take_plan(self, plan: SlicePlan) -> None:
+    def take_plan(self, plan: SlicePlan) -> None:
         self.plan, self._sessions = plan, list(plan.sessions)
 
     def _begin(self, session: tuple[SliceMove, ...]) -> bool:
@@ -365,5 +422,10 @@ class ConsumerGroup:
         self.version += 1
         each.is_revoked, each.taker = True, taker
         self._revoked.add(each.number)
-        if (holder := self.members.get(each.holder)) is not None:
-            self._say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))
+        holder, to = self.members.get(each.holder), self.members.get(taker)
+        until = self.host.now + self.times.session
+        has_caches = self.definition.in_session == "Cache"
+        if has_caches and holder is not None and to is not None and self.caches.begin(each, holder, to, until):
+            return
+        if holder is not None:
+            self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))

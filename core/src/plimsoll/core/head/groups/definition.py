@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Final, get_args
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.policies.consumer_groups.assignment_functions import (
     BY_ATTRIBUTE,
-    AssignmentFunction,
     FunctionType,
-    SliceStamper,
     Unassigned,
 )
 from plimsoll.core.policies.consumer_groups.named import BALANCING
@@ -19,6 +17,9 @@ from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
 
 Declared = tuple[str, str, GroupDefinition]
 """(cluster, name, definition) of a group of the custom resources."""
+
+IN_SESSION: Final = ("Deliver", "Cache")
+"""How a slice goes from its giver to its taker."""
 
 
 def definition_fault(group: str, definition: GroupDefinition) -> str:
@@ -38,6 +39,8 @@ def definition_fault(group: str, definition: GroupDefinition) -> str:
         return f"`unassigned` is Drop or Hash, not {definition.unassigned!r}"
     if definition.balancing not in BALANCING:
         return f"`balancing` is {', '.join(BALANCING)}, not {definition.balancing!r}"
+    if definition.in_session not in IN_SESSION:
+        return f"`in_session` is {' or '.join(IN_SESSION)}, not {definition.in_session!r}"
     try:
         if definition.filter:
             parse(definition.filter)
@@ -52,16 +55,9 @@ def declared_in(config: BrokerConfig) -> list[Declared]:
         (
             each.cluster, each.name,
             GroupDefinition(
-                each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned, each.balancing
+                each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned, each.balancing,
+                each.in_session,
             ),
         )
         for each in config.groups
     ]  # fmt: skip
-
-
-def stamper(group: str, definition: GroupDefinition) -> SliceStamper:
-    """What gives publications their slice; of a definition without a fault."""
-    kind: FunctionType = definition.function  # type: ignore[assignment]  # checked
-    unassigned: Unassigned = definition.unassigned  # type: ignore[assignment]  # checked
-    function = AssignmentFunction(kind, definition.count, definition.by, definition.low, definition.high)
-    return SliceStamper(group, parse(definition.filter) if definition.filter else None, function, unassigned)

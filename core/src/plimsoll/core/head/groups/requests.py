@@ -6,15 +6,19 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
-from plimsoll.core.head.groups.definition import Declared, definition_fault, stamper
+from plimsoll.core.head.groups.definition import Declared, definition_fault
+from plimsoll.core.head.groups.function_notices import FunctionNotices
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
+from plimsoll.core.head.ownership import Since
 from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
 from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import GroupDefinition
@@ -29,6 +33,7 @@ MEMBERS_AT_MOST = 10_000
 AWAITED = "consumer group "
 """How the status of a head that starts names a group whose definition it waits for."""
 
+CACHE_UNITS = 20
 JOIN_UNITS = 50
 """Of a GROUP_JOIN; a unit is some quarter of a microsecond."""
 
@@ -40,11 +45,10 @@ class GroupsHost(GroupHost, Protocol):
     """What the groups need of their head, beside what each needs."""
 
     startup: StartupBarrier
+    publishers: PublisherTable
 
     @property
     def is_starting(self) -> bool: ...
-    def end_place(self, subscriber: str) -> None:
-        """Let what an edge keeps for a subscriber go."""
 
 
 class GroupRequests(HeadPart):
@@ -58,6 +62,7 @@ class GroupRequests(HeadPart):
         self._elsewhere: dict[str, GroupDefinition] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
+        self.notices = FunctionNotices(host)
         self.started_at: float | None = None
         self.ready_at: float | None = None
         self._has_restarted = False
@@ -68,6 +73,8 @@ class GroupRequests(HeadPart):
         handlers.of_clients.add(msg.GroupBeat, self.on_beat)
         handlers.of_clients.add(msg.SliceReleased, self.on_released)
         handlers.of_clients.add(msg.GroupLeave, self.on_leave)
+        handlers.of_clients.add(msg.SliceCaching, self.on_caching)
+        handlers.of_clients.add_costly(msg.SliceCache, self.on_cache, CACHE_UNITS)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
 
     def announce_by(self, announce: Announce) -> None:
@@ -134,10 +141,21 @@ class GroupRequests(HeadPart):
         group = ConsumerGroup(self.host, name, definition, self.times, self._hold_until(name))
         group.announce = self._announce
         self.by_name[name] = group
-        self.stamps.by_group[name] = stamper(name, definition)
+        self._stamp(name, definition)
         if self.host.is_starting:
             self.host.startup.reported(AWAITED + name)
         return group
+
+    def _stamp(self, name: str, definition: GroupDefinition | None) -> None:
+        """Stamp for a group from here on, or no more; clients that publish are told with the next tick."""
+        if definition is None:
+            del self.stamps.by_group[name]
+        else:
+            self.stamps.by_group[name] = stamper(name, definition)
+        known = {**self._elsewhere, **{each.name: each.definition for each in self.by_name.values()}}
+        if definition is not None:
+            known[name] = definition
+        self.notices.change({each: known[each] for each in self.stamps.by_group})
 
     def edge_reported(self, report: msg.EdgeReport) -> set[str]:
         """An edge says what it serves. Returns for which groups the head has to wait."""
@@ -182,13 +200,15 @@ class GroupRequests(HeadPart):
         for name in [
             name for name in self._elsewhere if all_of_them.get(name, (self.cluster, None))[0] == self.cluster
         ]:
-            del self._elsewhere[name], self.stamps.by_group[name]
+            del self._elsewhere[name]
+            self._stamp(name, None)
         for name, (cluster, definition) in all_of_them.items():
             if definition_fault(name, definition):
                 self.host.counters["groups_refused"] += 1
             elif cluster != self.cluster and name not in self.by_name:
                 if self._elsewhere.get(name) != definition:
-                    self._elsewhere[name], self.stamps.by_group[name] = definition, stamper(name, definition)
+                    self._elsewhere[name] = definition
+                    self._stamp(name, definition)
             elif cluster == self.cluster:
                 self._declare_own(name, definition)
 
@@ -205,7 +225,7 @@ class GroupRequests(HeadPart):
                 self.host.counters["groups_refused"] += 1  # its members know it as it is
                 return
             group.redefine(definition)
-            self.stamps.by_group[name] = stamper(name, definition)
+            self._stamp(name, definition)
         group.is_declared = True
 
     def _refuse(self, link: Link, group: str, code: str, text: str, retry: float = 0.0) -> None:
@@ -218,7 +238,15 @@ class GroupRequests(HeadPart):
 
     def on_released(self, link: Link, released: msg.SliceReleased) -> None:
         for group, member in self._members(link, released.group):
-            group.released(member, released.place)
+            group.released(member, released)
+
+    def on_caching(self, link: Link, said: msg.SliceCaching) -> None:
+        for group, member in self._members(link, said.group):
+            group.caches.on_caching(member, said)
+
+    def on_cache(self, link: Link, part: msg.SliceCache) -> None:
+        for group, member in self._members(link, part.group):
+            group.caches.on_cache(member, part)
 
     def on_leave(self, link: Link, leave: msg.GroupLeave) -> None:
         for group, member in self._members(link, leave.group):
@@ -235,6 +263,7 @@ class GroupRequests(HeadPart):
         return [(group, member) for member in found]
 
     def client_lost(self, link: Link) -> None:
+        self.notices.lost(link)
         for group in self.by_name.values():
             group.lost(link)
 
@@ -259,6 +288,15 @@ class GroupRequests(HeadPart):
         if found is not None and (group := self.by_name.get(found[0])) is not None:
             group.resumed(found[1], token)
 
+    def covered_since(self, subscriber: str) -> Since | None:
+        """Since when a slice has been covered under its other name, for a taker that attaches it as well."""
+        found = slice_of_name(subscriber)
+        group = self.by_name.get(found[0]) if found is not None else None
+        if found is None or group is None or found[1] >= len(group.slices):
+            return None
+        entry = self.host.owners.entries.get(group.covered_by(subscriber, found[1]))
+        return None if entry is None else entry.since
+
     def keeps(self, subscriber: str) -> bool:
         """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
         found = slice_of_name(subscriber)
@@ -268,7 +306,12 @@ class GroupRequests(HeadPart):
         """A publication with the slices that it has in the groups here."""
         return self.stamps.stamped(publisher, request, body) if self.stamps.by_group else (request, body)
 
+    def opened(self, link: Link) -> None:
+        """A client has opened a publisher."""
+        self.notices.tell(link)
+
     def tick(self) -> None:
+        self.notices.tell_all(self.host.publishers.links())
         if self.started_at is None:
             self.started_at = self.host.now
         if self.host.is_starting:
@@ -287,9 +330,11 @@ class GroupRequests(HeadPart):
 
     def _end(self, group: ConsumerGroup) -> None:
         """A group that has had no member for long is forgotten, with the places of its slices."""
-        del self.by_name[group.name], self.stamps.by_group[group.name]
+        del self.by_name[group.name]
+        self._stamp(group.name, None)
         for each in group.slices:
-            self.host.end_place(slice_name(group.name, each.number))
+            for side in (0, 1):
+                self.host.end_place(slice_name(group.name, each.number, side))
 
     def status(self) -> dict[str, Any]:
         return {"groups": sorted(self.by_name)}

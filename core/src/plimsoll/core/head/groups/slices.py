@@ -24,7 +24,8 @@ class GroupSlice:
 
     `token`, `marks`: behind the last acknowledgement that is known. `given_to`: what lies between the two may have been
     given by a holder that has gone, however many have had it since. `counted`: by the holder, up to `token`.
-    `released`: where its last holder let go of it in an orderly way.
+    `released`: where its last holder let go of it in an orderly way. `side`: of its two names, the one that the holder
+    uses.
     """
 
     number: int
@@ -35,6 +36,7 @@ class GroupSlice:
     token: Token | None = None
     marks: list[Token] = field(default_factory=list)
     given_to: Token | None = None
+    side: int = 0
     counted: SliceCount | None = None
     released: CountedPlace | None = None
 

@@ -1,7 +1,8 @@
 """The stamps of publications: a head that accepts one gives it its slice in each group whose filter matches.
 
-The head is always right: it adds a stamp that is missing and corrects a wrong one; publishers need not know of groups.
-Only under a function of the application itself does the publisher say which slice it is.
+The head is always right: it adds a stamp that is missing and corrects a wrong one. Clients stamp by themselves what
+they publish, once they were told of a group; others need not know of groups. Only under a function of the application
+itself does the publisher say which slice it is: a wrong one puts its own publication elsewhere, or nowhere.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from plimsoll.core.protocol import wire
 
 
 class GroupStamps:
-    """`by_group`: those whose publications are stamped here. `unassigned`: publications without a slice, by group."""
+    """`by_group`: those whose publications are stamped here. By group, `unassigned`: publications without a slice;
+    `corrected`: those with a stamp that was not theirs; `confirmed`: those that came with the right one.
+    """
 
     def __init__(self) -> None:
         self.by_group: dict[str, SliceStamper] = {}
         self.unassigned: Counter[str] = Counter()
         self.corrected: Counter[str] = Counter()
+        self.confirmed: Counter[str] = Counter()
 
     def stamped(self, publisher: str, request: msg.Publish, body: msg.Body) -> tuple[msg.Publish, msg.Body]:
         """A publication with its stamps: itself, if it has them all already."""
@@ -35,8 +39,10 @@ class GroupStamps:
                 self.unassigned[group] += 1
                 if given is None:
                     continue
+                self.corrected[group] += 1
             elif given is not None:
                 if type(given) is int and given == number:  # `true` equals 1, and no subscription of a slice matches it
+                    self.confirmed[group] += 1
                     continue
                 self.corrected[group] += 1
             changed = dict(attributes) if changed is None else changed

@@ -9,9 +9,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
-from plimsoll.core.predicates import Subscription
+from plimsoll.core.predicates import Subscription, parse
+from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import stamp_attribute
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.protocol.wire import Scalar
@@ -26,7 +27,8 @@ BY_ATTRIBUTE: Final = frozenset({"Modulo", "Hash", "Range"})
 class AssignmentFunction:
     """`count`: of slices. `by`: the attribute that is read. `low`, `high`: of a Range, which slices divide evenly.
 
-    Application: the publisher's own function, whose result is in the stamp already.
+    Application: the publisher's own function, whose result is in the stamp already; `by`: the name under which its
+    client has registered it, empty for one that sets the stamp itself.
     """
 
     type: FunctionType
@@ -98,3 +100,20 @@ class SliceStamper:
     def asks_for(self, attributes: Mapping[str, Scalar]) -> bool:
         """Whether a publication is in the stream of this group."""
         return self.filter is None or self.filter.matches(attributes)
+
+
+def stamper(group: str, definition: GroupDefinition) -> SliceStamper:
+    """What gives publications of a group their slice.
+
+    Raises:
+        ParseError: the filter cannot be read.
+        ValueError: there is no such function, or no such way with publications without a slice.
+
+    """
+    for word, known in ((definition.function, FunctionType), (definition.unassigned, Unassigned)):
+        if word not in get_args(known):
+            raise ValueError(f"group {group!r}: {word!r} is not one of {', '.join(get_args(known))}")
+    kind: FunctionType = definition.function  # type: ignore[assignment]  # checked
+    unassigned: Unassigned = definition.unassigned  # type: ignore[assignment]  # checked
+    function = AssignmentFunction(kind, definition.count, definition.by, definition.low, definition.high)
+    return SliceStamper(group, parse(definition.filter) if definition.filter else None, function, unassigned)

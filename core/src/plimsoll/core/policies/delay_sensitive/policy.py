@@ -76,7 +76,12 @@ class DelaySensitive:
                 continue
             rates = self._rates(topic, measured.get(topic.topic, topic), load.name, memory)
             seconds = self.balancing_seconds_of(topic, memory)
-            most = topic.depth_threshold(seconds, arrival_rate=rates.arrival, delivery_rate=rates.delivery)
+            most = topic.depth_threshold(
+                seconds,
+                arrival_rate=rates.arrival,
+                delivery_rate=rates.delivery,
+                step_seconds=self.step_seconds(load.report_seconds),
+            )
             before = None if report is not None else depth_of(memory, load.name, topic.topic)
             if topic.depth > most and (self.rules == "Text" or is_serious(topic, rates, before)):
                 found[topic.topic] = (
@@ -84,6 +89,10 @@ class DelaySensitive:
                     f" {topic.required_seconds:g} s"
                 )
         return found
+
+    def step_seconds(self, report_seconds: float) -> float:
+        """From one look to the next that can see something new. `report_seconds`: between two reports of an edge."""
+        return max(self.interval_seconds, report_seconds)
 
     def _rates(self, topic: TopicLoad, report: TopicLoad, edge: str, memory: Memory) -> Rates:
         """The rates of the next look, with what a prediction has become faster by."""
@@ -116,7 +125,7 @@ class DelaySensitive:
         elif "balancing_seconds" in memory:
             found["balancing_seconds"] = memory["balancing_seconds"]
         known = {**memory, **found}
-        overloads = {load.name: why for load in look.loads if (why := self._overload(load, known))}
+        overloads = {load.name: why for load in look.loads if (why := self.overload(load, known))}
         rates = {load.name: remembered_rates(load) for load in look.loads[:EDGES_REMEMBERED]}
         remembered = {"rates": {name: some for name, some in rates.items() if some}, "overloads": overloads}
         return {**found, **remembered, **self._history(memory, look)}
@@ -131,7 +140,7 @@ class DelaySensitive:
         history = with_look(history_of(memory), rates)
         return {"history": {f"{topic:08x}": list(series) for topic, series in history.items()}}
 
-    def _overload(self, load: BrokerLoad, memory: Memory) -> str:
+    def overload(self, load: BrokerLoad, memory: Memory) -> str:
         """Why an edge is OVERLOAD; empty if it is not."""
         return ", ".join([*self.limits.described(load), *list(self.endangered(load, memory).values())[:3]])
 

@@ -42,10 +42,14 @@ def _continued(before: float, now: float) -> float:
     return min(max(0.5 * now, 2.0 * now - before), 2.0 * now)
 
 
-def depth_threshold(topic: TopicLoad, before: Rates | None, balancing_seconds: float) -> float:
-    """The depth above which the deadline is in danger at the next look."""
+def depth_threshold(
+    topic: TopicLoad, before: Rates | None, balancing_seconds: float, step_seconds: float = 1.0
+) -> float:
+    """The depth above which the deadline is in danger at the next look, `step_seconds` from this one."""
     rates = next_rates(topic, before)
-    return topic.depth_threshold(balancing_seconds, arrival_rate=rates.arrival, delivery_rate=rates.delivery)
+    return topic.depth_threshold(
+        balancing_seconds, arrival_rate=rates.arrival, delivery_rate=rates.delivery, step_seconds=step_seconds
+    )
 
 
 def remembered_rates(load: BrokerLoad) -> dict[str, list[float]]:

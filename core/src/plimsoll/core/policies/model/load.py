@@ -99,6 +99,7 @@ class BrokerLoad:
     `bundles`: the load of each bundle of topics, under a policy that has them. `topics`: the load of each topic, under
     a policy that defends deadlines. `downlink_utilization`: bytes in by the bandwidth of the input, 0 if that is not
     limited; `downlink_bandwidth`: that bandwidth in bytes per second, None if it is not limited or not known.
+    `report_seconds`: the interval that the report is about, 0 if it does not say.
     """
 
     name: str
@@ -129,6 +130,7 @@ class BrokerLoad:
     topics: tuple[TopicLoad, ...] = ()
     downlink_utilization: float = 0.0
     downlink_bandwidth: float | None = None
+    report_seconds: float = 0.0
 
     @classmethod
     def from_report(
@@ -177,6 +179,7 @@ class BrokerLoad:
             topics=reported_topics(report),
             downlink_utilization=_number(report, "downlink_utilization"),
             downlink_bandwidth=_downlink_bandwidth(report),
+            report_seconds=_number(report, "interval_seconds"),
         )
 
     @property

@@ -81,18 +81,24 @@ class TopicLoad:
         return min(UNKNOWN_WAIT_SECONDS, known)
 
     def depth_threshold(
-        self, balancing_seconds: float, *, arrival_rate: float | None = None, delivery_rate: float | None = None
+        self,
+        balancing_seconds: float,
+        *,
+        arrival_rate: float | None = None,
+        delivery_rate: float | None = None,
+        step_seconds: float = 1.0,
     ) -> float:
         """The depth above which the deadline is in danger. Tao, Poslad, Bigham 2013, eq. 2.
 
         `balancing_seconds`: what a balancing takes on average, t_LB. The rates are those predicted for the next look,
-        the measured ones if they are left out.
+        the measured ones if they are left out. `step_seconds`: until that look, by which the queue has grown. The text
+        subtracts rates from a number of messages: its looks are a second apart.
         """
         if not self.required_seconds:
             return math.inf
         comes = self.arrival_rate if arrival_rate is None else arrival_rate
         goes = self.delivery_rate if delivery_rate is None else delivery_rate
-        return (self.allowed_seconds - balancing_seconds) * goes - (comes - goes)
+        return (self.allowed_seconds - balancing_seconds) * goes - (comes - goes) * step_seconds
 
 
 def topic_key(load: TopicLoad) -> str:

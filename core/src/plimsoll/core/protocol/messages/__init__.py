@@ -51,11 +51,14 @@ from plimsoll.core.protocol.messages.control import (
     SubscriberPage,
 )
 from plimsoll.core.protocol.messages.groups import (
+    CachedItem,
     ClusterGroups,
     DeclaredGroupItem,
     GroupBeat,
     GroupBeatAnswer,
     GroupDefinition,
+    GroupFunction,
+    GroupFunctions,
     GroupJoin,
     GroupJoined,
     GroupLeave,
@@ -63,6 +66,8 @@ from plimsoll.core.protocol.messages.groups import (
     GroupRefused,
     MemberLoad,
     SliceAssigned,
+    SliceCache,
+    SliceCaching,
     SliceCount,
     SlicePlace,
     SliceReleased,
@@ -161,6 +166,16 @@ from plimsoll.core.protocol.messages.publications import (
     Refused,
     Unconfirmed,
 )
+from plimsoll.core.protocol.messages.publisher_audit import (
+    AUDITED_PUBLISHERS_AT_MOST,
+    EXAMPLES_AT_MOST,
+    AuditedPublisher,
+    CountPublishers,
+    CountsFrom,
+    Example,
+    PublisherAuditRequest,
+    PublisherAuditStart,
+)
 from plimsoll.core.protocol.messages.publisher_moves import (
     ListPublishers,
     OpenReturning,
@@ -221,7 +236,9 @@ from plimsoll.core.protocol.messages.subscribers import (
 from plimsoll.core.protocol.wire import WireError
 
 __all__ = [
+    "AUDITED_PUBLISHERS_AT_MOST",
     "COUNTED_MARKS_AT_MOST",
+    "EXAMPLES_AT_MOST",
     "Abort",
     "Accepted",
     "ActionItem",
@@ -237,11 +254,13 @@ __all__ = [
     "AuditRequestItem",
     "AuditSummary",
     "AuditSummaryItem",
+    "AuditedPublisher",
     "BetweenHeads",
     "BlockItem",
     "Body",
     "BrokerState",
     "BundleTable",
+    "CachedItem",
     "Close",
     "ClusterGroups",
     "ClusterMembers",
@@ -251,6 +270,8 @@ __all__ = [
     "ConsumerItem",
     "Continue",
     "ControlRecord",
+    "CountPublishers",
+    "CountsFrom",
     "Cover",
     "CoverAck",
     "CoverItem",
@@ -267,6 +288,7 @@ __all__ = [
     "EdgeReport",
     "End",
     "Epoch",
+    "Example",
     "ExpectedCount",
     "ExpectedDeliveries",
     "ExpectedItem",
@@ -287,6 +309,8 @@ __all__ = [
     "GroupBeat",
     "GroupBeatAnswer",
     "GroupDefinition",
+    "GroupFunction",
+    "GroupFunctions",
     "GroupJoin",
     "GroupJoined",
     "GroupLeave",
@@ -357,6 +381,8 @@ __all__ = [
     "PublicationPage",
     "Publish",
     "PublisherArrived",
+    "PublisherAuditRequest",
+    "PublisherAuditStart",
     "PublisherCommand",
     "PublisherElsewhere",
     "PublisherGo",
@@ -386,6 +412,8 @@ __all__ = [
     "RowItem",
     "SeeHead",
     "SliceAssigned",
+    "SliceCache",
+    "SliceCaching",
     "SliceCommand",
     "SliceCount",
     "SliceMovesPlan",
@@ -420,6 +448,7 @@ __all__ = [
     "Welcome",
     "between_heads",
     "body",
+    "cached_item",
     "control",
     "decode",
     "from_client",
@@ -435,30 +464,36 @@ __all__ = [
 
 FromClient = (
     Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply |
-    PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave
+    PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave |
+    CountsFrom | SliceCaching | SliceCache
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     SeeHead | AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
     PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere |
-    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft
+    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft |
+    CountPublishers | SliceCache | GroupFunctions
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | Slot |
-    TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary
+    TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary | PublisherAuditRequest
 )  # fmt: skip
 ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |
-    Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries
+    Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries | PublisherAuditStart
 )  # fmt: skip
-BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths
+BetweenHeads = (
+    Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths |
+    PublisherAuditStart
+)  # fmt: skip
 FromHead = ToEdge | BetweenHeads
 FromStandby = FollowLog | LogStored
 ToStandby = LogBegins | LogPart | LogTrimmed | StandbyInSync
 LinkMessage = FromClient | ToClient | FromEdge | FromHead | FromStandby | ToStandby
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
-    PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived
+    PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived |
+    PublisherAuditRequest
 )  # fmt: skip
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
@@ -477,6 +512,7 @@ between_heads: Final = msgspec.msgpack.Decoder(BetweenHeads)
 from_standby: Final = msgspec.msgpack.Decoder(FromStandby)
 to_standby: Final = msgspec.msgpack.Decoder(ToStandby)
 routed: Final = msgspec.msgpack.Decoder(Routed)
+cached_item: Final = msgspec.msgpack.Decoder(CachedItem)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
 body: Final = msgspec.msgpack.Decoder(Body)
 profile: Final = msgspec.msgpack.Decoder(ProfileBody)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
+from plimsoll.core.protocol.messages.publications import PubOpen
 from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, Text, Token
 
 
@@ -11,7 +12,8 @@ class GroupDefinition(Struct, array_like=True, frozen=True):
     """What a group is: its stream, its slices, and how publications are assigned to them.
 
     `function`: Modulo, Hash, Publisher, Random, Range or Application; `by`: the attribute that it reads; `low` and
-    `high`: of a Range. `unassigned`: Drop or Hash. `balancing`: Rates, Pairing or None.
+    `high`: of a Range. `unassigned`: Drop or Hash. `balancing`: Rates, Pairing or None. `in_session`: Deliver
+    or Cache, how a slice goes from member to member.
     """
 
     filter: Text
@@ -22,6 +24,7 @@ class GroupDefinition(Struct, array_like=True, frozen=True):
     high: float = 0.0
     unassigned: Text = "Drop"
     balancing: Text = "Rates"
+    in_session: Text = "Deliver"
 
 
 class DeclaredGroupItem(Struct, array_like=True, frozen=True):
@@ -45,7 +48,8 @@ class SlicePlace(Struct, array_like=True, frozen=True):
 
     `token`: behind its last acknowledgement; `marks`: the last offsets of origins up to there. `is_released`: it has
     given the slice up, and may not have been heard. `was_cut_off`: it has stopped by itself, so what lies behind
-    `token` may have been given. `counted`: up to `token`; None of a client that does not count.
+    `token` may have been given. `counted`: up to `token`; None of a client that does not count. `side`: of the slice's
+    two names, the one under which it has it.
     """
 
     number: U32
@@ -55,6 +59,7 @@ class SlicePlace(Struct, array_like=True, frozen=True):
     is_released: bool = False
     was_cut_off: bool = False
     counted: SliceCount | None = None
+    side: U32 = 0
 
 
 class SliceReport(Struct, array_like=True, frozen=True):
@@ -120,7 +125,9 @@ class GroupBeatAnswer(Struct, array_like=True, frozen=True, tag=45):
 class SliceAssigned(Struct, array_like=True, frozen=True, tag=46):
     """The member has this slice from here on, behind `token`, under this epoch.
 
-    `given_to`: what lies up to there may have been given to another member that has gone.
+    `given_to`: what lies up to there may have been given to another member that has gone. `side`: of the slice's two
+    names, the one to attach. `caches`: it caches what comes, says SLICE_CACHING, and has the slice once the cache of
+    its giver has come.
     """
 
     group: Name
@@ -129,21 +136,76 @@ class SliceAssigned(Struct, array_like=True, frozen=True, tag=46):
     token: Token | None
     marks: Named[Token] = []
     given_to: Token | None = None
+    side: U32 = 0
+    caches: bool = False
 
 
 class SliceRevoked(Struct, array_like=True, frozen=True, tag=47):
-    """Give up this slice: finish what the application has in hand, give it no more, and answer SLICE_RELEASED."""
+    """Give up this slice: finish what the application has in hand, give it no more, and answer SLICE_RELEASED.
+
+    `caches`: finish it, go on caching what comes, and answer SLICE_CACHING. The second such message asks for the cache:
+    answer SLICE_CACHE, and then SLICE_RELEASED.
+    """
 
     group: Name
     number: U32
     epoch: U63
+    caches: bool = False
 
 
 class SliceReleased(Struct, array_like=True, frozen=True, tag=48):
-    """From a member: it has given up this slice, and another one goes on behind `place`."""
+    """From a member: it has given up this slice, and another one goes on behind `place`.
+
+    `is_cached`: all that it had received and not given has gone ahead of this, as SLICE_CACHE.
+    """
 
     group: Name
     place: SlicePlace
+    is_cached: bool = False
+
+
+class SliceCaching(Struct, array_like=True, frozen=True, tag=155):
+    """From a member: it caches this slice. `token`, `marks`: up to where its giver has all, or its taker begins."""
+
+    group: Name
+    number: U32
+    epoch: U63
+    token: Token
+    marks: Named[Token] = []
+
+
+class CachedItem(Struct, array_like=True, frozen=True):
+    """A publication of a cache; `head` and `epoch` say in which log its position is."""
+
+    head: Name
+    epoch: U63
+    pub: PubOpen
+
+
+class SliceCache(Struct, array_like=True, frozen=True, tag=156):
+    """A part of a giver's cache, encoded items in order; its head passes it on to the taker, whose `epoch` it then has.
+
+    `place`, from the head only: this was the last part; the taker has the slice, behind this place of its giver.
+    """
+
+    group: Name
+    number: U32
+    epoch: U63
+    items: Listed[Raw]
+    place: SlicePlace | None = None
+
+
+class GroupFunction(Struct, array_like=True, frozen=True):
+    """A group whose publications have a stamp, and how that is computed."""
+
+    group: Name
+    definition: GroupDefinition
+
+
+class GroupFunctions(Struct, array_like=True, frozen=True, tag=157):
+    """From a head to a client that publishes: all groups that it stamps for, now and whenever they change."""
+
+    groups: Listed[GroupFunction]
 
 
 class ClusterGroups(Struct, array_like=True, frozen=True, tag=130):

@@ -244,11 +244,13 @@ class PublisherPaths(Struct, array_like=True, frozen=True, tag=131):
     """From a head to a neighbour and, on the control socket, to an edge: how far publishers are. Newer replaces older.
 
     `attribute`: whose values the topics are. `is_wanted`: the sender, or a head behind it, wants to know as well.
+    `rates`: publications per second of the busiest topics, by hash, at all heads of the sender's side together.
     """
 
     attribute: Text
     origins: Named[OriginPath]
     is_wanted: bool = False
+    rates: Named[tuple[U32, float]] = []
 
 
 class Leaving(Struct, array_like=True, frozen=True, tag=65):

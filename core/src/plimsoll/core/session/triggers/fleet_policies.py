@@ -1,5 +1,7 @@
 """Policies that plan for a whole cluster: each looks at the loads at its interval, and may ask for a session.
 
+A deadline does not wait for the interval: `early_looks`.
+
 No look is taken while the edges of the cluster are in a session or settle after one, since their loads are about to
 change; after a session that has moved subscribers the policy begins with an empty memory. After plans that moved none
 the next session waits, longer each time, until subscribers of the cluster have moved. Where topics may go to another
@@ -11,12 +13,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from plimsoll.core.policies.delay_sensitive import DelaySensitive
 from plimsoll.core.policies.rebalancer import FleetLook, Rebalancer
 from plimsoll.core.policies.registry import rebalancer_of_spec
 from plimsoll.core.session import maintenance_windows
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.state import Session
-from plimsoll.core.session.triggers import other_clusters
+from plimsoll.core.session.triggers import early_looks, other_clusters
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.core.spec.types.policy import PolicySpec
 
@@ -36,12 +39,16 @@ def look_at_clusters(context: EngineContext) -> None:
     """Let the policy of each cluster look, if it is time, and create the sessions that are wanted."""
     for cluster, spec in sorted(context.fleet.policies.items()):
         policy = rebalancer_of_spec(spec, context.settings.time_factor)
-        if policy is not None and context.outbox.is_due(f"look/{cluster}", policy.interval_seconds):
+        if policy is None:
+            continue
+        is_due = context.outbox.is_due(f"look/{cluster}", policy.interval_seconds)
+        if early_looks.is_overload_reported(context, cluster, policy) or is_due:
             _look_at(context, cluster, spec, policy)
 
 
 def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Rebalancer[Any]) -> None:
-    if (look := _look(context, cluster)) is None or _is_engaged(context, cluster):
+    least = 1 if isinstance(policy, DelaySensitive) else 2
+    if (look := _look(context, cluster, least)) is None or _is_engaged(context, cluster):
         return
     ended = ended_sessions(context, cluster)
     moved_at = max(
@@ -61,18 +68,19 @@ def _look_at(context: EngineContext, cluster: str, spec: PolicySpec, policy: Reb
     if not (why := policy.wanted(memory)) or not is_allowed:
         return
     other = other_clusters.cluster_to_ask(context, cluster, policy, ended)
-    if is_time or other:
+    is_alone = len(look.loads) == 1
+    if (is_time and other) if is_alone else (is_time or other):
         name = f"plan-{cluster[:40].rstrip('-')}-{context.outbox.next_query_id():x}"
         context.outbox.create(name, None, _session_spec(cluster, spec, f"{policy.name}: {why}", other))
 
 
-def _look(context: EngineContext, cluster: str) -> FleetLook | None:
-    """The loads of all edges by their last reports; None while one of them is not known."""
+def _look(context: EngineContext, cluster: str, least: int) -> FleetLook | None:
+    """The loads of all edges by their last reports; None while one of them is not known, or with fewer than `least`."""
     edges = context.fleet.edges_of([cluster])
     loads = [load for edge in edges if (load := context.loads.reported(edge.name)) is not None]
     is_whole = len(loads) == len(edges) and context.now - context.fleet_observed_at <= context.timings.view
     owners = context.fleet.bundle_owners(cluster)
-    return FleetLook(tuple(loads), context.now, owners) if is_whole and len(loads) > 1 else None
+    return FleetLook(tuple(loads), context.now, owners) if is_whole and len(loads) >= least else None
 
 
 def _is_engaged(context: EngineContext, cluster: str) -> bool:

@@ -2,7 +2,8 @@
 
 Tao, Poslad, Bigham 2013, IV.D: within the cluster first; between clusters only if none of its edges is LOW, or those
 that are have less room than is needed. A plan of the cluster alone comes first and says so; what is left then is for
-a plan with one neighbour, if clusters are balanced with one another at all (`globalBalancing`).
+a plan with one neighbour, if clusters are balanced with one another at all (`globalBalancing`). A cluster with one edge
+has no plan of its own, and asks at once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def cluster_to_ask(context: EngineContext, cluster: str, policy: Rebalancer[Any]
     if (
         not isinstance(policy, DelaySensitive)
         or context.fleet.overview is None
-        or not _has_not_sufficed(context, ended)
+        or not (_is_alone(context, cluster) or _has_not_sufficed(context, ended))
     ):
         return ""
     found = []
@@ -37,6 +38,11 @@ def cluster_to_ask(context: EngineContext, cluster: str, policy: Rebalancer[Any]
             if used is not None and maintenance_windows.is_balancing_allowed(context, cluster, other):
                 found.append((used, other))
     return min(found, default=(0.0, ""))[1]
+
+
+def _is_alone(context: EngineContext, cluster: str) -> bool:
+    """Whether the cluster has one edge, so that no plan of its own can relieve it."""
+    return len(context.fleet.edges_of([cluster])) == 1
 
 
 def _has_not_sufficed(context: EngineContext, ended: Sequence[Session]) -> bool:

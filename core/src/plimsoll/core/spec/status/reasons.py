@@ -357,33 +357,6 @@ LOGS = ReasonSection(
     ),
 )
 
-TOPICS = ReasonSection(
-    "Topics with deadlines",
-    "topic",
-    "Reasons in `status.topics` of a BrokerCluster, and in `plimsoll get topics`. A topic whose deadline can be kept"
-    " has none.",
-    (
-        StatusReason(
-            "PathTooLong",
-            "a deadline that no balancing keeps",
-            "links and brokers take longer than is required, with every queue empty",
-            "Require less of the topic, or bring publishers, heads and subscribers nearer to one another.",
-        ),
-        StatusReason(
-            "NoSubscribers",
-            "a topic that the policy names",
-            "no subscriber of the cluster asks for it",
-            "Compare its name, and `topicAttribute`, with what applications write.",
-        ),
-        StatusReason(
-            "NoPublications",
-            "a topic with subscribers",
-            "nothing was published to it in the last report interval",
-            "If something should be, compare its name with what publishers write.",
-        ),
-    ),
-)
-
 PROFILES = ReasonSection(
     "Hardware",
     "condition",

@@ -13,6 +13,7 @@ from plimsoll.core.spec.quantities import Quantity
 SliceFunction = Literal["Modulo", "Hash", "Publisher", "Random", "Range", "Application"]
 UnassignedItems = Literal["Drop", "Hash"]
 GroupBalancing = Literal["Rates", "Pairing", "None"]
+InSession = Literal["Deliver", "Cache"]
 GROUP_NAME = r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?"
 
 FUNCTIONS_BY_ATTRIBUTE = ("Modulo", "Hash", "Range")
@@ -51,6 +52,11 @@ class ConsumerGroupSpec:
         str, FieldInfo("The subscription that selects its stream; empty: all publications.", max_length=4096)
     ] = ""
     slices: Annotated[GroupSlicesSpec, FieldInfo("Its slices; immutable.")]
+    in_session: Annotated[
+        InSession,
+        FieldInfo("How a slice goes to another consumer. Deliver: it goes on from the log of the head. Cache: both"
+                  " consumers cache what comes, and the one that gives it sends its cache to the other."),
+    ] = "Deliver"  # fmt: skip
     balancing: Annotated[
         GroupBalancing,
         FieldInfo("Rates: evens out the measured cost of slices. Pairing: overloaded consumers give slices to"

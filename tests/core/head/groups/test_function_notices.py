@@ -1,0 +1,85 @@
+"""What a head tells clients that publish: at their first publisher, at each change, and never more than it may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.group_play import GROUP, GroupPlay, definition
+
+from plimsoll.core.head.groups.function_notices import GROUPS_AT_MOST, TEXT_AT_MOST, FunctionNotices
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport.link import Link
+
+
+class Host:
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[Any, Any]] = []
+
+    def say(self, link: Link, record: Any) -> None:
+        self.said.append((link, record))
+
+
+LINK: Any = object()
+
+
+def names(host: Host) -> list[list[str]]:
+    return [[each.group for each in record.groups] for _, record in host.said]
+
+
+def test_a_client_is_told_at_its_first_publisher_and_at_each_change():
+    host = Host()
+    notices = FunctionNotices(host)
+    notices.tell(LINK)
+    notices.change({"g": definition()})
+    notices.tell_all([LINK])
+    notices.tell(LINK)
+    notices.tell_all([LINK])
+    assert names(host) == [["g"]]
+    notices.change({})
+    notices.tell_all([LINK])
+    assert names(host) == [["g"], []], "that the last group has gone is said, too"
+
+
+def test_without_groups_nothing_is_said_and_a_link_that_is_over_is_forgotten():
+    host = Host()
+    notices = FunctionNotices(host)
+    notices.tell(LINK)
+    notices.lost(LINK)
+    notices.lost(LINK)
+    assert host.said == []
+    assert notices._told == {}
+
+
+def test_a_message_is_bounded():
+    host = Host()
+    notices = FunctionNotices(host)
+    notices.change({f"g{number:04}": definition() for number in range(GROUPS_AT_MOST + 5)})
+    notices.tell(LINK)
+    assert len(host.said[0][1].groups) == GROUPS_AT_MOST
+    long = msg.GroupDefinition("[a,=,'" + "x" * 4000 + "']", 4, "Publisher")
+    notices.change({f"g{number:04}": long for number in range(GROUPS_AT_MOST)})
+    notices.tell(LINK)
+    assert sum(len(each.definition.filter) for each in host.said[1][1].groups) <= TEXT_AT_MOST
+
+
+def test_a_definition_that_changes_reaches_publishers_that_run():
+    play = GroupPlay(count=4)
+    play.join("a")
+    play.run(1.0)
+    play.publish(3)
+    play.run(0.2)
+    head = play.fleet.head()
+    play.leave("a")
+    play.run(1.0)
+    by_hash = definition(4, function="Hash")
+    head.groups.declare([("h", GROUP, by_hash)])
+    play.definition = by_hash
+    play.run(0.2)
+    for sensor in range(8):
+        play.publish(sensor)
+    play.join("b")
+    play.check()
+    stamps = head.groups.stamps
+    assert (stamps.confirmed[GROUP], stamps.corrected[GROUP]) == (9, 0)
