@@ -28,8 +28,7 @@ def objects(path: Path) -> list[dict[str, Any]]:
 def test_all_are_there():
     assert [path.stem for path in FOR_KUBERNETES] == [
         "bundles", "channels", "deadlines", "dry-run-and-approve", "groups", "heterogeneous-edges",
-        "maintenance-windows",
-        "quickstart", "shuffle", "two-clusters",
+        "maintenance-windows", "quickstart", "shuffle", "two-clusters",
     ]  # fmt: skip
 
 

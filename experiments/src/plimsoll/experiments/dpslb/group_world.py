@@ -129,7 +129,7 @@ class GroupWorld:
         self._joined = 0
         host = cast(Any, self)
         times = GroupTimes.of(PLACE_LEASE_SECONDS, 1.0)
-        self.journal = None
+        self.journal, self.publishers = None, SimpleNamespace(links=list)
         self.group_lags = GroupLags(host)
         self.group_links = GroupLinks(host, cast(Any, None), times.beat, times.lease)
         self.groups = GroupRequests(host, "east", times)
