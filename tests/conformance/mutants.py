@@ -427,6 +427,8 @@ MOVES = [
     Mutant("move-paused", "goes on without PAUSE", around(subscribers.ClientSubscriber, "take_over", _without_pause)),
     Mutant("move-counted", "always reports that nothing is lost",
            around(delivery_tally.DeliveryTally, "against", _nothing_lost)),
+    Mutant("publishers-counted", "reports nothing of publishers as lost",
+           around(delivery_tally.PublisherTally, "against", _nothing_lost)),
     Mutant("move-early-delivery", "takes deliveries before GO", around(OWN_MOVES, "attach", _live_at_once)),
 ]  # fmt: skip
 

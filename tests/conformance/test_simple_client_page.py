@@ -21,7 +21,7 @@ KINDS = {
 ROWS = [line for line in PAGE.splitlines() if re.match(r"\| (send )?\d+ [A-Z]", line)]
 NOT_FOR_IT = {
     "ATTACH", "HELD", "GO", "AUDIT_QUERY", "AUDIT_REPLY", "OPEN_STANDBY", "PUBLISHER_GO", "OPEN_RETURNING",
-    "GROUP_JOIN", "GROUP_BEAT", "SLICE_RELEASED", "GROUP_LEAVE", "SLICE_CACHING",
+    "GROUP_JOIN", "GROUP_BEAT", "SLICE_RELEASED", "GROUP_LEAVE", "SLICE_CACHING", "COUNTS_FROM",
 }  # fmt: skip
 
 

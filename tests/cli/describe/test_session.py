@@ -157,7 +157,7 @@ def test_every_move_is_explained(world: World):
     moved = session.counts()["moved"]
     assert lines[2:4] == ["From:        a", "To:          b"]
     assert lines[4].startswith("Progress:    100 % of 20: ")
-    assert lines[5] == f"Deliveries:  not known: none of the {moved} moved subscribers has reported a count"
+    assert lines[5] == f"Deliveries:  not known: no count has been reported of the {moved} moved subscribers"
     rows = members(lines)
     outcomes = session.outcomes()
     assert len(set(outcomes.values())) > 1
@@ -183,6 +183,31 @@ def test_what_deliveries_came_to_is_told_with_how_many_have_counted():
     again = f"{text}; 3 repeated deliveries were suppressed"
     assert next(delivery_audit_lines({"progress": {"moved": 7}, "audit": {**sums, "suppressed": 3}})) == again
     assert list(delivery_audit_lines({"progress": {"moved": 0}})) == []
+
+
+PUBLISHERS = {"publishers": 3, "asked": 4, "subscribers": 0}
+
+
+@pytest.mark.parametrize(
+    ("audit", "lines"),
+    [
+        ({"subscribers": 0}, ["not known: no count has been reported of the 3 moved publishers"]),
+        (PUBLISHERS, ["not known: none of the 4 subscribers that were asked has reported a count"]),
+        (
+            {**PUBLISHERS, "asked": 0},
+            ["not known: no subscriber takes what the 3 moved publishers have published lately"],
+        ),
+        (
+            {**PUBLISHERS, "subscribers": 2, **dict.fromkeys(("lost", "duplicated", "reordered", "suppressed"), 0),
+             "before": 7, "after": 9},
+            ["0 lost, 0 duplicated, 0 reordered, as counted by 2 of 4 subscribers asked, about 3 moved publishers",
+             "of 7 due before the move, and 9 behind it"],
+        ),
+    ],
+)  # fmt: skip
+def test_of_moved_publishers_their_subscribers_have_counted(audit: Any, lines: list[str]):
+    found = list(delivery_audit_lines({"progress": {"moved": 3}, "audit": audit}, "publishers"))
+    assert [line[13:] for line in found] == lines
 
 
 def test_a_plan_that_nothing_came_of_yet(world: World):

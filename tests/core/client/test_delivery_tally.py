@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from plimsoll.core.client import delivery_tally as tallies
-from plimsoll.core.client.delivery_tally import DeliveryTally, TallyResult
+from plimsoll.core.client.delivery_tally import DeliveryTally, PublisherTally, TallyResult
 from plimsoll.core.protocol import messages as msg
 
 SINCE = ("h", 5, 10)
@@ -231,3 +232,56 @@ def test_who_is_only_sent_elsewhere_counts_nothing(move: Any, kit: Any):
     move.run()
     move.stage.answer(12, move.target)
     assert move.subscriber.stream.tally is None
+
+
+# -- publishers that move
+
+BOTH = [("h", 5, 20, 2), ("k", 2, 2, 2)]
+"""Of publisher p two were due of head h, with numbers 4 and 5, and two of head k, with 6 and 7."""
+
+
+def publishers_tally(kit: Any, *seen: tuple[int, str, int]) -> PublisherTally:
+    """Of publisher p above number 3: its numbers, the heads that have accepted them, and their offsets there."""
+    asked = msg.CountPublishers("4.7", [1], ["h", "k"], [msg.AuditedPublisher("p", 1, 3)])
+    one = PublisherTally(asked, SINCE, [("h", 5, 10)], 1)
+    for number, head, offset in seen:
+        one.saw(of_publisher(kit, number, head, offset))
+    return one
+
+
+def of_publisher(kit: Any, number: int, head: str, offset: int, publisher: str = "p", incarnation: int = 1) -> Any:
+    pub = kit.pub(offset, offset=offset, head=head, epoch=5 if head == "h" else 2)
+    return replace(pub, publisher=publisher, incarnation=incarnation, seq=number)
+
+
+A, B, C, D = (4, "h", 19), (5, "h", 20), (6, "k", 1), (7, "k", 2)
+
+
+@pytest.mark.parametrize(
+    ("seen", "found"),
+    [
+        ((A, B, C, D), TallyResult(0, 0, 0)),
+        ((A, B, D), TallyResult(1, 0, 0)),
+        ((A, C, B, D), TallyResult(0, 0, 1)),
+        ((A, B, C, (6, "k", 2), D), TallyResult(0, 1, 0)),
+        ((A, B, (5, "k", 1), C, D), TallyResult(0, 1, 0)),
+        ((C, D), TallyResult(2, 0, 0)),
+        ((A, B, C, D, (8, "k", 3)), TallyResult(0, 0, 0)),
+        (((3, "h", 18), A, B, C, D), TallyResult(0, 0, 0)),
+        (((4, "h", 9), A, B, C, D), TallyResult(0, 1, 0)),
+    ],
+    ids=["all", "lost", "around", "again", "at-both", "before", "behind", "below", "at-mark"],
+)
+def test_order_and_copies_are_judged_by_the_numbers_of_a_publisher(kit: Any, seen: Any, found: TallyResult):
+    assert publishers_tally(kit, *seen).against(BOTH) == found
+
+
+def test_only_the_named_publishers_count(kit: Any):
+    one = publishers_tally(kit, A, B, C, D)
+    for pub in (of_publisher(kit, 9, "k", 3, "q"), of_publisher(kit, 9, "k", 4, "p", 2)):
+        assert one.saw(pub)
+        one.passed_over(pub)
+    assert (one.items, one.suppressed) == (4, 0)
+    one.passed_over(of_publisher(kit, 6, "k", 1))
+    assert one.suppressed == 1
+    assert one.against(BOTH) == TallyResult(0, 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,11 @@ import pytest
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
+
+
+@dataclass(eq=False)
+class FakeLink:
+    id: int
 
 
 class FakeHead:
@@ -31,7 +37,7 @@ class FakeHead:
 
 
 def link(link_id: int = 1) -> Any:
-    return SimpleNamespace(id=link_id)
+    return FakeLink(link_id)
 
 
 GAP = msg.Gap("k", 1, 1, 1, 1, [], "restart")
@@ -73,7 +79,9 @@ def test_what_was_held_outlives_its_link_and_opens_end_with_their_client():
     head.barrier.hold(renewed, GAP, ends_frame=True)
     head.barrier.wait(client, msg.Open(1, "p", 1))
     head.barrier.wait(gone, msg.Open(1, "q", 1))
+    assert head.barrier.has_held(renewed)
     renewed.id = 2
+    assert [head.barrier.has_held(each) for each in (kept, renewed, client)] == [True, False, False]
     head.barrier.client_lost(gone)
     assert [(held.link, held.link_id == held.link.id) for held in head.barrier.take_held()] == [
         (kept, True),
@@ -81,6 +89,7 @@ def test_what_was_held_outlives_its_link_and_opens_end_with_their_client():
     ]
     assert [at for at, _ in head.barrier.take_waiting()] == [client]
     assert (head.barrier.take_held(), head.barrier.take_waiting()) == ([], [])
+    assert not head.barrier.has_held(kept)
 
 
 @pytest.mark.parametrize(("incarnation", "gaps"), [(1, []), (2, [("gap", "k")])])

@@ -57,7 +57,9 @@ def test_numbers_are_unique_and_those_of_control_sockets_are_apart():
     assert len(numbers) == len(set(numbers))
     of_standbys = {*msg.FromStandby.__args__, *msg.ToStandby.__args__}
     of_groups = {msg.SliceCaching, msg.SliceCache, msg.GroupFunctions}
-    apart = of_standbys | of_groups
+    of_audits = {msg.PublisherAuditStart, msg.CountPublishers, msg.CountsFrom, msg.PublisherAuditRequest}
+    assert set(map(number, of_audits)) == set(range(140, 144))
+    apart = of_standbys | of_groups | of_audits
     above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in apart}
     assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__))
     assert set(map(number, of_standbys)) == set(range(170, 176))

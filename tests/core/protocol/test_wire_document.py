@@ -95,6 +95,8 @@ TYPES = {
     "HandoverPlan": "plan",
     "Join": "JOIN",
     "ExpectedCount": "expected",
+    "Example": "map",
+    "AuditedPublisher": "audited_publisher",
     "AuditRequestItem": "audit_request",
     "ExpectedItem": "expected_item",
     "AuditSummaryItem": "audit_summary_item",

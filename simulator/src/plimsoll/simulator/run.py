@@ -23,6 +23,7 @@ from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.transport.overlay_node import link_limits
 from plimsoll.core.verify import AuditVerdict, audit_journal
 from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.checks.audit_laws import disagreements
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.group_laws import GroupLaws
 from plimsoll.simulator.checks.head_laws import HeadLaws
@@ -426,7 +427,15 @@ class SimulationRun:
         if claim:
             exempt = self.victim.exempt(self.apps, self.journal.all)
             self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, exempt))
-        return self._outcome(audit_journal(self.journal.all))
+        return self._outcome(self._judge())
+
+    def _judge(self) -> AuditVerdict:
+        """The verdict over the journal; what audits of sessions say besides is judged with it."""
+        verdict, backend = audit_journal(self.journal.all), self.mediators.backend
+        found = list(disagreements(backend.sessions(), verdict)) if isinstance(backend, SessionBackend) else []
+        for what in found:
+            self.journal.add(seen.ResidueObserved("sessions", what, 1, self.schedule.now))
+        return audit_journal(self.journal.all) if found else verdict
 
     def _claim_answers(self) -> None:
         """Report publications whose answer is `unknown`, where heads end only once they have no publisher."""

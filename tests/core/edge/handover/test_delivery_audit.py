@@ -152,7 +152,9 @@ def test_what_was_counted_goes_to_the_head_that_asked():
     stage = live()
     stage.tell("b", due(judge="k"))
     stage.ask("b", msg.AuditReply(S, [msg.AuditReplyItem(11, 1, 2, 3, 4)]))
-    assert stage.head.of("b", msg.AuditSummary) == [msg.AuditSummary(S, "k", [msg.AuditSummaryItem("x", 1, 2, 3, 4)])]
+    assert stage.head.of("b", msg.AuditSummary) == [
+        msg.AuditSummary(S, "k", [msg.AuditSummaryItem("x", 1, 2, 3, 4, 0, 2)])
+    ]
 
 
 @pytest.mark.parametrize(("session", "attachment"), [("7.2", 11), (S, 12)], ids=["session", "attachment"])

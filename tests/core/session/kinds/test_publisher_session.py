@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.core.session.model import spec_of
 
 from plimsoll.core.policies.model.publisher_load import PublisherTopicLoad, publisher_report
@@ -48,6 +49,7 @@ class ScriptedHead:
         self.loads: list[PublisherTopicLoad] = []
         self.load: dict[str, Any] = {}
         self.is_slow = False
+        self.audit: msg.AuditItem | None = None
         self.commands: list[msg.PublisherCommand] = []
         self.outcomes: dict[str, msg.PublisherOutcome] = {}
 
@@ -69,7 +71,7 @@ class ScriptedHead:
         if command.step == "move" and command.session not in self.outcomes and command.plan is not None:
             self.outcomes[command.session] = self._moved(command, command.plan, heads)
         unknown = msg.PublisherOutcome(command.session, 0, self.epoch, "unknown", [])
-        return self.outcomes.get(command.session, unknown)
+        return replace(self.outcomes.get(command.session, unknown), audit=self.audit)
 
     def _moved(
         self, command: msg.PublisherCommand, plan: msg.PublisherPlan, heads: dict[str, ScriptedHead]
@@ -393,3 +395,80 @@ def test_a_dry_run_plans_and_moves_nothing():
     assert (session.phase, session.reason) == ("Planned", "DryRun")
     assert world.source.publishers == set(NAMES)
     assert "move 4 from a to b, 4 from a to c" in session.message
+
+
+# -- the audit
+
+COUNTED = msg.AuditItem(2, 0, 0, 0, 1, 3, 10, 20)
+"""Two of three subscribers have answered."""
+
+
+@pytest.mark.parametrize(
+    ("audit", "seconds"),
+    [(None, 3.0), (COUNTED, 3.0), (replace(COUNTED, members=3), 0.0), (msg.AuditItem(0, 0, 0, 0, 0), 0.0)],
+    ids=["unknown", "one-missing", "all", "none-asked"],
+)
+@pytest.mark.parametrize("select", [ALL, {"count": 2}], ids=["drain", "some"])
+def test_it_waits_a_little_for_those_who_have_not_counted(
+    audit: msg.AuditItem | None, seconds: float, select: dict[str, Any]
+):
+    world = World(*NAMES[:2])
+    world.source.rates = {"p0": 60.0, "p1": 50.0}
+    world.source.audit = audit
+    world.ask(select=select, target={"name": "west"})
+    session = world.until_over()
+    assert (session.phase, session.counts()["moved"]) == ("Succeeded", 2)
+    waited = session.spent["Stabilizing"]
+    assert seconds <= waited <= seconds + 1.5
+    shown = status(session, world.now)["audit"]
+    if audit is None:
+        assert shown == {"subscribers": 0}
+    elif audit.members:
+        assert (shown["publishers"], shown["asked"], shown["subscribers"]) == (2, 3, audit.members)
+        assert (shown["before"], shown["after"], shown["lost"], shown["suppressed"]) == (10, 20, 0, 1)
+    else:
+        assert shown == {"subscribers": 0, "publishers": 2, "asked": 0}
+
+
+def test_a_head_is_asked_for_the_counts_that_come_late_and_a_fault_is_the_reason():
+    world = World(*NAMES[:2])
+    world.ask(select=ALL, target={"name": "west"})
+    assert world.until_over().reason == "Drained"
+    world.source.audit = replace(COUNTED, lost=4)
+    world.run(2.0)
+    session = world.session()
+    assert (session.phase, session.reason, session.audit().lost) == ("Succeeded", "DeliveryFaults", 4)
+    assert "4 deliveries lost" in session.message
+    assert "2 of 3 subscribers asked, about 2 moved publishers" in session.message
+    (told,) = [each for each in session.conditions if each["type"] == "Delivered"]
+    assert (told["status"], told["reason"]) == ("False", "DeliveryFaults")
+
+
+def test_counts_are_asked_for_ten_seconds_and_no_longer():
+    world = World(*NAMES[:2])
+    world.ask(select=ALL, target={"name": "west"})
+    world.until_over()
+    world.run(15.0)
+    world.source.commands.clear()
+    world.run(5.0)
+    assert [each for each in world.source.commands if each.step == "ask"] == []
+
+
+@pytest.mark.parametrize(
+    ("audit", "status_", "reason", "text"),
+    [
+        (None, "Unknown", "NotAudited", "their head has not said"),
+        (replace(COUNTED, members=0), "Unknown", "NotAudited", "none of the 3 subscribers that were asked"),
+        (msg.AuditItem(0, 0, 0, 0, 0), "Unknown", "NothingToAudit", "what the 2 moved publishers have published"),
+        (COUNTED, "True", "Delivered", "2 of 3 subscribers asked"),
+    ],
+)
+def test_its_condition_says_who_has_counted(audit: msg.AuditItem | None, status_: str, reason: str, text: str):
+    world = World(*NAMES[:2])
+    world.source.audit = audit
+    world.ask(select=ALL, target={"name": "west"})
+    world.until_over()
+    world.run(1.0)
+    (told,) = [each for each in world.session().conditions if each["type"] == "Delivered"]
+    assert (told["status"], told["reason"]) == (status_, reason)
+    assert text in told["message"]

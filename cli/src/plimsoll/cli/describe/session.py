@@ -44,7 +44,7 @@ def session_lines(item: Object, at: datetime) -> Iterator[str]:
     yield from _attempt_lines(told)
     yield from _deadline_lines(session, at)
     yield from _progress_lines(told)
-    yield from delivery_audit_lines(told)
+    yield from delivery_audit_lines(told, session.member_noun)
     yield "Time in each state:"
     spent = {one["phase"]: one["milliseconds"] for one in told["timeInPhases"]}
     yield from _aligned_lines([(phase, f"{spent[phase] / 1000:.3f} s") for phase in PHASES if spent.get(phase)])
@@ -82,19 +82,32 @@ def _progress_lines(told: Object) -> Iterator[str]:
         yield f"ETA:         {duration_text(progress['etaSeconds'])}, at {progress['movesPerMinute']} per minute"
 
 
-def delivery_audit_lines(told: Object) -> Iterator[str]:
-    """Deliveries as counted by the moved subscribers."""
+def delivery_audit_lines(told: Object, noun: str = "subscribers") -> Iterator[str]:
+    """Deliveries as counted by the moved subscribers, or by subscribers of moved publishers. `noun`: what has moved."""
     if (audit := told.get("audit")) is None:
         return
     moved, known = told["progress"]["moved"], audit["subscribers"]
+    who = f"{known} of the {moved} moved {noun}"
+    if "publishers" in audit:
+        who = f"{known} of {audit['asked']} subscribers asked, about {audit['publishers']} moved publishers"
     if not known:
-        yield f"Deliveries:  not known: none of the {moved} moved subscribers has reported a count"
+        yield f"Deliveries:  not known: {_uncounted_text(audit, moved, noun)}"
         return
     sums = ", ".join(f"{audit[what]} {what}" for what in ("lost", "duplicated", "reordered"))
     again = f"; {audit['suppressed']} repeated deliveries were suppressed" if audit["suppressed"] else ""
-    yield f"Deliveries:  {sums}, as counted by {known} of the {moved} moved subscribers{again}"
+    yield f"Deliveries:  {sums}, as counted by {who}{again}"
+    if "publishers" in audit:
+        yield f"             of {audit['before']} due before the move, and {audit['after']} behind it"
     if any(audit[what] for what in ("lost", "duplicated", "reordered")):
         yield f"Delivered:   False ({DELIVERY_FAULTS}: look for restarted heads, full queues and GAPs at that time)"
+
+
+def _uncounted_text(audit: Object, moved: int, noun: str) -> str:
+    if "publishers" not in audit:
+        return f"no count has been reported of the {moved} moved {noun}"
+    if audit["asked"]:
+        return f"none of the {audit['asked']} subscribers that were asked has reported a count"
+    return f"no subscriber takes what the {audit['publishers']} moved publishers have published lately"
 
 
 def _plan_lines(session: Session, told: Object) -> Iterator[str]:
@@ -214,7 +227,7 @@ def session_explanation(item: Object, children: Sequence[Object]) -> Iterator[st
     yield from _between_lines(item, told)
     yield from _attempt_lines(told)
     yield from _progress_lines(told)
-    yield from delivery_audit_lines(told)
+    yield from delivery_audit_lines(told, session.member_noun)
     yield from policy_plan.trigger_lines(item)
     yield from policy_plan.offer_lines(session)
     yield from policy_plan.policy_choice_lines(session)

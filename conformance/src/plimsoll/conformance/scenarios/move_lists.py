@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from plimsoll.conformance.expected_state import EPOCH
+from msgspec.structs import replace
+
+from plimsoll.conformance.expected_state import EPOCH, PUBLISHER, PUBLISHER_INCARNATION, publication
 from plimsoll.conformance.rules import Rule, RuleBrokenError
 from plimsoll.conformance.scenario import FULL, Scenario
 from plimsoll.conformance.scenarios.moves import ATTACHES, GO_AT_END, begin, expect_go, resume_after
@@ -19,6 +21,7 @@ NOT_BEFORE = Rule("6.4", "changes that it has not answered do not count")
 TOGETHER = Rule("6.4", "Subscribers of one link that move together share one record")
 PAUSE_FIRST = Rule("6.4", "If deliveries are paused, PAUSE to B comes before GO.")
 COUNTING = Rule("6.5", "of these offsets, how many has the application received, each")
+PUBLISHERS_COUNTED = Rule("6.5", "`since` is its token at that moment, and `marks` its watermarks of the two `heads`.")
 HIGH = "[high,>,25.0]"
 
 
@@ -153,6 +156,38 @@ def _check_count(x: SubscriberScript, item: msg.GoItem) -> None:
         raise RuleBrokenError(COUNTING, f"AUDIT_REPLY is {reply.members}; 2 of 3 were given")
 
 
+def publishers_counted(stage: Stage) -> None:
+    """A client that counts publishers that move says so, and compares by their numbers: offsets begin anew."""
+    x = SubscriberScript(stage).attach()
+    x.deliver(1)
+    for position in (2, 3):
+        x.broker.say(msg.Progress(position))
+        x.state.reach(position)
+    x.check_items()
+    moving = [msg.AuditedPublisher(PUBLISHER, PUBLISHER_INCARNATION, 1)]
+    x.broker.say(msg.CountPublishers(SESSION, [x.number], ["h", "k"], moving))
+    x.stage.quiet(x.edge)
+    counts = [each.record for each in x.broker.inbox if isinstance(each.record, msg.CountsFrom)]
+    x.deliver(4)
+    moved = replace(publication(5, position=5, head="k", epoch=7), offset=1)
+    x.state.deliver(moved)
+    x.broker.say(msg.Deliver(x.number, moved))
+    x.check_items()
+    if counts:
+        x.stage.expect(x.edge, msg.CountsFrom, PUBLISHERS_COUNTED)
+        _check_count_of_publishers(x, counts[0])
+    x.finish()
+
+
+def _check_count_of_publishers(x: SubscriberScript, counts: msg.CountsFrom) -> None:
+    if counts != msg.CountsFrom(SESSION, [msg.GoItem(x.number, ("h", EPOCH, 3), [("h", EPOCH, 1)])]):
+        raise RuleBrokenError(PUBLISHERS_COUNTED, f"{counts}; COUNT_PUBLISHERS came at position 3, offset 1")
+    x.broker.say(msg.AuditQuery(SESSION, [msg.AuditQueryItem(x.number, [("h", EPOCH, 4, 2), ("k", 7, 1, 1)])]))
+    reply = x.stage.expect(x.edge, msg.AuditReply, PUBLISHERS_COUNTED)
+    if reply.members != [msg.AuditReplyItem(x.number, 1, 0, 0, 0)]:
+        raise RuleBrokenError(PUBLISHERS_COUNTED, f"AUDIT_REPLY is {reply.members}; 2 of 3 were given, in order")
+
+
 def two_together(stage: Stage) -> None:
     """MOVE_TO, HELD and END name two subscribers of a link; the client chooses how it groups its records."""
     x, y = SubscriberScript(stage, "s").attach(), SubscriberScript(stage, "t").attach()
@@ -196,5 +231,6 @@ SCENARIOS = tuple(
         ("move-together", "6.4", "two subscribers of a link", two_together),
         ("move-paused", "6.4", "a paused subscriber moves", paused),
         ("move-counted", "6.5", "counting while it moves", counted),
+        ("publishers-counted", "6.5", "counting what comes of publishers that move", publishers_counted),
     )
 )

@@ -62,3 +62,36 @@ class DeliveryTally:
                 return None
             lost += count - had
         return TallyResult(lost, self.duplicated, self.reordered)
+
+
+class PublisherTally(DeliveryTally):
+    """The deliveries of some publishers that move to another head, which have numbers of their own.
+
+    Offsets begin anew at the other head, so copies and order are judged by the publishers' numbers, losses by offsets
+    as ever. `suppressed`: copies that the application was not given.
+    """
+
+    __slots__ = ("_above", "_numbers", "suppressed")
+
+    def __init__(self, asked: msg.CountPublishers, since: Token, marks: Iterable[Token], version: int) -> None:
+        super().__init__(asked.session, since, marks, version)
+        self.suppressed = 0
+        self._above = {(each.publisher, each.incarnation): each.last_seq for each in asked.publishers}
+        self._numbers: dict[tuple[str, int], dict[int, None]] = {}
+
+    def saw(self, pub: msg.PubOpen) -> bool:
+        publisher, origin = (pub.publisher, pub.incarnation), (pub.head, pub.epoch)
+        if pub.seq <= self._above.get(publisher, pub.seq):
+            return True  # of another publisher, or published before
+        numbers = self._numbers.setdefault(publisher, {})
+        if pub.seq in numbers or pub.offset <= self._marks.get(origin, 0):
+            self.duplicated += 1
+        else:
+            self.reordered += bool(numbers) and pub.seq < next(reversed(numbers))
+            numbers[pub.seq] = self._given.setdefault(origin, {})[pub.offset] = None
+        self.items += 1
+        return self.items <= ITEMS_AT_MOST
+
+    def passed_over(self, pub: msg.PubOpen) -> None:
+        """A copy that the application was not given."""
+        self.suppressed += pub.seq > self._above.get((pub.publisher, pub.incarnation), pub.seq)

@@ -19,7 +19,9 @@ CONFLICTS_AT_MOST = 8
 """Attachments refused in a row for their owner epoch, after which the name is taken to be another process's."""
 
 OfAttachment = msg.Resumed | msg.Suback | msg.SubRefused | msg.Epoch | msg.AttachmentClosed | msg.Stay
-OfEdge = msg.Progress | msg.Moved | msg.MoveTo | msg.Held | msg.End | msg.AuditQuery | OfAttachment
+OfEdge = (
+    msg.Progress | msg.Moved | msg.MoveTo | msg.Held | msg.End | msg.AuditQuery | msg.CountPublishers | OfAttachment
+)
 OfHead = (
     msg.Opened | msg.Accepted | msg.Refused | msg.Credit | msg.Unconfirmed | msg.Placed | msg.Unplaced
 )  # fmt: skip
@@ -83,6 +85,8 @@ class EdgeRecords:
                 self._handovers.on_end(port, record)
             case msg.AuditQuery():
                 self._handovers.on_count(port, record)
+            case msg.CountPublishers():
+                self._handovers.on_count_publishers(port, record)
             case (
                 msg.Opened() | msg.Accepted() | msg.Refused() | msg.Credit() | msg.Unconfirmed() | msg.Placed()
                 | msg.Unplaced()

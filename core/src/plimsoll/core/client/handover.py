@@ -159,6 +159,16 @@ class ClientHandovers:
         for attachment in over:
             attachment.subscriber.subscription_list.report_counting()
 
+    def on_count_publishers(self, port: Port, asked: msg.CountPublishers) -> None:
+        """Publishers that move are to be counted: say from where on, for those subscribers that can."""
+        going = []
+        for attachment in self._ports.attachments(port, asked.attachments):
+            tally = attachment.subscriber.begin_publisher_tally(asked) if is_serving(attachment) else None
+            if tally is not None:
+                going.append(msg.GoItem(attachment.id, tally.since, tally.marks))
+        for part in in_parts(going):
+            self._client.say(port.link, msg.CountsFrom(asked.session, part))
+
     def on_count(self, port: Port, count: msg.AuditQuery) -> None:
         """The edge sends what was due: answer with the outcome, for members that were counted to the end."""
         found = []
@@ -177,8 +187,12 @@ class ClientHandovers:
         stream = subscriber.stream
         tally = stream.tally_of(session, subscriber.version) if is_serving(attachment) else None
         found = tally.against(due) if tally is not None else None
-        again = stream.duplicates - stream.tallied_from
-        stream.end_tally()
+        if session in stream.publisher_tallies:
+            again = stream.publisher_tallies[session].suppressed
+            stream.end_publisher_tally(session)
+        else:
+            again = stream.duplicates - stream.tallied_from
+            stream.end_tally(session)
         return msg.AuditReplyItem(attachment.id, *found, again) if found is not None else None
 
     # -- the target

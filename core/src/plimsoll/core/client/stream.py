@@ -16,13 +16,15 @@ from typing import Any, Protocol
 
 from plimsoll.core.client.application_queue import RECORD_BYTES, ApplicationQueue
 from plimsoll.core.client.attachment import ClientAttachment
-from plimsoll.core.client.delivery_tally import DeliveryTally
+from plimsoll.core.client.delivery_tally import DeliveryTally, PublisherTally
 from plimsoll.core.client.events import Delivery, GapNotice, SubscriberEvent
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.origins import Origin
 from plimsoll.core.protocol.wire import Token
 
+PUBLISHER_TALLIES_AT_MOST = 4
+"""Moves of publishers that a subscriber counts at a time; the one that began first goes first."""
 ORIGINS_AT_MOST = 1024
 """Origins that have a watermark; the one that was met first goes first."""
 
@@ -56,7 +58,7 @@ class SubscriberStream:
 
     __slots__ = (
         "_owner", "counts", "duplicates", "even_version", "events", "holds", "items", "origin", "overlap", "position",
-        "queue", "rising", "tallied_from", "tally", "watermarks",
+        "publisher_tallies", "queue", "rising", "tallied_from", "tally", "watermarks",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +74,7 @@ class SubscriberStream:
         self.holds = False
         self.overlap: Overlap | None = None
         self.tally: DeliveryTally | None = None
+        self.publisher_tallies: dict[str, PublisherTally] = {}
         self.tallied_from = self.even_version = 0
         self.rising = (0, 0)
 
@@ -83,7 +86,15 @@ class SubscriberStream:
         return None if self.origin is None else (*self.origin, self.position)
 
     def set_token(self, token: Token) -> None:
-        self.origin, self.position = (token[0], token[1]), token[2]
+        self._goes_on_in((token[0], token[1]))
+        self.position = token[2]
+
+    def _goes_on_in(self, origin: Origin) -> None:
+        """Of another log, or another epoch: questions about publishers may come ahead of what they are about."""
+        if origin != self.origin and self.publisher_tallies:
+            self.publisher_tallies.clear()
+            self._owner.retake()
+        self.origin = origin
 
     def marks(self) -> list[Token]:
         """The watermarks as triples (head, head epoch, offset)."""
@@ -124,16 +135,26 @@ class SubscriberStream:
 
     def _given_already(self, item: msg.PubOpen) -> None:
         """Another unit of the subscriber has brought it: the application has it, and an audit counts it as given."""
-        if self.tally is not None and not self.tally.saw(item):
-            self.end_tally()
+        self._count(item)
 
     def take_tallied(self, attachment: Attachment, item: msg.PubOpen | msg.Gap, size: int, now: float) -> None:
         """The same during a move: what the application is given is also counted."""
-        before = self.items
+        before, again = self.items, self.duplicates
         self.take(attachment, item, size, now)
-        is_given = type(item) is msg.PubOpen and self.items != before
-        if is_given and self.tally is not None and not self.tally.saw(item):  # type: ignore[arg-type]  # a publication, as `is_given` says
+        if not isinstance(item, msg.PubOpen):
+            return
+        if self.items != before:
+            self._count(item)
+        elif self.duplicates != again:
+            for tally in self.publisher_tallies.values():
+                tally.passed_over(item)
+
+    def _count(self, item: msg.PubOpen) -> None:
+        if self.tally is not None and not self.tally.saw(item):
             self.end_tally()
+        for session, tally in list(self.publisher_tallies.items()):
+            if not tally.saw(item):
+                self.end_publisher_tally(session)
 
     def on_gap(self, attachment: Attachment, gap: msg.Gap, now: float) -> None:
         """Something between here and the gap's end may be missing."""
@@ -160,7 +181,8 @@ class SubscriberStream:
     def _go_on(self, attachment: Attachment, gap: msg.Gap) -> None:
         self.counts["epochs"] += 1
         if attachment is self._owner.current:
-            self.origin = attachment.stream = (gap.head, gap.epoch)
+            attachment.stream = (gap.head, gap.epoch)
+            self._goes_on_in(attachment.stream)
 
     def on_progress(self, attachment: Attachment, position: int) -> None:
         """Everything up to this position has been delivered, whether or not any of it was for this subscriber."""
@@ -185,7 +207,8 @@ class SubscriberStream:
     def _place(self, attachment: Attachment, origin: Origin, position: int) -> None:
         # Positions of two logs are not comparable: in another log this one counts, even if it is lower.
         self.position = position if origin != self.origin else max(self.position, position)
-        self.origin = attachment.stream = origin
+        attachment.stream = origin
+        self._goes_on_in(origin)
 
     def _bound_watermarks(self) -> None:
         while len(self.watermarks) > ORIGINS_AT_MOST:
@@ -215,11 +238,29 @@ class SubscriberStream:
             self.tallied_from = self.duplicates
         self._owner.retake()
 
-    def end_tally(self) -> None:
-        self.tally = None
+    def end_tally(self, session: str = "") -> None:
+        """End the count of a move, of this session if one is named."""
+        if not session or (self.tally is not None and self.tally.session == session):
+            self.tally = None
+            self._owner.retake()
+
+    def begin_publisher_tally(self, asked: msg.CountPublishers, version: int) -> PublisherTally | None:
+        """Count what comes of some publishers from here on; None if it cannot be said what is due."""
+        marks = [(head, epoch, offset) for head, epoch, offset in self.marks() if head in asked.heads]
+        if self.token is None or self.even_version != version or len(marks) > msg.COUNTED_MARKS_AT_MOST:
+            return None
+        tally = PublisherTally(asked, self.token, marks, version)
+        self.publisher_tallies[asked.session] = tally
+        while len(self.publisher_tallies) > PUBLISHER_TALLIES_AT_MOST:
+            del self.publisher_tallies[next(iter(self.publisher_tallies))]
+        self._owner.retake()
+        return tally
+
+    def end_publisher_tally(self, session: str) -> None:
+        self.publisher_tallies.pop(session, None)
         self._owner.retake()
 
     def tally_of(self, session: str, version: int) -> DeliveryTally | None:
         """What was counted in this session, if the list still has this version."""
-        tally = self.tally
+        tally = self.publisher_tallies.get(session, self.tally)
         return tally if tally is not None and (tally.session, tally.version) == (session, version) else None

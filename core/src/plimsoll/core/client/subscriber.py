@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from plimsoll.core import predicates
 from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState, ClientHandover, EdgePort, Take
+from plimsoll.core.client.delivery_tally import PublisherTally
 from plimsoll.core.client.errors import ClosedError, ListFullError
 from plimsoll.core.client.events import Attached, Delivery, Detached, Failed, Lapsed, SubscriberEvent
 from plimsoll.core.client.limits import ClientLimits
@@ -358,13 +359,22 @@ class ClientSubscriber:
         """Count from here on what the application is given, if it can be said what is due: with a list that counts."""
         self.stream.begin_tally(session, self.version if self.subscription_list.is_acknowledged else None)
 
+    def begin_publisher_tally(self, asked: msg.CountPublishers) -> PublisherTally | None:
+        """The same for publishers that move, of which heads anywhere in the fleet accept publications."""
+        current = self.current
+        is_everywhere = current is not None and current.acked >= self.version and not current.unreached
+        if not is_everywhere or not self.subscription_list.is_acknowledged:
+            return None
+        return self.stream.begin_publisher_tally(asked, self.version)
+
     def retake(self) -> None:
         for attachment in self.attachments():
             attachment.take = self._take()
 
     def _take(self) -> Take[ClientSubscriber]:
         # Two functions instead of a check per delivery: deliveries are counted only while it moves.
-        return self.stream.take if self.stream.tally is None else self.stream.take_tallied
+        is_counted = self.stream.tally is not None or self.stream.publisher_tallies
+        return self.stream.take_tallied if is_counted else self.stream.take
 
     # -- the end, and events
 

@@ -48,6 +48,8 @@ class ClientRequests:
                 self.handover_target.on_go(link, message)
             case msg.AuditReply():
                 self.handover_target.delivery_audit.on_reply(link, message)
+            case msg.CountsFrom():
+                self.handover_target.publisher_audit.on_counts_from(link, message)
             case msg.Join() | msg.Open():
                 self.on_lookup(link)
             case msg.Publish() | msg.Close():

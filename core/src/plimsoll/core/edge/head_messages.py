@@ -16,7 +16,7 @@ from plimsoll.core.protocol import wire
 HeadMessage = (
     msg.Gap | msg.Progress | msg.CoverAck | msg.ResumedDown | msg.Release | msg.Replay | msg.Fetched | msg.Welcome
     | msg.Prepare | msg.StartMove | msg.Install | msg.Installed | msg.Cut | msg.Abort | msg.ForceDetach | msg.Orphan
-    | msg.MediatorEpoch | msg.ExpectedDeliveries
+    | msg.MediatorEpoch | msg.ExpectedDeliveries | msg.PublisherAuditStart
 )  # fmt: skip
 """ToEdge without PubOpen, which the edge delivers itself."""
 
@@ -85,6 +85,8 @@ class HeadMessages:
                 self.mediator_epoch = max(self.mediator_epoch, message.epoch)
             case msg.ExpectedDeliveries():
                 self.target.delivery_audit.on_expected(message)
+            case msg.PublisherAuditStart():
+                self.target.publisher_audit.on_start(message)
             case _:
                 assert_never(message)
 

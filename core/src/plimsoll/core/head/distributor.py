@@ -67,6 +67,7 @@ class Distributor(HeadPart):
             accepted.seq, accepted.flags, accepted.sent_us, accepted.body,
         )  # fmt: skip
         keys = self._log_publication(pub, attributes, "")
+        publisher.logged_at = pub.position
         publisher.client.share.needed_by.update(keys)
         if host.publisher_topics.attribute:
             size = len(memoryview(accepted.body))

@@ -73,6 +73,8 @@ class OpenPublisher:
     link: Link | None = None
     handle: int = 0
     last_seq: int = 0
+    logged_at: int = 0
+    """Where its last publication is in the log of this head."""
     answered: int = 0
     through: int = 0
     granted: int = 0

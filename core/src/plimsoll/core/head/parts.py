@@ -38,6 +38,7 @@ from plimsoll.core.head.part import HeadPart, with_hook
 from plimsoll.core.head.placement import Placement, policy_of
 from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
+from plimsoll.core.head.publisher_audit import PublisherAudit
 from plimsoll.core.head.publisher_commands import PublisherCommands
 from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.publisher_paths import PathExchange
@@ -155,6 +156,7 @@ class HeadParts(OverlayNode):
         self.remote_members = RemoteMembers(self, self.handover_links, self.router, self._seconds(KEPT_SECONDS))
         self.commands = MediatorCommands(self, self.membership.served_by)
         self.publisher_commands = PublisherCommands(self, self.commands)
+        self.publisher_audit = PublisherAudit(self, self.handover_links)
         self.publisher_moves = PublisherMoves(self, self.publisher_commands.broadcast, self.config.time_factor)
         self.slice_commands = SliceCommands(self, self.groups, self.commands)
         progress_seconds = self._seconds(self.config.limits.progress_seconds)
@@ -166,9 +168,9 @@ class HeadParts(OverlayNode):
             self.startup, self.covers, self.record_input, self.durable_places, self.membership,
             self.remote_members, self.coordinator,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
-            self.publisher_moves, self.groups, self.slice_commands, self.distributor, self.router, self.handovers,
-            self.mediator_fence, self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
-            self.log_reader, self.bundles, self.topics,
+            self.publisher_moves, self.publisher_audit, self.groups, self.slice_commands, self.distributor, self.router,
+            self.handovers, self.mediator_fence, self.commands, self.publisher_commands, self.publisher_paths,
+            self.head_cordon, self.log_reader, self.bundles, self.topics,
         )  # fmt: skip
 
     def _on_ready(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.publisher_audit import PublisherAudit
 from plimsoll.core.head.publishers import AnyOpen, PublisherTable
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
@@ -39,6 +40,7 @@ class ArrivalContext(Protocol):
 
     now: float
     publishers: PublisherTable
+    publisher_audit: PublisherAudit
     router: TreeRouter
     counters: Counter[str]
     name_grants: NameGrants
@@ -108,6 +110,7 @@ class PublisherArrivals(HeadPart):
             host.counters["publishers_not_taken"] += 1
             return
         self._sources[marker.publisher] = (marker.session, source)
+        host.publisher_audit.begins(marker.session)
         if standby is not None and standby.opening.incarnation == marker.incarnation:
             self._open(standby.link, standby.opening)
 

@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
+from msgspec.structs import replace
+
 from plimsoll.core.head.handover.outcomes import parse_session_id
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.publisher_audit import PublisherAudit
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
@@ -84,6 +87,7 @@ class MoveContext(Protocol):
     name: str
     epoch: int
     publishers: PublisherTable
+    publisher_audit: PublisherAudit
     router: TreeRouter
     counters: Counter[str]
 
@@ -119,6 +123,8 @@ class PublisherMoves(HeadPart):
         decides_at = now + plan.seconds
         arrives_at = decides_at + ARRIVE_SECONDS * self.time_factor
         self.sessions[session_id] = session = PublisherSession(session_id, plan, publishers, decides_at, arrives_at)
+        if asked := [each.publisher for each in publishers.values() if each.publisher is not None]:
+            self.host.publisher_audit.begin(session_id, plan.head, asked)
         return self._outcome_of(session)
 
     def _refusal(self, session_id: str, plan: msg.PublisherPlan) -> str:
@@ -157,8 +163,9 @@ class PublisherMoves(HeadPart):
     def outcome(self, session_id: str) -> msg.PublisherOutcome:
         if (session := self.sessions.get(session_id)) is not None:
             return self._outcome_of(session)
-        known = self._ended.get(session_id)
-        return known or msg.PublisherOutcome(session_id, 0, self.host.epoch, "unknown", [])
+        known = self._ended.get(session_id) or msg.PublisherOutcome(session_id, 0, self.host.epoch, "unknown", [])
+        audit = self.host.publisher_audit.audit(session_id)
+        return known if audit is None else replace(known, audit=audit)
 
     def _outcome_of(self, session: PublisherSession) -> msg.PublisherOutcome:
         state: Literal["done", "moving"] = "done" if session.is_over else "moving"
@@ -265,6 +272,8 @@ class PublisherMoves(HeadPart):
                 self.broadcast(self._outcome_of(session))
             if session.is_over:
                 self._remember(self._outcome_of(session))
+        for counted in self.host.publisher_audit.take_changed():
+            self.broadcast(self.outcome(counted))
 
     def _deadlines(self, session: PublisherSession) -> None:
         if self.host.now >= session.decides_at:
@@ -275,7 +284,8 @@ class PublisherMoves(HeadPart):
                 self._decide(session, name, UNKNOWN, f"has not opened at {session.plan.head} in time")
 
     def _remember(self, outcome: msg.PublisherOutcome) -> None:
-        self.sessions.pop(outcome.session, None)
+        over = self.sessions.pop(outcome.session, None)
+        self.host.publisher_audit.end(outcome, over.of(MOVED, UNKNOWN) if over is not None else ())
         for _, state in outcome.publishers:
             self.outcomes[state.partition(":")[0]] += 1
         self._ended[outcome.session] = outcome

@@ -12,6 +12,7 @@ from plimsoll.core.transport.link import Link, Peer
 
 FOR_EDGES: Final = (
     msg.Resume | msg.Subs | msg.Detach | msg.Pause | msg.Continue | msg.Attach | msg.Go | msg.AuditReply
+    | msg.CountsFrom
 )  # fmt: skip
 """What clients send to edges only."""
 

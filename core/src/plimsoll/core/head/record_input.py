@@ -107,7 +107,7 @@ class RecordInput(HeadPart):
     def deal(self, link: Link, message: DataMessage | None, ends_frame: bool) -> None:
         """Deal with a message in its turn, and return the credit of the frame that it ends."""
         host = self.host
-        if isinstance(message, msg.Pub | msg.Gap) and self.holds_relays:
+        if isinstance(message, msg.Pub | msg.Gap | msg.Route) and self._must_wait(link, message):
             host.startup.hold(link, message, ends_frame=ends_frame)
             link.hold()
             if ends_frame:
@@ -139,6 +139,10 @@ class RecordInput(HeadPart):
         host = self.host
         return bool(host.startup.missing) or (host.journal is not None and bool(host.journal.refusing))
 
+    def _must_wait(self, link: Link, message: msg.Pub | msg.Gap | msg.Route) -> bool:
+        """A MARKER, for one, means all that its stream has had before it: docs/handover.md, P1."""
+        return self.holds_relays and (not isinstance(message, msg.Route) or self.host.startup.has_held(link))
+
     def drop(self, link: Link) -> None:
         """The link of an edge or neighbour ends: take what it has relayed behind an update that waits for its turn."""
         for relayed in self.turns.drop(link):
@@ -158,6 +162,12 @@ class RecordInput(HeadPart):
         except WireError as error:
             host.counters[f"records_refused_{error.code}"] += 1
 
+    def _take_route(self, link: Link, route: msg.Route) -> None:
+        try:
+            self._dispatch(link, route)
+        except WireError as error:
+            self.host.counters[f"records_refused_{error.code}"] += 1
+
     def on_ready(self) -> None:
         self.take_held()
 
@@ -166,7 +176,10 @@ class RecordInput(HeadPart):
         if self.holds_relays:
             return
         for held in self.host.startup.take_held():
-            self._relay(held.link, held.message)
+            if not isinstance(held.message, msg.Route):
+                self._relay(held.link, held.message)
+            elif held.link.id == held.link_id:  # else its sender knows that it is gone: docs/handover.md, 8
+                self._take_route(held.link, held.message)
             if held.link.id != held.link_id:
                 continue
             if held.link.held_from:

@@ -22,11 +22,12 @@ from plimsoll.core.transport.link import NEVER, Link
 
 
 class HeldRelay(NamedTuple):
-    """A publication or gap of a neighbour that came too early. `link_id`: of the incarnation that it came on."""
+    """A publication or gap of a neighbour that came too early, or a message behind one. `link_id`: of the incarnation
+    that it came on."""
 
     link: Link
     link_id: int
-    message: msg.Pub | msg.Gap
+    message: msg.Pub | msg.Gap | msg.Route
     ends_frame: bool
 
 
@@ -50,6 +51,7 @@ class StartupBarrier(HeadPart):
         self._started: float | None = None
         self.waiting: list[tuple[Link, AnyOpen]] = []
         self._held: list[HeldRelay] = []
+        self._held_at: set[tuple[Link, int]] = set()
         self._epochs: dict[str, int] = {}
         self._restarted: set[str] = set()
         self.given_up: set[str] = set()
@@ -80,20 +82,26 @@ class StartupBarrier(HeadPart):
         """Keep an OPEN until the head is ready."""
         self.waiting.append((link, opening))
 
-    def hold(self, link: Link, message: msg.Pub | msg.Gap, *, ends_frame: bool) -> None:
+    def hold(self, link: Link, message: msg.Pub | msg.Gap | msg.Route, *, ends_frame: bool) -> None:
         """Keep what a neighbour relays: which links need it is not known yet.
 
         Its frame is not given back as taken, so the link's credit bounds what is held.
         """
         self._held.append(HeldRelay(link, link.id, message, ends_frame))
+        self._held_at.add((link, link.id))
 
     def client_lost(self, link: Link) -> None:
         """Its OPENs are void."""
         self.waiting = [(at, opening) for at, opening in self.waiting if at is not link]
 
+    def has_held(self, link: Link) -> bool:
+        """Whether something of this link waits: what defines a point in its stream must not overtake it."""
+        return (link, link.id) in self._held_at
+
     def take_held(self) -> list[HeldRelay]:
         """What was held; its link may be over, but the neighbour does not send it again."""
         held, self._held = self._held, []
+        self._held_at.clear()
         return held
 
     def take_waiting(self) -> list[tuple[Link, AnyOpen]]:

@@ -30,6 +30,9 @@ class AuditTotals(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     """Counts of deliveries by moved subscribers; `subscribers` have reported, of others nothing is known.
 
     `lost`: due, and not given to the application. `suppressed`: delivered again, and not given to it twice.
+
+    What comes of `publishers` that have moved is counted by some of their subscribers: `asked` were asked to. `before`
+    and `after`: how many deliveries were due to those that have reported, of what each of the two heads had accepted.
     """
 
     subscribers: int = 0
@@ -37,6 +40,10 @@ class AuditTotals(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     duplicated: int = 0
     reordered: int = 0
     suppressed: int = 0
+    publishers: int = 0
+    asked: int = 0
+    before: int = 0
+    after: int = 0
 
     @property
     def faults(self) -> tuple[int, int, int]:

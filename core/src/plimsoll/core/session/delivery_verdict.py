@@ -14,6 +14,7 @@ from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.spec.status.conditions import Condition
 
 DELIVERY_FAULTS: Final = "DeliveryFaults"
+NOTHING_TO_AUDIT: Final = "NothingToAudit"
 
 
 class EventOutbox(Protocol):
@@ -23,9 +24,11 @@ class EventOutbox(Protocol):
 
 def counts_text(audit: AuditTotals, what: str) -> str:
     """The numbers of faults, and how many subscribers have counted, in words."""
+    who = f"{audit.subscribers} moved {what}"
+    if audit.publishers:
+        who = f"{audit.subscribers} of {audit.asked} subscribers asked, about {audit.publishers} moved publishers"
     return (
-        f"{audit.lost} deliveries lost, {audit.duplicated} duplicated, {audit.reordered} reordered,"
-        f" as counted by {audit.subscribers} moved {what}"
+        f"{audit.lost} deliveries lost, {audit.duplicated} duplicated, {audit.reordered} reordered, as counted by {who}"
     )
 
 
@@ -58,9 +61,21 @@ def delivered_condition(session: Session) -> Condition:
         return Condition("Delivered", "False", DELIVERY_FAULTS, counts_text(audit, session.member_noun))
     if audit.subscribers and session.is_over:
         return Condition("Delivered", "True", "Delivered", counts_text(audit, session.member_noun))
-    message = (
-        f"none of its {session.member_noun} has moved and counted"
-        if session.is_over
-        else "deliveries are counted at its end"
-    )
-    return Condition("Delivered", "Unknown", "NotAudited", message)
+    if session.is_over and audit.publishers and not audit.asked:
+        return Condition("Delivered", "Unknown", NOTHING_TO_AUDIT, nothing_text(audit))
+    return Condition("Delivered", "Unknown", "NotAudited", _unaudited_text(session, audit))
+
+
+def nothing_text(audit: AuditTotals) -> str:
+    """Why no subscriber was asked about publishers that have moved."""
+    return f"no subscriber takes what the {audit.publishers} moved publishers have published lately"
+
+
+def _unaudited_text(session: Session, audit: AuditTotals) -> str:
+    if not session.is_over:
+        return "deliveries are counted at its end"
+    if audit.asked:
+        return f"none of the {audit.asked} subscribers that were asked has said what it was given"
+    if session.kind == "publishers":
+        return "no publisher has moved, or their head has not said what subscribers were given"
+    return f"none of its {session.member_noun} has moved and counted"

@@ -316,8 +316,7 @@ class MediatorEngine:
                 if after is not batch:
                     context.table.put(session.with_batch(after, context.now))
                 break
-        if not isinstance(outcome, PublisherOutcome):
-            delivery_audit.receive_audit(context, head, outcome)
+        delivery_audit.receive_audit(context, head, outcome)
 
     # -- steps
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -74,7 +74,7 @@ def status(session: Session, now: float) -> dict[str, Any]:
         "target": ", ".join(session.between[1:] or session.targets or sorted(_takers(session))),
         "timeInPhases": _time_in_phases(session, now),
         "progress": progress(session, now),
-        **_audit_fields(session.audit() if session.counts()["moved"] and session.kind != "publishers" else None),
+        **_audit_fields(session.audit() if session.counts()["moved"] else None),
         "history": [_attempt_fields(session, index) for index in range(len(session.history))],
     }
     if session.started_at is not None:
@@ -130,12 +130,18 @@ def progress(session: Session, now: float) -> dict[str, Any]:
 
 
 def _audit_fields(audit: AuditTotals | None) -> dict[str, Any]:
-    """The audit of moved subscribers. Without a report the sums are left out: they are not 0, they are not known."""
+    """The audit of moved subscribers, or of publishers that moved. Without a report the sums are left out: they are not
+    0, they are not known."""
     if audit is None:
         return {}
-    if not audit.subscribers:
-        return {"audit": {"subscribers": 0}}
-    return {"audit": {name: getattr(audit, name) for name in audit.__struct_fields__}}
+    known = [*_COUNTED, *_SUMS] if audit.subscribers else _COUNTED
+    names = known if audit.publishers else [name for name in known if name not in _OF_PUBLISHERS]
+    return {"audit": {name: getattr(audit, name) for name in names}}
+
+
+_COUNTED: Final = ("subscribers", "publishers", "asked")
+_SUMS: Final = ("lost", "duplicated", "reordered", "suppressed", "before", "after")
+_OF_PUBLISHERS: Final = ("publishers", "asked", "before", "after")
 
 
 def _plan_fields(session: Session) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class SessionTable:
         self.sessions[uid] = session
         if not session.is_over or session.holds_until is not None:
             self._index(session)
-        if session.batches and saved_at is None and session.kind != "publishers":
+        if session.batches and saved_at is None:
             self.mark_unaudited(session)
         if session.parent:
             self._children.setdefault(session.parent, set()).add(uid)

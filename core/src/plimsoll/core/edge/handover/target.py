@@ -19,6 +19,7 @@ from plimsoll.core.edge.attachment import REFUSALS, TOO_LONG, AttachmentState, E
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.handover.arrivals import ArrivalReports
 from plimsoll.core.edge.handover.delivery_audit import DeliveryAuditRelay
+from plimsoll.core.edge.handover.publisher_audit import PublisherAuditRelay
 from plimsoll.core.edge.handover.slots import ReservedSlot, SlotTable
 from plimsoll.core.edge.handover.standby_list import StandbyList
 from plimsoll.core.edge.name_claims import NameClaims
@@ -39,6 +40,7 @@ class HandoverTarget:
         self.slots = SlotTable()
         self.claims = NameClaims(host, attachments.by_subscriber, self.slots, host.config.time_factor)
         self.delivery_audit = DeliveryAuditRelay(host, attachments)
+        self.publisher_audit = PublisherAuditRelay(host, attachments)
         self.reports = ArrivalReports(host.config.name, self.delivery_audit)
         self.standby_list = StandbyList(host, attachments, self._refuse_list)
 
@@ -274,6 +276,7 @@ class HandoverTarget:
     def restart(self) -> None:
         """Forget all sessions, as the restarted head has. Their attachments have been evicted before."""
         self.delivery_audit.restart()
+        self.publisher_audit.restart()
         self.slots.clear()
         self.reports.clear()
 

@@ -67,12 +67,13 @@ class AuditCase:
     due: dict[Origin, list[int]] = field(default_factory=dict)
     is_known: bool = True
 
-    def expect(self, origin: Origin, offset: int) -> None:
+    def expect(self, pub: msg.PubOpen) -> None:
         """Count a publication that the member must have been given."""
-        if offset <= self.marks.get(origin, 0):
+        origin = (pub.head, pub.epoch)
+        if pub.offset <= self.marks.get(origin, 0):
             return
         through = self.due.setdefault(origin, [0, 0])
-        through[0] = offset
+        through[0] = pub.offset
         through[1] += 1
 
     def item(self) -> msg.ExpectedItem:
@@ -126,7 +127,7 @@ class LogPass:
         numbers = self._index.match(pub.body.attributes)
         for case in {id(self._of[number]): self._of[number] for number in numbers}.values():
             if case.low < position <= case.high:
-                case.expect((pub.head, pub.epoch), pub.offset)
+                case.expect(pub)
         return len(numbers)
 
     def _unknown(self, low: int, high: int) -> None:

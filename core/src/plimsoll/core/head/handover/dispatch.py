@@ -17,6 +17,7 @@ from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
+from plimsoll.core.head.publisher_audit import PublisherAudit
 from plimsoll.core.head.publisher_moves import PublisherMoves
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
@@ -49,6 +50,7 @@ class DispatchContext(Protocol):
     handover_links: HandoverLinks
     publisher_moves: PublisherMoves
     publisher_arrivals: PublisherArrivals
+    publisher_audit: PublisherAudit
 
 
 class HandoverDispatch(HeadPart):
@@ -156,7 +158,8 @@ class HandoverDispatch(HeadPart):
             case msg.HandoverRejected():
                 coordinator.on_rejected(message)
             case msg.AuditSummary():
-                coordinator.table.delivery_audit.counted(message, coordinator.table.moved(message.session))
+                if not self.host.publisher_audit.counted(message):
+                    coordinator.table.delivery_audit.counted(message, coordinator.table.moved(message.session))
             case _:
                 assert_never(message)
 

@@ -166,6 +166,16 @@ from plimsoll.core.protocol.messages.publications import (
     Refused,
     Unconfirmed,
 )
+from plimsoll.core.protocol.messages.publisher_audit import (
+    AUDITED_PUBLISHERS_AT_MOST,
+    EXAMPLES_AT_MOST,
+    AuditedPublisher,
+    CountPublishers,
+    CountsFrom,
+    Example,
+    PublisherAuditRequest,
+    PublisherAuditStart,
+)
 from plimsoll.core.protocol.messages.publisher_moves import (
     ListPublishers,
     OpenReturning,
@@ -226,7 +236,9 @@ from plimsoll.core.protocol.messages.subscribers import (
 from plimsoll.core.protocol.wire import WireError
 
 __all__ = [
+    "AUDITED_PUBLISHERS_AT_MOST",
     "COUNTED_MARKS_AT_MOST",
+    "EXAMPLES_AT_MOST",
     "Abort",
     "Accepted",
     "ActionItem",
@@ -242,6 +254,7 @@ __all__ = [
     "AuditRequestItem",
     "AuditSummary",
     "AuditSummaryItem",
+    "AuditedPublisher",
     "BetweenHeads",
     "BlockItem",
     "Body",
@@ -257,6 +270,8 @@ __all__ = [
     "ConsumerItem",
     "Continue",
     "ControlRecord",
+    "CountPublishers",
+    "CountsFrom",
     "Cover",
     "CoverAck",
     "CoverItem",
@@ -273,6 +288,7 @@ __all__ = [
     "EdgeReport",
     "End",
     "Epoch",
+    "Example",
     "ExpectedCount",
     "ExpectedDeliveries",
     "ExpectedItem",
@@ -365,6 +381,8 @@ __all__ = [
     "PublicationPage",
     "Publish",
     "PublisherArrived",
+    "PublisherAuditRequest",
+    "PublisherAuditStart",
     "PublisherCommand",
     "PublisherElsewhere",
     "PublisherGo",
@@ -447,31 +465,35 @@ __all__ = [
 FromClient = (
     Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply |
     PublisherGo | OpenStandby | OpenReturning | GroupJoin | GroupBeat | SliceReleased | GroupLeave |
-    SliceCaching | SliceCache
+    CountsFrom | SliceCaching | SliceCache
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
     SeeHead | AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery |
     PublisherMove | PublisherStay | PublisherStandby | PublisherLeft | PublisherElsewhere |
     GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | GroupLeft |
-    SliceCache | GroupFunctions
+    CountPublishers | SliceCache | GroupFunctions
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | Slot |
-    TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary
+    TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary | PublisherAuditRequest
 )  # fmt: skip
 ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |
-    Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries
+    Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries | PublisherAuditStart
 )  # fmt: skip
-BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths
+BetweenHeads = (
+    Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths |
+    PublisherAuditStart
+)  # fmt: skip
 FromHead = ToEdge | BetweenHeads
 FromStandby = FollowLog | LogStored
 ToStandby = LogBegins | LogPart | LogTrimmed | StandbyInSync
 LinkMessage = FromClient | ToClient | FromEdge | FromHead | FromStandby | ToStandby
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
-    PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived
+    PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived |
+    PublisherAuditRequest
 )  # fmt: skip
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |

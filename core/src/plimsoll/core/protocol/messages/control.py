@@ -121,13 +121,20 @@ class Command(Struct, array_like=True, frozen=True, tag=107):
 
 
 class AuditItem(Struct, array_like=True, frozen=True):
-    """The summed counts of moved members; `members`: how many have counted."""
+    """The summed counts of moved members; `members`: how many have counted.
+
+    Of publishers that move, subscribers count: `asked` of them were asked to. `before` and `after`: how many deliveries
+    were due to those that have counted, of what the head that the publishers left had accepted, and of the rest.
+    """
 
     members: U63
     lost: U63
     duplicated: U63
     reordered: U63
     suppressed: U63
+    asked: U63 = 0
+    before: U63 = 0
+    after: U63 = 0
 
 
 class Outcome(Struct, array_like=True, frozen=True, tag=108):

@@ -312,11 +312,16 @@ class AuditReply(Struct, array_like=True, frozen=True, tag=96):
 
 
 class AuditSummaryItem(Struct, array_like=True, frozen=True):
+    """The counts of a member. `due_of_judge` and `due_of_others`: how many of the publications that were due to it had
+    been accepted at the head that judges, and at other heads."""
+
     subscriber: Name
     lost: U63
     duplicated: U63
     reordered: U63
     suppressed: U63
+    due_of_judge: U63 = 0
+    due_of_others: U63 = 0
 
 
 class AuditSummary(Struct, array_like=True, frozen=True, tag=97):

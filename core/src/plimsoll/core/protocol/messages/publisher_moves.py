@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from plimsoll.core.protocol.messages.control import AuditItem
 from plimsoll.core.protocol.wire import U32, U63, Name, Text
 
 # -- between a publisher and its heads
@@ -123,7 +124,10 @@ class PublisherCommand(Struct, array_like=True, frozen=True, tag=126):
 
 
 class PublisherOutcome(Struct, array_like=True, frozen=True, tag=127):
-    """The state of a move and of each of its publishers: `moving` while one is under way."""
+    """The state of a move and of each of its publishers: `moving` while one is under way.
+
+    Without `audit` it is not known yet what its subscribers have counted.
+    """
 
     session: Name
     mediator: U63
@@ -131,6 +135,7 @@ class PublisherOutcome(Struct, array_like=True, frozen=True, tag=127):
     state: Literal["moving", "done", "failed", "unknown"]
     publishers: list[tuple[Name, Name]]
     reason: Text = ""
+    audit: AuditItem | None = None
 
 
 class ListPublishers(Struct, array_like=True, frozen=True, tag=128):

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from plimsoll.core.protocol.messages import Command, HandoverPlan, SliceCommand, SliceMovesPlan
+from plimsoll.core.protocol.messages import (
+    Command,
+    HandoverPlan,
+    PublisherCommand,
+    PublisherPlan,
+    SliceCommand,
+    SliceMovesPlan,
+)
 from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SaveMemory, SendMessage
 from plimsoll.core.session.inputs import Timings
@@ -56,6 +63,13 @@ class CommandOutbox:
         if self.is_due(f"{batch.id}/{step}", seconds):
             plan = handover_plan(batch) if step == "prepare" else None
             self.send(batch.head, Command(self.epoch, batch.head_epoch, batch.id, step, plan))
+
+    def publisher_command(
+        self, batch: Batch, step: Literal["move", "abort", "ask"], seconds: float, plan: PublisherPlan | None = None
+    ) -> None:
+        """Send a command about publishers, unless the same one was sent less than `seconds` ago."""
+        if self.is_due(f"{batch.id}/{step}", seconds):
+            self.send(batch.head, PublisherCommand(self.epoch, batch.head_epoch, batch.id, step, plan))
 
     def slice_command(
         self, batch: Batch, step: Literal["move", "abort", "ask"], seconds: float, plan: SliceMovesPlan | None = None

@@ -12,11 +12,11 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from plimsoll.core.protocol.departures import UNKNOWN
-from plimsoll.core.protocol.messages import Outcome, PublisherCommand, PublisherOutcome, PublisherPlan
+from plimsoll.core.protocol.messages import Outcome, PublisherOutcome, PublisherPlan
 from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict, end_negotiation
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.execute import batches, executor
+from plimsoll.core.session.execute import batches, delivery_audit, executor
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.request import lifecycle, planner, publisher_plan
 from plimsoll.core.session.session_plan import PlannedPair
@@ -169,8 +169,7 @@ def send_intent(context: EngineContext, batch: Batch) -> None:
         plan = PublisherPlan(
             batch.target, target.endpoint, target.public_key, list(batch.members), batch.prepare_seconds
         )
-    if outbox.is_due(f"{batch.id}/{step}", seconds):
-        outbox.send(batch.head, PublisherCommand(outbox.epoch, batch.head_epoch, batch.id, step, plan))
+    outbox.publisher_command(batch, step, seconds, plan)
 
 
 def receive_outcome(context: EngineContext, batch: Batch, told: PublisherOutcome) -> Batch:
@@ -212,6 +211,8 @@ def step_stabilizing(context: EngineContext, request: SessionRequest, session: S
     if context.now < min(session.phase_at + context.timings.ask, session.deadline_at):
         return session  # those that have just opened are listed
     names = context.publisher_listings.of(session.uid, session.sources[0])
+    if delivery_audit.is_awaited(context, session):
+        return session
     if names is None:
         if context.now < min(session.phase_at + context.timings.sample, session.deadline_at):
             return session
@@ -235,7 +236,9 @@ def step_stabilizing(context: EngineContext, request: SessionRequest, session: S
 
 
 def _measured(context: EngineContext, request: SessionRequest, session: Session) -> Session:
-    """The end; a plan that predicts loads is measured first, once these have settled."""
+    """The end, once subscribers have said what they were given; a plan that predicts loads is measured first."""
+    if delivery_audit.is_awaited(context, session):
+        return session
     predicts = session.plan is not None and bool(session.plan.forecasts) and session.verdict is None
     if predicts and executor.is_settling(context, session):
         return session

@@ -41,13 +41,21 @@ class ProgressStatus(OutcomesStatus):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditStatus:
-    """Deliveries as counted by the moved subscribers, from before their cut until the target serves them.
+    """Deliveries as counted by the moved subscribers, from before their cut until the target serves them; of publishers
+    that move, as counted by some of their subscribers.
 
     Each compares what its application received with what the head's log had for it. The sums are absent if none has
     counted.
     """
 
-    subscribers: Annotated[int, FieldInfo("Moved subscribers that have counted; nothing is known of the others.")]
+    subscribers: Annotated[
+        int,
+        FieldInfo(
+            "Moved subscribers that have counted, or some that take from moved publishers; of others nothing is known."
+        ),
+    ]
+    publishers: Annotated[int, FieldInfo("Moved publishers whose publications were counted.")]
+    asked: Annotated[int, FieldInfo("Subscribers of these publishers that were asked to count.")]
     lost: Annotated[int, FieldInfo("Deliveries that were due and never reached the application.")]
     duplicated: Annotated[int, FieldInfo("Deliveries that reached the application more than once.")]
     reordered: Annotated[int, FieldInfo("Deliveries that reached the application after later ones.")]
@@ -55,9 +63,16 @@ class AuditStatus:
         int,
         FieldInfo("Duplicates that were filtered out: none within a cluster, some between clusters."),
     ]
+    before: Annotated[
+        int,
+        FieldInfo("Deliveries that were due of publications before the move, at the head that the publishers left."),
+    ]
+    after: Annotated[int, FieldInfo("Deliveries that were due of publications after the move, at the other head.")]
 
 
-AUDIT = FieldInfo("Deliveries as counted by the moved subscribers; absent if none has moved.")
+AUDIT = FieldInfo(
+    "Deliveries as counted by the moved subscribers, or by subscribers of moved publishers; absent if none has moved."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

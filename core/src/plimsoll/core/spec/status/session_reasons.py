@@ -322,11 +322,16 @@ DELIVERIES = ReasonSection(
     "status",
     "Reasons of the condition `Delivered` of a session, beside `DeliveryFaults`.",
     (
-        StatusReason("Delivered", "True", "the moved subscribers that have counted were given all that was due"),
+        StatusReason("Delivered", "True", "the subscribers that have counted were given all that was due"),
         StatusReason(
             "NotAudited",
             "Unknown",
-            "the session still runs, no subscriber has moved, or none of the moved ones has counted its deliveries",
+            "the session still runs, nothing has moved, or no subscriber has counted its deliveries",
+        ),
+        StatusReason(
+            "NothingToAudit",
+            "Unknown",
+            "publishers have moved, and no subscriber takes what they have published lately",
         ),
     ),
 )
