@@ -1,101 +1,157 @@
-"""What a move of a slice adds: delay of its items, and bytes on all links, from the log and with caches.
+"""What joins and moves of slices cost: until all have their share, and what an item waits for whose slice moves.
 
-Measured in virtual time, with the machines of the product and links of a millisecond each way, so that what else the
-machine does changes nothing. Each run is compared with one of the same seed in which nothing moves, item by item.
+The latency of an item is from its publication until a consumer takes it. Of a slice that has just come to a consumer
+the first item may have waited for the move; all other items are the baseline of the same run.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+import statistics
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any
 
-from plimsoll.core.head.machine import Head
-from plimsoll.core.policies.consumer_groups.model import SliceMove, SlicePlan
-from plimsoll.core.verify import observations as seen
-from plimsoll.core.verify.slice_kill_cells import WAYS, InSession
-from plimsoll.simulator.run import SimulationRun
-from plimsoll.simulator.scenarios.scenario import SimulationScenario
-from plimsoll.simulator.slice_kills import MOVED, SCENARIO
-from plimsoll.simulator.world.consumers import GROUP, GroupLoad
+from bench.broker.processes import Child
+from bench.groups.clients import WAIT_SECONDS
+from bench.groups.fleet import PATIENCE_SECONDS, BenchFleet, takers
 
-SECONDS: Final = 10.0
-FIRST_AT, EVERY_SECONDS, MOVES = 2.0, 0.25, 30
-IDLE_SECONDS, BUSY_SECONDS = 0.001, 0.012
-"""Work on an item: a consumer that has nothing to do in between, and one with items that wait."""
+from plimsoll import client
 
-
-@dataclass(frozen=True)
-class MovedRun:
-    """`delays`: of each item of the slice, by its identity, in seconds. `cached`: items that went in caches."""
-
-    delays: dict[seen.PublicationIdentity, float]
-    frame_bytes: int
-    moves: int
-    merged: int
+SLICES = 20
+ITEMS_PER_SECOND = 1_000.0
+PAUSE_SECONDS = 1.0
+"""How long a consumer stays before it leaves, and the other way round."""
 
 
-def scenario_of(in_session: InSession, work_seconds: float) -> SimulationScenario:
-    load = replace(SCENARIO.load, publications=2_000, seconds=SECONDS, payload_bytes=200)
-    group = replace(SCENARIO.group or GroupLoad(), in_session=in_session, work_seconds=(work_seconds, work_seconds))
-    return replace(SCENARIO, load=load, group=group)
+def joined(slices: int, consumers: int) -> dict[str, float]:
+    """Seconds until all consumers that join at once have an even share, and then until one more has its own."""
+    fleet = BenchFleet()
+    children: list[Child] = []
+    try:
+        fleet.make_group(slices)
+        began = time.monotonic()
+        children = takers(fleet, "group", consumers, slices)
+        await_shares(children, consumers, slices)
+        at_once = time.monotonic() - began
+        began = time.monotonic()
+        children += takers(fleet, "group", 1, slices)
+        await_shares(children, consumers + 1, slices)
+        return {"all_at_once_seconds": round(at_once, 2), "one_more_seconds": round(time.monotonic() - began, 2)}
+    finally:
+        for child in children:
+            child.end()
+        fleet.end()
 
 
-def moved_run(in_session: InSession, work_seconds: float, moves: int, seed: int = 1) -> MovedRun:
-    """One run in which slice 0 goes to and fro so many times."""
-    run = SimulationRun(scenario_of(in_session, work_seconds), seed)
-    sizes: list[int] = []
-    run.network.taps.append(lambda _, __, ___, frame: sizes.append(len(frame)))
-    for number in range(moves):
-        run.schedule.at(FIRST_AT + number * EVERY_SECONDS, lambda: _move(run))
-    outcome = run.go()
-    if not outcome.ok:
-        raise RuntimeError(f"a law is broken: {outcome.verdict}{outcome.error}")
-    group = _head(run).groups.by_name[GROUP]
-    return MovedRun(_delays(run), sum(sizes), group.counts["sessions"], group.caches.counts["merged"])
+def await_shares(children: list[Child], consumers: int, slices: int) -> None:
+    """Until each consumer has its even share, one slice less at most, and together they have all."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        having = [found for child in children for found in child.ask("slices")]
+        if len(having) == consumers and sum(having) == slices and min(having) >= slices // consumers - 1:
+            return
+        if time.monotonic() > deadline:
+            raise TimeoutError(
+                f"{len(having)} consumers have {sum(having)} slices, the fewest {min(having, default=0)}"
+            )
+        time.sleep(0.01)
 
 
-def _head(run: SimulationRun) -> Head:
-    head = run.fleet.brokers[run.scenario.shape.heads()[0]].host.node
-    if not isinstance(head, Head):
-        raise TypeError("the head does not run")
-    return head
+def pace(pipe: Connection, head: str) -> None:
+    """A publisher as a process: evenly, and each item has the time of its publication. Any question ends it."""
+    with client.Connection(head, security="plain", name="bench-pace") as connection:
+        publisher, n, due = client.Publisher(connection, name="pace"), 0, time.monotonic()
+        pipe.send(None)
+        while not pipe.poll():
+            publisher.publish({"class": "group", "g": n % SLICES, "n": n, "at": time.monotonic()})
+            n, due = n + 1, due + 1.0 / ITEMS_PER_SECOND
+            time.sleep(max(0.0, due - time.monotonic()))
+        publisher.flush(60.0)
+        pipe.send(n)
 
 
-def _move(run: SimulationRun) -> None:
-    group = _head(run).groups.by_name[GROUP]
-    giver = group.slices[MOVED].holder
-    taker = next(name for name in sorted(group.members) if name != giver)
-    group.take_plan(SlicePlan(((SliceMove(giver, taker, MOVED),),), "to and fro"))
+class Timed:
+    """A consumer that notes how long each item was on its way. `first`: of those that were a slice's first here."""
+
+    def __init__(self, head: str, name: str) -> None:
+        self.first: list[float] = []
+        self.other: list[float] = []
+        self._new: set[int] = set()
+        self.connection = client.Connection(head, security="plain", name=f"bench-{name}")
+        self.member = self.connection.group("group").subscribe(name=name, timeout=60.0, on_change=self._changed)
+        self.thread = threading.Thread(target=self._take, daemon=True)
+        self.thread.start()
+
+    def _changed(self, change: client.SlicesChanged) -> None:
+        self._new.update(change.came)
+
+    def _take(self) -> None:
+        while True:
+            try:
+                item = self.member.receive(WAIT_SECONDS)
+            except client.errors.WaitTimeoutError:
+                continue  # nothing has come
+            except client.errors.ClosedError:
+                return  # it has left
+            seconds = time.monotonic() - float(item.attributes["at"])
+            if item.slice in self._new:
+                self._new.discard(item.slice)
+                self.first.append(seconds)
+            else:
+                self.other.append(seconds)
+
+    def leave(self) -> None:
+        self.member.stop()
+        self.thread.join()
+        self.member.close()
+        self.connection.close()
 
 
-def _delays(run: SimulationRun) -> dict[seen.PublicationIdentity, float]:
-    published = {
-        (one.publisher, one.incarnation, one.seq): one.at
-        for one in run.journal.all
-        if isinstance(one, seen.PublicationObserved)
-    }
-    items = (one for one in run.journal.all if isinstance(one, seen.SliceItemObserved) and one.slice == MOVED)
-    return {one.publication: one.at - published[one.publication] for one in items if one.publication in published}
+def take_timed(pipe: Connection, head: str, name: str) -> None:
+    """A timed consumer as a process. `begin`: forget what was noted; `end`: leave, and say what was."""
+    timed = Timed(head, name)
+    pipe.send(None)
+    while pipe.recv() == ("begin",):
+        timed.first, timed.other = [], []
+        pipe.send(None)
+    timed.leave()
+    pipe.send((timed.first, timed.other))
 
 
-def share(values: list[float], part: float) -> float:
-    """The value below which this part of all lies, by rank."""
-    return sorted(values)[min(len(values) - 1, int(part * len(values)))]
+def moved(rounds: int) -> dict[str, Any]:
+    """Two consumers stay while a third joins and leaves: milliseconds of first items of slices, and of all others."""
+    fleet = BenchFleet()
+    staying: list[Child] = []
+    first, other = list[float](), list[float]()
+    try:
+        fleet.make_group(SLICES)
+        staying = [Child(take_timed, fleet.endpoint, f"stays-{i}") for i in range(2)]
+        for child in staying:
+            child.ask()
+        publisher = Child(pace, fleet.endpoint)
+        publisher.ask()
+        time.sleep(PAUSE_SECONDS)  # the two have shared out the slices
+        for child in staying:
+            child.ask("begin")
+        for n in range(rounds):
+            comes = Timed(fleet.endpoint, f"comes-{n}")
+            time.sleep(PAUSE_SECONDS)  # it works
+            comes.leave()
+            first, other = first + comes.first, other + comes.other
+            time.sleep(PAUSE_SECONDS)  # the others work
+        publisher.ask("end")
+        publisher.end()
+        for child in staying:
+            its_first, its_other = child.ask("end")
+            first, other = first + its_first, other + its_other
+    finally:
+        for child in staying:
+            child.end()
+        fleet.end()
+    return {"moved": len(first), "first_items": _milliseconds(first), "other_items": _milliseconds(other)}
 
 
-def moves_added() -> dict[str, dict[str, float]]:
-    """By way and load of consumers: what the moves add to items of the slice in milliseconds, and bytes by move."""
-    found: dict[str, dict[str, float]] = {}
-    for load, work in (("idle", IDLE_SECONDS), ("busy", BUSY_SECONDS)):
-        for way in WAYS:
-            still, moved = moved_run(way, work, 0), moved_run(way, work, MOVES)
-            added = [(moved.delays[each] - still.delays[each]) * 1e3 for each in still.delays if each in moved.delays]
-            delays = [[value * 1e3 for value in one.delays.values()] for one in (still, moved)]
-            found[f"{way}, {load}"] = {
-                "moves": moved.moves, "merged": moved.merged, "items": len(added),
-                "still_p50_ms": round(share(delays[0], 0.5), 2), "moved_p50_ms": round(share(delays[1], 0.5), 2),
-                "still_p99_ms": round(share(delays[0], 0.99), 2), "moved_p99_ms": round(share(delays[1], 0.99), 2),
-                "added_p50_ms": round(share(added, 0.5), 2), "added_p99_ms": round(share(added, 0.99), 2),
-                "bytes_by_move": round((moved.frame_bytes - still.frame_bytes) / moved.moves, 1),
-            }  # fmt: skip
-    return found
+def _milliseconds(seconds: list[float]) -> dict[str, float]:
+    cuts = statistics.quantiles(seconds, n=100)
+    return {"p50": round(1e3 * cuts[49], 2), "p99": round(1e3 * cuts[98], 2), "max": round(1e3 * max(seconds), 2)}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.core.group_mediator import GroupMediator
 from tests.core.group_play import GroupPlay
 
 
 def play_with(
-    *names: str, count: int = 6, balancing: str = "None", in_session: str = "Deliver"
+    *names: str, count: int = 6, balancing: str = "None", **definition: Any
 ) -> tuple[GroupPlay, GroupMediator]:
-    play = GroupPlay(count=count, sensors=2 * count, balancing=balancing, in_session=in_session)
+    play = GroupPlay(count=count, sensors=2 * count, balancing=balancing, **definition)
     mediator = GroupMediator(play)
     for name in names:
         play.join(name)
