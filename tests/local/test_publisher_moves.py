@@ -83,9 +83,12 @@ def audit(folder: FleetFolder) -> dict[str, int]:
     return found
 
 
+def security_of(way: HeadAccess) -> Any:
+    return client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
+
+
 def connection(way: HeadAccess) -> client.Connection:
-    security: Any = client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
-    return client.Connection(way.endpoint, security=security)
+    return client.Connection(way.endpoint, security=security_of(way))
 
 
 class Publishing:
