@@ -277,9 +277,11 @@ def test_one_whose_list_has_not_reached_every_head_does_not_count(moves: Moves):
 
 
 def test_a_question_about_publishers_that_comes_too_late_ends_no_count_of_a_move(moves: Moves):
-    subscriber = moves.subscribers["t-c"]
+    subscriber, reader = moves.subscribers["t-c"], moves.fleet.nodes["reader-c"]
+    assert subscriber.current is not None
+    assert isinstance(reader, Client)
     subscriber.begin_tally("1.2")
-    subscriber.stream.end_tally("1.1")
-    assert subscriber.stream.tally is not None
-    subscriber.stream.end_tally("1.2")
-    assert subscriber.stream.tally is None
+    port, number = subscriber.current.port, subscriber.current.id
+    for session, is_counting in (("1.1", True), ("1.2", False)):
+        reader.handovers.on_count(port, msg.AuditQuery(session, [msg.AuditQueryItem(number, [])]))
+        assert (subscriber.stream.tally is not None) is is_counting
