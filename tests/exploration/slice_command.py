@@ -29,7 +29,7 @@ class Config(NamedTuple):
 
 @dataclass(frozen=True)
 class Session:
-    """As the mediator has stored it. `begun_by`: the mediator's epoch, 0 before it began. `outcome`: once it is over."""
+    """As the mediator has stored it. `begun_by`: the mediator's epoch, 0 before that. `outcome`: once it is over."""
 
     begun_by: int = 0
     head_epoch: int = 0
