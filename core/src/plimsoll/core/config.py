@@ -106,7 +106,10 @@ class LinkSecurity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A consumer group of the custom resources: the cluster whose head serves it, and what it is."""
+    """A consumer group of the custom resources: the cluster whose head serves it, and what it is.
+
+    `head`: of that cluster, to which the heads of other clusters take what their clients say of the group.
+    """
 
     cluster: str
     name: str
@@ -119,6 +122,7 @@ class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     unassigned: str = "Drop"
     balancing: str = "Rates"
     in_session: str = "Deliver"
+    head: str = ""
 
 
 class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,12 +141,14 @@ class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class HeadStandby(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The other of the two processes of a head. docs/durability.md.
 
-    `term`: in which this process leads; one that `follows` gets it when it is promoted. `head`: where the one that
-    leads is reached. `control`: where this process listens for a mediator while it follows.
+    `term`: in which this process leads; one that `follows` gets it when it is promoted. One that `waits` is told by a
+    mediator which of the two it is, as where processes start again by themselves. `head`: where the one that leads is
+    reached. `control`: where this process listens for a mediator, whatever it is.
     """
 
     term: int = 0
     follows: bool = False
+    waits: bool = False
     head: PeerBroker
     control: str
 

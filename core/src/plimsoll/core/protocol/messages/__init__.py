@@ -51,12 +51,16 @@ from plimsoll.core.protocol.messages.control import (
     SubscriberPage,
 )
 from plimsoll.core.protocol.messages.groups import (
+    AnswerToMember,
     CachedItem,
     ClusterGroups,
     DeclaredGroupItem,
+    FromMember,
+    GroupAnswer,
     GroupBeat,
     GroupBeatAnswer,
     GroupDefinition,
+    GroupFor,
     GroupFunction,
     GroupFunctions,
     GroupJoin,
@@ -205,13 +209,18 @@ from plimsoll.core.protocol.messages.slice_moves import (
     SliceQuery,
 )
 from plimsoll.core.protocol.messages.standby import (
+    Follow,
     FollowLog,
     GoOnAlone,
+    Lead,
+    LeadershipQuery,
+    LeadershipReply,
     LogBegins,
     LogPart,
     LogStored,
     LogTrimmed,
     Promote,
+    Replaced,
     StandbyInSync,
 )
 from plimsoll.core.protocol.messages.subscribers import (
@@ -242,6 +251,7 @@ __all__ = [
     "Abort",
     "Accepted",
     "ActionItem",
+    "AnswerToMember",
     "AssignedBundle",
     "Attach",
     "AttachItem",
@@ -295,20 +305,24 @@ __all__ = [
     "Expire",
     "Fetch",
     "Fetched",
+    "Follow",
     "FollowLog",
     "ForceDetach",
     "Forget",
     "FromClient",
     "FromEdge",
     "FromHead",
+    "FromMember",
     "FromStandby",
     "Gap",
     "Go",
     "GoItem",
     "GoOnAlone",
+    "GroupAnswer",
     "GroupBeat",
     "GroupBeatAnswer",
     "GroupDefinition",
+    "GroupFor",
     "GroupFunction",
     "GroupFunctions",
     "GroupJoin",
@@ -329,6 +343,9 @@ __all__ = [
     "Join",
     "JoinFor",
     "KeepPlace",
+    "Lead",
+    "LeadershipQuery",
+    "LeadershipReply",
     "Leave",
     "Leaving",
     "LinkMessage",
@@ -399,6 +416,7 @@ __all__ = [
     "Refused",
     "Release",
     "ReleasedBundle",
+    "Replaced",
     "Replay",
     "Reservation",
     "ReservationReply",
@@ -493,7 +511,7 @@ LinkMessage = FromClient | ToClient | FromEdge | FromHead | FromStandby | ToStan
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
     PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived |
-    PublisherAuditRequest
+    PublisherAuditRequest | GroupFor | GroupAnswer
 )  # fmt: skip
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
@@ -501,7 +519,8 @@ ControlRecord = (
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
-    GoOnAlone | Promote | SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
+    GoOnAlone | Promote | Lead | Follow | Replaced | LeadershipQuery | LeadershipReply |
+    SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -136,6 +136,7 @@ class ConsumerStatus:
 
     name: Annotated[str, FieldInfo("Its name.")]
     slices: Annotated[int, FieldInfo("Slices that it has.")]
+    lag: Annotated[int, FieldInfo("Items of its slices in the log that it has not acknowledged.")]
     backlog: Annotated[int, FieldInfo("Items that it has been sent and has not finished.")]
     items_per_second: Annotated[int, FieldInfo("Items that it finishes.", unit="items/s")]
     microseconds_per_item: Annotated[int, FieldInfo("Time of an item in the application.", unit="microseconds")]
@@ -165,7 +166,15 @@ class ConsumerGroupStatus:
     slices: Annotated[int, FieldInfo("Its slices.")]
     slices_without_consumer: Annotated[int, FieldInfo("Those that no consumer has.")]
     members: Annotated[int, FieldInfo("Number of its consumers.")]
+    lag: Annotated[
+        int,
+        FieldInfo("Items in the log behind the last acknowledgement of their slice, with a consumer or without."),
+    ]
     backlog: Annotated[int, FieldInfo("Items that consumers have been sent and have not finished.")]
+    busy_percent: Annotated[
+        int,
+        FieldInfo("Time that its consumers work, of one consumer's: 250 keeps two and a half busy.", unit="percent"),
+    ]
     items_per_second: Annotated[int, FieldInfo("Items that consumers finish.", unit="items/s")]
     consumers: Annotated[
         tuple[ConsumerStatus, ...],
@@ -203,6 +212,29 @@ class TopicStatus:
     ]
     reason: Annotated[str, FieldInfo("Why its deadline cannot be kept, or is not at stake; absent: it can be kept.")]
     message: Annotated[str, FieldInfo("The reason as a sentence.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeadershipStatus:
+    """Which of the two processes of a head leads; changed by compare-and-set alone (docs/durability.md)."""
+
+    term: Annotated[int, FieldInfo("How many times one of the two has been made the head.")]
+    leader: Annotated[int, FieldInfo("The process that leads, 0 or 1.")]
+    standby: Annotated[int, FieldInfo("The incarnation of the other one, if it is in sync; 0: it is not.")]
+    sync: Annotated[int, FieldInfo("Which of the times in sync of this term that is.")]
+    ended: Annotated[int, FieldInfo("The last of these times that is over.")]
+    leads: Annotated[int, FieldInfo("The incarnation that the term was given to; 0: whichever was started for it.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandbyStatus:
+    """The process that does not lead."""
+
+    process: Annotated[int, FieldInfo("Which of the two it is, 0 or 1.")]
+    in_sync: Annotated[bool, FieldInfo("Whether it has all of the head's log, and may lead at any moment.")]
+    behind_bytes: Annotated[int, FieldInfo("What of the log it has not stored yet.", unit="bytes")]
+    pod: Annotated[str, FieldInfo("Its pod; on Kubernetes only.")]
+    node: Annotated[str, FieldInfo("The node of its pod.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +279,8 @@ class ClusterStatus:
                   " policy's own: Bad has `cov`, `mean` and `highest` of the loads F, and `looks` in a row that were"
                   " too uneven; Pulsar has `boundaries` and `version` of the bundles, and the `usage` of edges."),
     ]  # fmt: skip
+    leadership: Annotated[LeadershipStatus, FieldInfo("Of a head with a standby: which process leads.")]
+    standby: Annotated[StandbyStatus, FieldInfo("Of a head with a standby: the process that follows.")]
     next_window: Annotated[
         str, FieldInfo("When the next maintenance window opens; absent while one is open, or without any.",
                    format="date-time")
