@@ -19,7 +19,7 @@ def test_slices_move_and_items_are_processed(scenario):
         outcome = run_seed(scenario.name, seed)
         assert outcome.ok, f"{scenario.name} {seed}: {outcome.error or outcome.verdict}"
         found.update({**outcome.slices, "processed_once": outcome.verdict.processed_once})
-    assert found["slices_moved"] > 10
+    assert found["slices_moved"] + found["slices_revoked"] > 10, "the former are of the last life of the head"
     assert found["processed_once"] > 200
 
 
@@ -31,5 +31,7 @@ def test_together_they_have_every_fault_and_both_algorithms():
 
 
 def test_only_where_heads_are_killed_a_gap_is_allowed():
-    assert [one.name for one in GROUP_SCENARIOS if not one.is_gap_free] == ["groups-heads", "groups-sessions-heads"]
+    assert [one.name for one in GROUP_SCENARIOS if not one.is_gap_free] == [
+        "groups-heads", "groups-caches-heads", "groups-sessions-heads",
+    ]  # fmt: skip
     assert all(not one.fault_rates.crash_head for one in GROUP_SCENARIOS if one.is_gap_free)

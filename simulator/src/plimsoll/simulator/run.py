@@ -254,8 +254,7 @@ class SimulationRun:
         healed_at = self.end if scenario.is_disturbed else 0.0
         names = sorted(name for process in self.apps.processes.values() for name in process.subscribers)
         if scenario.group is not None:
-            sides = (0, 1) if scenario.group.in_session == "Cache" else (0,)
-            names += [slice_name(GROUP, number, side) for number in range(scenario.group.slices) for side in sides]
+            names += [slice_name(GROUP, number) for number in range(scenario.group.slices)]
         return CommandBackend(scenario.shape.heads(), planned, names, healed_at, self.journal.add)
 
     def _session_backend(self, rng: random.Random) -> SessionBackend:
