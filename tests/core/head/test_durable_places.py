@@ -84,6 +84,18 @@ def test_one_that_asks_for_no_lease_gives_its_place_up_and_so_does_one_that_with
     assert fleet.head().routes.size(AWAY_KEY) == 0
 
 
+def test_a_place_ends_in_the_round_in_which_its_subscriber_has_moved_to_another_head():
+    fleet = one_cluster()
+    client = fleet.client("c", "h", "e1")
+    client.tell("e1", durable(1, "s"))
+    fleet.run(1.0)
+    head = fleet.head()
+    head.owners.forget("s", head.now)  # as DONE of a session to another head does
+    head.durable_places.tick()
+    assert places(fleet).kept == {}, "a crash from here on does not bring it back"
+    assert head.routes.size(AWAY_KEY) == 0
+
+
 def test_a_place_ends_with_its_lease():
     fleet = one_cluster()
     client = fleet.client("c", "h", "e1")

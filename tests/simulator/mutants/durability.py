@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change, Mutant
 
+from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
@@ -18,6 +19,7 @@ from plimsoll.simulator.world.durable_heads import HeadDisk
 HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
 SLOW, RARE, AWAY, FAR = "slow-disk", "rare-syncs", "durable-away", "far-away"
 APART = "durable-apart"
+MOVED, MOVED_ACROSS = "sessions-durable-away", "away-across"
 
 MUTANTS = [
     Mutant(
@@ -115,6 +117,18 @@ MUTANTS = [
         "A head that has recovered keeps the places that it kept, and is their owner until an edge says that it is.",
         (Change(DurablePlaces.restore, "for place in state.places.values():", "for place in ():"),),
         (FAR, AWAY),
+    ),
+    Mutant(
+        "places-stay-behind-a-hand-over",
+        "A place goes to the edge that a hand-over has made the owner.",
+        (Change(DurablePlaces.tick, "self._settle(*key)", "pass"),),
+        (MOVED, MOVED_ACROSS),
+    ),
+    Mutant(
+        "targets-tell-no-list",
+        "The target of a hand-over tells its head the list of a member that has a place, ahead of the cut.",
+        (Change(HandoverTarget.on_install, "self.attachments.keep(attachment)", "pass"),),
+        (MOVED, MOVED_ACROSS),
     ),
     Mutant(
         "places-are-not-covered",

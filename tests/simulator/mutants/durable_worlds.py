@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from plimsoll.simulator.engine.disk import DiskQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
+from plimsoll.simulator.mediators.handover_plan import HandoverMix
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
+from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
 
 ALL = [
@@ -22,6 +24,14 @@ ALL = [
         name="far-away",
         about="applications are away for long and often, while edges and heads with disks are killed",
         fault_rates=FaultRates(pause_client=1.0, crash_edge=0.6, crash_head=0.5, seconds=(0.5, 7.0)),
+    ),
+    replace(
+        SCENARIOS["sessions-durable-away"],
+        name="away-across",
+        about="subscribers with a lease are moved between two clusters while they are away, and edges are killed",
+        shape=FleetShape(2, 2),
+        handovers=HandoverMix(8, replay=0.3, across=0.6, aim=0.3, crashable=("source", "target")),
+        fault_rates=FaultRates(pause_client=0.6, reconnect=0.3, crash_edge=0.2, seconds=(0.2, 6.0)),
     ),
     replace(
         SCENARIOS["durable-interval"],

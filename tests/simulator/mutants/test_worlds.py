@@ -22,6 +22,7 @@ HAPPENS = {
     "far-bumpy": ("reconnect", "wall"),
     "edge-crash-across": ("crash_edge",),
     "far-away": ("pause_client", "crash_edge", "crash_head"),
+    "away-across": ("pause_client", "crash_edge"),
     "standby-often": ("crash_head", "crash_standby"),
 }
 

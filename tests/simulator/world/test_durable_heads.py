@@ -54,7 +54,14 @@ def test_seeds_that_have_failed_once(seed: int):
     assert outcome.ok, outcome.verdict
 
 
-@pytest.mark.parametrize("scenario", ["sessions-durable-head", "sessions-durable-head-across"])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        "sessions-durable-head",
+        "sessions-durable-head-across",
+        "sessions-durable-away",
+    ],
+)
 def test_hand_overs_outlast_heads_that_recover(scenario: str):
     for seed in range(2):
         outcome = SimulationRun(SCENARIOS[scenario], seed).go()

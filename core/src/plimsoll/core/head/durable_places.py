@@ -202,6 +202,9 @@ class DurablePlaces(HeadPart):
 
     def tick(self) -> None:
         host = self.host
+        for x in host.owners.take_forgotten():
+            if x not in host.owners.entries:
+                self.end(x)  # it has moved to another head: in the log before a crash can bring it back
         for key in list(self._staged):
             self._settle(*key)  # a hand-over may have made its link the owner
         if self.times.is_due(self.unix_now, host.log.last):
@@ -216,9 +219,7 @@ class DurablePlaces(HeadPart):
             if (entry := host.owners.entries.get(keep.subscriber)) is not None and entry.epoch > keep.epoch:
                 del self._staged[key]  # it was refused
         for x, place in list(self.kept.items()):
-            if x not in host.owners.entries:
-                self.end(x)  # it has moved to another head
-            elif place.left_at and now - place.left_at > place.lease_seconds * host.config.time_factor:
+            if place.left_at and now - place.left_at > place.lease_seconds * host.config.time_factor:
                 self._lapse(x, "places_expired")
         self._hold_back_less()
 

@@ -74,6 +74,7 @@ class OwnershipTable:
 
     def __init__(self) -> None:
         self.entries: dict[str, OwnerEntry] = {}
+        self._forgotten: list[str] = []
         self._past: OrderedDict[str, PastEpoch] = OrderedDict()
         self._counts: Counter[str] = Counter()
 
@@ -140,11 +141,17 @@ class OwnershipTable:
     def forget(self, subscriber: str, now: float = 0.0) -> None:
         """Remove an entry; its epoch stays for a while, for an older RESUME may be on its way."""
         gone = self.entries.pop(subscriber)
+        self._forgotten.append(subscriber)
         self._left(gone)
         self._past[subscriber] = PastEpoch(gone.epoch, gone.identity, now)
         self._past.move_to_end(subscriber)
         if len(self._past) > REMEMBERED_EPOCHS:
             self._past.popitem(last=False)
+
+    def take_forgotten(self) -> list[str]:
+        """The subscribers whose entries were removed since the last call."""
+        forgotten, self._forgotten = self._forgotten, []
+        return forgotten
 
     def forget_past(self, until: float) -> None:
         """Forget the epochs of subscribers that went before this time: their names are free."""

@@ -153,8 +153,13 @@ def collector_policy(fleet: str, http: int, control: frozenset[int], metadata: O
     }
 
 
-def dataset_policy(fleet: str, http: int, brokers: Iterable[BrokerConfig], metadata: Object) -> Object:
-    """All pods may reach the one port of recorders and of the driver of channels; these may reach brokers alone."""
+def dataset_policy(
+    fleet: str, http: int, brokers: Iterable[BrokerConfig], metadata: Object, *, store: bool = False
+) -> Object:
+    """All pods may reach the one port of recorders and of the driver of channels; these may reach brokers alone.
+
+    `store`: an object store as well, which may be at any address.
+    """
     told = list(brokers)
     ports = {port_of(config.data) for config in told} | {port_of(config.control) for config in told}
     selected = {
@@ -169,7 +174,9 @@ def dataset_policy(fleet: str, http: int, brokers: Iterable[BrokerConfig], metad
             "podSelector": selected,
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"ports": _ports([http])}],
-            "egress": [{"to": [_pods(fleet, "plimsoll-broker")], "ports": _ports(sorted(ports))}, {"ports": DNS}],
+            "egress": [{"to": [_pods(fleet, "plimsoll-broker")], "ports": _ports(sorted(ports))}, {"ports": DNS}]
+            if not store
+            else [{}],
         },
     }
 

@@ -323,7 +323,8 @@ def _dataset_objects(
     secrets |= {names.PARAMETER_KEYS} if _has_driver(resources) else set()
     if not secrets or (not _is_plain(resources) and not secrets <= known.keys.keys()):
         return
-    yield network.dataset_policy(resources.fleet.name, dataset_pods.HTTP_PORT, told, metadata)
+    store = resources.fleet.spec.datasets.store_secret
+    yield network.dataset_policy(resources.fleet.name, dataset_pods.HTTP_PORT, told, metadata, store=bool(store))
     yield from recorders.recorder_objects(resources, heads, settings.collector_image, metadata)
     spark = resources.fleet.spec.telemetry.spark
     image = (spark.image if spark is not None else "") or settings.spark_image

@@ -39,6 +39,10 @@ TOPICS_LOAD = replace(BALANCING_LOAD, publications=450, topics=9)
 SHARED_TOPICS_LOAD = replace(TOPICS_LOAD, topics=5)
 """Most topics have several subscribers in a cluster."""
 HEADS_LOAD = replace(TOPICS_LOAD, publishers=6, topics=5)
+AWAY_LOAD = replace(LOAD, subscribers=6, publications=100, seconds=6.0)
+AWAY = FaultRates(pause_client=0.6, reconnect=0.3, crash_edge=0.2, crash_head=0.2, seconds=(0.2, 6.0))
+"""Applications are away for longer than edges keep places."""
+SHORT_LEASES = msgspec.structs.replace(QUICK, lease_seconds=1.0)
 FREQUENT_REPORTS = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = HandoverMix(3, replay=0.3, aim=0.4)
 EMULATION = HardwareEmulation(base_seconds=0.004, per_subscription_seconds=0.0004)
@@ -184,6 +188,19 @@ HANDOVER_SCENARIOS = [
         fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
         durable=DurableHeads(),
         is_always_answered=True,
+    ),
+    _handover_scenario(
+        "durable-away",
+        "subscribers with a lease are moved while they are away or back, and edges and heads with disks are killed",
+        FleetShape(1, 4),
+        HandoverMix(8, replay=0.3, aim=0.3, crashable=("head", "source", "target")),
+        load=AWAY_LOAD,
+        fault_rates=AWAY,
+        processes=3,
+        is_gap_free=True,
+        durable=DurableHeads(),
+        lease_seconds=1000.0,
+        base=SHORT_LEASES,
     ),
     _handover_scenario(
         "standby-head",

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -22,7 +23,7 @@ from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout
 from plimsoll.soak.harness.handover_driver import DrivenHandover, SoakListings
 from plimsoll.soak.harness.mediator_worker import SoakMediatorProcess
 from plimsoll.soak.harness.residue import await_no_residue
-from plimsoll.soak.kill_matrix.cells import STOP_SECONDS, KillMatrixCell, KillMatrixResult
+from plimsoll.soak.kill_matrix.cells import STOP_SECONDS, KillMatrixCell, KillMatrixResult, Victim
 from plimsoll.soak.kill_matrix.parties import CellParties
 from plimsoll.soak.session_series.lanes import handover_plan
 
@@ -51,10 +52,8 @@ class KillMatrixCellRun:
         self._cell, self._folder = cell, folder
         self._is_across = cell.mode == "across"
         self._target = "west-1" if self._is_across else "east-2"
-        self._brokers = {
-            "source": SOURCE, "target": self._target, "head": HEAD, "far head": FAR_HEAD, "durable head": HEAD,
-            "durable far head": FAR_HEAD, "head with standby": HEAD,
-        }  # fmt: skip
+        heads = {victim: FAR_HEAD if "far head" in victim else HEAD for victim in get_args(Victim) if "head" in victim}
+        self._brokers = {"source": SOURCE, "target": self._target, **heads}
         self._members: list[str] = []
         self._last_outcome: msg.Outcome | None = None
         self._state_at_signal = ""

@@ -15,7 +15,7 @@ Mode = Literal["drain", "replay", "across"]
 Step = Literal["prepare sent", "slots taken", "attached", "cut sent", "cut done", "draining", "done"]
 Victim = Literal[
     "mediator", "subscribers", "source", "target", "head", "far head", "durable head", "durable far head",
-    "head with standby",
+    "head with standby", "far head with standby", "durable head with standby", "durable far head with standby",
 ]  # fmt: skip
 """`head` is that of the source, `far head` that of the target across clusters; a durable one keeps its log on disk, and
 one with a standby has it there."""
@@ -84,12 +84,12 @@ class KillMatrixCell(msgspec.Struct, frozen=True):
     @property
     def is_durable(self) -> bool:
         """Whether heads keep their log on disk."""
-        return self.victim in ("durable head", "durable far head")
+        return self.victim is not None and self.victim.startswith("durable ")
 
     @property
     def has_standbys(self) -> bool:
         """Whether heads have standbys."""
-        return self.victim == "head with standby"
+        return self.victim is not None and self.victim.endswith(" with standby")
 
 
 class KillMatrixResult(msgspec.Struct, kw_only=True):
@@ -131,12 +131,11 @@ def signal_name(signal: Signal) -> str:
 def victims_of(mode: Mode, signal: Signal) -> tuple[Victim, ...]:
     """All victims in this mode. A frozen head is the same with a log on disk."""
     found: tuple[Victim, ...] = (*VICTIMS, "far head") if mode == "across" else VICTIMS
-    if signal == "KILL":
-        found = (
-            (*found, "durable head", "durable far head")
-            if mode == "across"
-            else (*found, "durable head", "head with standby")
-        )
+    if signal != "KILL":
+        return found
+    found = (*found, "durable head", "head with standby", "durable head with standby")
+    if mode == "across":
+        found = (*found, "durable far head", "far head with standby", "durable far head with standby")
     return found
 
 

@@ -14,6 +14,7 @@ from plimsoll.soak.kill_matrix.cells import (
     Mode,
     Signal,
     Step,
+    Victim,
     signal_name,
     victims_of,
 )
@@ -81,7 +82,10 @@ def _of_mode(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode) -> It
         yield f"- *{step}*: {meaning}."
     for signal in SIGNALS:
         yield f"\n### {signal_name(signal)}\n"
-        columns = victims_of(mode, signal)
+        columns = _columns(found, mode, signal)
+        if not columns:
+            yield "Not run."
+            continue
         yield "| step | " + " | ".join(columns) + " |"
         yield "|---" * (len(columns) + 1) + "|"
         for step in MEANINGS[mode]:
@@ -89,8 +93,14 @@ def _of_mode(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode) -> It
     yield ""
 
 
+def _columns(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode, signal: Signal) -> list[Victim]:
+    """The victims of which a cell was run."""
+    hit = {cell.victim for cell in found if (cell.mode, cell.signal) == (mode, signal)}
+    return [victim for victim in victims_of(mode, signal) if victim in hit]
+
+
 def _cells(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode, step: Step, signal: Signal) -> Iterator[str]:
-    for victim in victims_of(mode, signal):
+    for victim in _columns(found, mode, signal):
         one = found.get(KillMatrixCell(mode, step, victim, signal))
         if one is None:
             yield "not run"
