@@ -119,6 +119,7 @@ class GroupWorld:
         self.owners = OwnershipTable()
         self.log = SimpleNamespace(first=1, last=0)
         self.is_starting = False
+        self.publishers = SimpleNamespace(links=list)
         self.startup = SimpleNamespace(missing=set(), reported=lambda _: None)
         self.reporter = SimpleNamespace(mediators={MEDIATOR: 0.0})
         self.mediator_fence = SimpleNamespace(epoch=1, raise_to=lambda _: None)
