@@ -125,10 +125,10 @@ lock:  ## Resolve the dependencies of pyproject.toml and write the locks
 	@$(PYTHON) -m venv .lock-venv
 	@.lock-venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
 	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) $(LOCKED) $(ARGS) -o requirements-dev.lock
-	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra spark -c requirements-dev.lock $(ARGS) -o requirements-spark.lock
+	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra spark --extra feeds -c requirements-dev.lock $(ARGS) -o requirements-spark.lock
 	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra broker --extra kernel -c requirements-dev.lock $(ARGS) -o requirements-broker.lock
 	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra operator -c requirements-dev.lock $(ARGS) -o requirements-operator.lock
-	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra telemetry -c requirements-dev.lock $(ARGS) -o requirements-telemetry.lock
+	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra telemetry --extra feeds -c requirements-dev.lock $(ARGS) -o requirements-telemetry.lock
 	@rm -rf .lock-venv
 
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \

@@ -26,7 +26,8 @@ from msgspec import Raw
 
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.broker.event_loop import BrokerLoop
-from plimsoll.broker.main import new_id, report_usage, serve_http
+from plimsoll.broker.main import answer_by_machine, new_id, report_usage, serve_http
+from plimsoll.broker.monitoring.process_probes import ProcessProbes
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
@@ -38,6 +39,7 @@ from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.telemetry.http_server import HttpServer
 
 FORK = mp.get_context("fork")
 PATIENCE_SECONDS = 30.0
@@ -153,7 +155,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     watch, is_observed = ProcessWatch(os.getppid()), options.pop("observed", False)
     loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, disk=disk, **options)
     loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage, disk)
-    server = serve_http("tcp://127.0.0.1:*", machine, loop) if is_observed else None
+    server = observe(machine, loop) if is_observed else None
     sockets.watch(pipe.fileno())
     pipe.send((data, control, server.endpoint if server else ""))
     loop.collector.start()
@@ -190,6 +192,13 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
         disk.close()
 
 
+def observe(machine: Head | Edge, loop: BrokerLoop) -> HttpServer:
+    """Have a broker answer scrapes."""
+    probes = ProcessProbes()
+    answer_by_machine(probes, machine, loop)
+    return serve_http("tcp://127.0.0.1:*", probes)
+
+
 def stand_by(pipe: Connection, head: str) -> None:
     """A standby of the head at this endpoint, which it follows into memory; never promoted."""
     config = head_config()
@@ -198,7 +207,8 @@ def stand_by(pipe: Connection, head: str) -> None:
     config = msgspec.structs.replace(config, standby=HeadStandby(follows=True, head=peer, control=head))
     kept = standby_process.replicated_log(config)
     pipe.send(None)
-    standby_process.follow(config, kept, sockets, watch, EPOCH + 1, new_id, authority=None, leave_seconds=1.0)
+    shell = standby_process.ProcessShell(sockets, watch, EPOCH + 1, new_id, None, 1.0, ProcessProbes(), None)
+    standby_process.follow(config, kept, shell)
 
 
 # -- ends --------------------------------------------------------------------------------------------------------------

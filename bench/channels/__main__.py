@@ -6,7 +6,7 @@ A fleet of this machine records what is published, and its driver joins it with 
 subscriptions as asked for. Afterwards plain Spark gets the same rows, in one file for each second of recording, runs
 the same query over one file after the other, and collects its rows: without parameters that change, a ledger, or
 anyone who gets a result. Its delay of a publication lasts until the last row of the file was recorded, and for the
-query.
+query. At last Spark streams these files, one to a micro-batch, which says what its own checkpoint costs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -21,13 +22,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from plimsoll.channels.feed_rows import all_files
 from plimsoll.channels.main import SETTINGS
@@ -55,7 +57,7 @@ def documents() -> list[SourceDocument]:
     return [
         _document("BrokerFleet", "bench-channels"),
         _document("HardwareProfile", "broker", cpu="1", memory="256Mi"),
-        _document("BrokerCluster", "c", head={"profile": "broker"}, edges=edges, policy={"type": "None"}),
+        _document("BrokerCluster", "c", head={"profile": "broker"}, edges=edges),
         _document("Feed", "reports", subscription="[class,=,'REPORT']", commitInterval="1s",
                   schema={"columns": columns, "unknownAttributes": "Drop"}),
         _document("Channel", "areas", parameters=[{"name": "area", "type": "Integer"}],
@@ -158,20 +160,43 @@ def second_files(rows: pa.Table, folder: Path) -> list[Path]:
     return files
 
 
-def plain_spark(spark: SparkSession, files: Sequence[Path], subscriptions: int) -> dict[int, float]:
-    """The delay of each publication."""
+def see_parameters(spark: SparkSession, subscriptions: int) -> None:
     parameters = [(area,) for area in range(subscriptions)]
     spark.createDataFrame(parameters, "area long").createOrReplaceTempView("parameters")
+
+
+def plain_spark(spark: SparkSession, files: Sequence[Path]) -> tuple[dict[int, float], list[float]]:
+    """The delay of each publication, and the time of each query."""
     delays: dict[int, float] = {}
+    times: list[float] = []
     for file in files:
         began = time.monotonic()
         spark.read.parquet(str(file)).createOrReplaceTempView("r")
         rows = spark.sql(QUERY).toArrow()
-        took = time.monotonic() - began
+        times.append(time.monotonic() - began)
         recorded = pc.max(pq.read_table(file, columns=["_recorded"]).column(0).cast(pa.int64())).as_py() / 1e6
         for number, sent in zip(rows.column("number").to_pylist(), rows.column("sent").to_pylist(), strict=True):
-            delays[number] = recorded - sent + took
-    return delays
+            delays[number] = recorded - sent + times[-1]
+    return delays, times
+
+
+def streamed(spark: SparkSession, files: Sequence[Path], folder: Path) -> list[float]:
+    """The time of each micro-batch when Spark streams the same files, one to a batch, with a checkpoint of its own."""
+    source = folder / "streamed"
+    source.mkdir()
+    for file in files:
+        shutil.copy(file, source)
+    ends: list[float] = []
+
+    def on_batch(frame: DataFrame, number: int) -> None:
+        frame.createOrReplaceTempView("r")
+        frame.sparkSession.sql(QUERY).toArrow()
+        ends.append(time.monotonic())
+
+    read = spark.readStream.schema(spark.read.parquet(str(files[0])).schema).option("maxFilesPerTrigger", 1)
+    stream = read.parquet(str(source)).writeStream.foreachBatch(on_batch).trigger(availableNow=True)
+    stream.option("checkpointLocation", str(folder / "checkpoint")).start().awaitTermination()
+    return [after - before for before, after in pairwise(ends)]
 
 
 def p95(values: Sequence[float]) -> float:
@@ -196,8 +221,11 @@ def measured(rate: float, subscriptions: int, seconds: float, home: str) -> dict
         own = [delay for number, delay in results.delays.items() if number > first]
         spark = make_spark_session("bench-channels", SETTINGS)
         try:
-            plain_spark(spark, files[:3], subscriptions)
-            plain = [delay for number, delay in plain_spark(spark, files, subscriptions).items() if number > first]
+            see_parameters(spark, subscriptions)
+            plain_spark(spark, files[:5])
+            delays, query_times = plain_spark(spark, files)
+            plain = [delay for number, delay in delays.items() if number > first]
+            batch_times = streamed(spark, files, Path(home))
         finally:
             spark.stop()
     return {
@@ -205,7 +233,8 @@ def measured(rate: float, subscriptions: int, seconds: float, home: str) -> dict
         "results": len(results.delays), "repeated": results.repeated, "gaps": results.gaps, "batches": told["batch"],
         "channel": {"p50": statistics.median(own), "p95": p95(own)},
         "plainSpark": {"p50": statistics.median(plain), "p95": p95(plain)},
-        "ratioP95": p95(own) / p95(plain),
+        "ratioP95": p95(own) / p95(plain), "channelQuery": told["batchMilliseconds"] / 1000,
+        "plainQuery": statistics.median(query_times), "streamedBatch": statistics.median(batch_times),
     }  # fmt: skip
 
 
@@ -224,6 +253,7 @@ def main() -> int:
           f"{found['repeated']} repeated, {found['gaps']} gaps")  # fmt: skip
     print(f"channel      p50 {own['p50']:.2f} s   p95 {own['p95']:.2f} s, to the subscriber")
     print(f"plain Spark  p50 {plain['p50']:.2f} s   p95 {plain['p95']:.2f} s, to the rows of the query")
+    print(f"one batch    plain {found['plainQuery']:.2f} s   structured streaming {found['streamedBatch']:.2f} s")
     print(f"p95 of the channel is {found['ratioP95']:.2f} times that of plain Spark")
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1))

@@ -6,18 +6,20 @@ With a connection file as its argument it does the same in a fleet: `python conf
 
 import json
 import os
+import queue
 import sys
 import threading
 from functools import partial
 from typing import Any
 
-from plimsoll.client import Connection, GapNotice, Publisher, Subscriber
+from plimsoll.client import Connection, GapNotice, GroupSubscriber, Publisher, Subscriber
 from plimsoll.core.client import Acknowledged, Answered
 
 publishers: dict[str, Publisher] = {}
 subscribers: dict[str, Subscriber] = {}
 texts: dict[tuple[str, int], str] = {}
 writing = threading.Lock()
+acknowledged: queue.SimpleQueue[None] = queue.SimpleQueue()
 
 
 def report(event: str, **fields: Any) -> None:
@@ -66,6 +68,23 @@ def publish(connection: Connection, order: dict[str, Any]) -> None:
     publishers[name].publish(order["attributes"])
 
 
+def take_items(member: GroupSubscriber, group: str) -> None:
+    """Take an item when the last one is acknowledged; a slice that goes takes with it what was not taken."""
+    for item in member:
+        if not item.is_gap:
+            of = item.delivery
+            identity = {"publisher": of.publisher, "incarnation": of.incarnation, "seq": of.seq}
+            report("item", group=group, slice=item.slice, redelivered=item.is_redelivered, **identity)
+        acknowledged.get()
+        item.ack()
+
+
+def join(connection: Connection, order: dict[str, Any]) -> None:
+    group = order["group"]
+    member = connection.group(group).subscribe(name=order["member"], manual_ack=True, wait=False)
+    threading.Thread(target=take_items, args=(member, group), daemon=True).start()
+
+
 def connect() -> Connection:
     """To the scripted head that `plimsoll conformance` names, or as a connection file says."""
     if len(sys.argv) > 1:
@@ -82,6 +101,10 @@ def main() -> None:
                     subscribe(connection, order)
                 case "publish":
                     publish(connection, order)
+                case "join":
+                    join(connection, order)
+                case "acknowledge":
+                    acknowledged.put(None)
                 case "close":
                     subscribers.pop(order["subscriber"]).close(withdraw=order["withdraw"])
                 case "pause":

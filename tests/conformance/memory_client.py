@@ -34,6 +34,8 @@ class MemoryClient:
         self._reports: list[Report] = []
         self._ended: int | None = None
         self._texts: dict[tuple[str, int], str] = {}
+        self._member: core.GroupMember | None = None
+        self._in_hand: core.HandedItem | None = None
         self.machine.poll(self._now)
 
     def now(self) -> float:
@@ -51,6 +53,7 @@ class MemoryClient:
             self._dial()
             frames = [ReceivedFrame(*self._peers[str(peer)], data) for peer, data in self._sent()]
             self._take_events()
+            self._take_item()
             reports, self._reports = self._reports, []
             if frames or reports or self._ended is not None:
                 return ClientInput(frames, reports, self._ended)
@@ -94,6 +97,13 @@ class MemoryClient:
             publisher.publish(order["attributes"], sent_us=1)
         elif what == "subscribe":
             self._subscribe(order)
+        elif what == "join":
+            self._member = machine.group_member(order["group"], order["member"], None)
+        elif what == "acknowledge":
+            if self._member is not None and self._in_hand is not None:
+                machine.now = self._now
+                self._member.finish(self._in_hand)
+            self._in_hand = None
         elif what == "stop":
             machine.close_all(self._now)
             machine.poll(self._now)
@@ -115,6 +125,20 @@ class MemoryClient:
             subscriber = self.machine.subscriber(name, token=tuple(token) if token else None, watermarks=marks)
         options = with_latency(None, order.get("latency"))
         self._texts[name, subscriber.subscribe(order["subscription"], options)] = order["subscription"]
+
+    def _take_item(self) -> None:
+        """The application takes the next item once it has finished the last."""
+        if self._member is None or self._in_hand is not None:
+            return
+        self.machine.now = self._now
+        for handed in self._member.take(1):
+            self._in_hand, item = handed, handed.item
+            if isinstance(item, core.Delivery):
+                fields = {"publisher": item.publisher, "incarnation": item.incarnation, "seq": item.seq}
+                self._reports.append({
+                    "event": "item", "group": self._member.group, "slice": handed.owned.slice,
+                    "redelivered": handed.is_redelivered, **fields,
+                })  # fmt: skip
 
     def _take_events(self) -> None:
         for owner, events in self.machine.take_events():

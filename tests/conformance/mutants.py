@@ -14,10 +14,12 @@ from plimsoll.core.client import (
     edge_finder,
     edge_ports,
     edge_records,
+    group_member,
     handover,
     machine,
     publisher,
     publisher_moves,
+    slice_subscriber,
     subscription_changes,
     subscription_list,
 )
@@ -557,4 +559,27 @@ MORE = [
     Mutant("move-together", "looks at the first attachment alone", around(OWN_MOVES, "on_end", _first_to_end)),
 ]  # fmt: skip
 
-MUTANTS = [*LINKS, *PUBLISHING, *BETWEEN_HEADS, *SUBSCRIBING, *MOVES, *RACES, *MORE]
+
+def _releases_at_once(original: Wrapped, self: Any, revoked: Any) -> None:
+    owned = self.slices.get(revoked.number)
+    if owned is None or owned.assignment != revoked.epoch:
+        original(self, revoked)
+    else:
+        self._release(owned)
+
+
+def _goes_on_without_answers(original: Wrapped, self: Any, joined: Any) -> None:
+    original(self, msgspec.structs.replace(joined, lease_seconds=1e9))
+
+
+GROUPS = [
+    Mutant("group-join", "takes every refusal as final", around(group_member.GroupMember, "on_refused", nothing)),
+    Mutant("slice-revoked", "releases a slice with an item in hand",
+           around(group_member.GroupMember, "on_revoked", _releases_at_once)),
+    Mutant("slice-reassigned", "marks nothing",
+           around(slice_subscriber.SliceSubscriber, "_may_have_been_given", lambda *_: False)),
+    Mutant("group-lease", "goes on without answers",
+           around(group_member.GroupMember, "on_joined", _goes_on_without_answers)),
+]  # fmt: skip
+
+MUTANTS = [*LINKS, *PUBLISHING, *BETWEEN_HEADS, *SUBSCRIBING, *MOVES, *RACES, *MORE, *GROUPS]

@@ -1,6 +1,6 @@
 """Every reason that the code gives is explained, and no other.
 
-Add the row of a new reason to core/spec/status/reasons.py or session_reasons.py; docs/reasons.md is made of them.
+Add the row of a new reason to a `*reasons.py` of core/spec/status/; docs/reasons.md is made of them.
 A word that looks like a reason but is none is listed here.
 """
 
@@ -15,7 +15,7 @@ from tests.contracts.source_trees import ROOT, nodes, tree
 
 from plimsoll.core.session.state import Phase
 from plimsoll.core.spec import kinds
-from plimsoll.core.spec.status import data_reasons, reasons, session_reasons, topic_reasons
+from plimsoll.core.spec.status import data_reasons, head_reasons, reasons, session_reasons, topic_reasons
 
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
 WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
@@ -32,6 +32,7 @@ CONDITIONS = {
     "KeysReplaced",
     "TakesPublishers",
     "LogSafe",
+    "StandbyFollows",
     "Accepted",
 }
 
@@ -39,6 +40,8 @@ BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
     "mediator/src/plimsoll/mediator/calibration.py",
     "mediator/src/plimsoll/mediator/log_condition.py",
+    "mediator/src/plimsoll/mediator/head_pair.py",
+    "mediator/src/plimsoll/mediator/standby_condition.py",
     "mediator/src/plimsoll/mediator/resource_status.py",
     "mediator/src/plimsoll/mediator/topic_status.py",
     "mediator/src/plimsoll/mediator/fleet_resources.py",
@@ -141,7 +144,8 @@ def test_no_reason_of_a_session_is_explained_that_is_never_said():
 OTHERS = (
     reasons.BROKERS,
     reasons.BALANCE,
-    reasons.LOGS,
+    head_reasons.LOGS,
+    head_reasons.STANDBYS,
     topic_reasons.TOPICS,
     reasons.PROFILES,
     reasons.SPARK,

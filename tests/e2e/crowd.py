@@ -22,6 +22,8 @@ FILES = Path(os.environ.get("CROWD_FILES", "/tmp"))
 KEYS = Path("/etc/plimsoll/client")
 LIFE = 1
 PUBLISHERS = 3
+PAUSE_SECONDS = 0.3
+"""Without an answer to any publisher for so long is a pause."""
 
 
 class Crowd:
@@ -54,8 +56,12 @@ class Crowd:
         self._stopped = threading.Event()
         self._interval = 1.0 / per_second
         self._connections = [_connection(head, name) for head in heads]
+        self._answered_at, self._pauses = time.monotonic(), list[float]()
         self._publishers = [
-            client.Publisher(self._connections[0], name=f"{name}-quotes-{number}") for number in range(PUBLISHERS)
+            client.Publisher(
+                self._connections[0], name=f"{name}-quotes-{number}", on_answer=lambda answers: self._on_answer()
+            )
+            for number in range(PUBLISHERS)
         ]
         self._subscribers = [
             self._subscriber(f"{name}-{number:04}", classes[number % len(classes)]) for number in range(subscribers)
@@ -76,6 +82,7 @@ class Crowd:
             return {
                 "at": at, "at_by_class": by_class, "sent": self._sent, "gaps": self.gaps,
                 "subscribers": len(self._subscribers), "told": self._told, "behind": self._behind(),
+                "pauses": self._pauses,
             }  # fmt: skip
 
     def links(self) -> dict[str, Any]:
@@ -116,6 +123,14 @@ class Crowd:
     def _note(self, one: Observation) -> None:
         with self._lock:
             self._seen.append(one)
+
+    def _on_answer(self) -> None:
+        """Note how long no publisher had an answer."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._answered_at > PAUSE_SECONDS and self._sent:
+                self._pauses.append(round(now - self._answered_at, 2))
+            self._answered_at = now
 
     def _publish(self) -> None:
         due, counts = time.monotonic(), dict[tuple[str, str], int]()

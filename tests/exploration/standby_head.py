@@ -30,6 +30,10 @@ class Config(NamedTuple):
     """How often the link between the two processes breaks while both live."""
     repeats: int = 0
     """How often p opens again where it is, and a command to go on alone comes again."""
+    waits: bool = False
+    """Whether a process that starts waits to be told what it is, as where containers start again by themselves."""
+    late: int = 0
+    """How often a mediator repeats what was true before: that a process leads, follows, or is promoted."""
     without: tuple[str, ...] = ()
 
 
@@ -41,6 +45,7 @@ class Leadership(NamedTuple):
     standby: int = 0
     sync: int = 0
     ended: int = 0
+    leads: int = 1
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ class World:
     mistakes: int = 0
     cuts: int = 0
     repeats: int = 0
+    late: int = 0
     may_lose: bool = False
     """One that was alone has died: what only it had is lost."""
 
@@ -168,16 +174,32 @@ class World:
                 found.append(("fault", "open_again"))
             if store.ended and self.both[store.leader].life and ("m", str(store.leader)) not in busy:
                 found.append(("fault", "repeat"))
+        if config.waits:
+            found += self._told(busy)
         if self.cuts < config.cuts and all(one.life for one in self.both):
             found.append(("fault", "cut"))
+        return found
+
+    def _told(self, busy: set[tuple[str, str]]) -> list[Message]:
+        """What a mediator tells processes that wait, or lead without right; it may know only what was true before."""
+        found: list[Message] = []
+        leader, to = self.store.leader, 1 - self.store.leader
+        other = self.both[to]
+        if other.role == "wait" and self._leads() and ("m", str(to)) not in busy:
+            found.append(("tell", to, "BEFOLLOW", other.life))
+        if other.role == "lead" and other.term < self.store.term and ("m", str(to)) not in busy:
+            found.append(("tell", to, "REPLACED", self.store.term))
+        if self.late < self.config.late and self.both[leader].life:
+            found.append(("fault", "late", leader, "LEAD", self.store.term, self.store.leads))
+            found.append(("fault", "late", leader, "PROMOTE", self.store.term))
         return found
 
     def _leads(self) -> bool:
         """Whether the process that the store names leads, or is about to."""
         one = self.both[self.store.leader]
-        return bool(one.life) and (
-            one.term == self.store.term or ("m", str(self.store.leader)) in dict(self.channels)
-        )  # fmt: skip
+        is_meant = one.life == self.store.leads or not self.config.waits
+        is_told = ("m", str(self.store.leader)) in dict(self.channels)
+        return bool(one.life) and (one.term == self.store.term or (is_meant and is_told))
 
     def _may_attach(self, term: int) -> bool:
         return term > self.e.term or self.is_off("the-higher-term-is-followed")
@@ -236,10 +258,33 @@ class World:
         return 0 < self.store.standby == self.both[1 - self.store.leader].life
 
     def do_restart(self, number: int) -> World:
-        """It follows; it is made the head only if no standby is in sync and the head has died."""
+        """It follows, or waits to be told so; the head only if no standby is in sync and the head has died."""
         store, lives = self.store, self.lives + 1
-        w = replace(self, lives=lives).put(number, life=lives, role="follow")
+        w = replace(self, lives=lives).put(number, life=lives, role="wait" if self.config.waits else "follow")
         return w.do_begin() if store.leader == number and self.is_off("no-head-begins-beside-a-standby-in-sync") else w
+
+    def do_tell(self, number: int, *message: Any) -> World:
+        return self.send("m", str(number), *message)
+
+    def do_late(self, number: int, *message: Any) -> World:
+        return replace(self, late=self.late + 1).send("m", str(number), *message)
+
+    def h_on_lead(self, number: int, _src: str, term: int, life: int) -> World:
+        one = self.both[number]
+        is_meant = life == one.life or self.is_off("a-term-is-given-to-one-incarnation")
+        return self.put(number, role="lead", term=term) if one.role == "wait" and is_meant else self
+
+    def h_on_befollow(self, number: int, _src: str, life: int) -> World:
+        one = self.both[number]
+        return self.put(number, role="follow") if one.role == "wait" and life == one.life else self
+
+    def h_on_replaced(self, number: int, _src: str, term: int) -> World:
+        """One that leads without right ends at once, and starts again; what only it had was told to no other."""
+        one = self.both[number]
+        if one.role != "lead" or one.term >= term:
+            return self
+        w = self.do_crash(number)
+        return replace(w.do_restart(number), crashes=self.crashes)
 
     def do_repeat(self) -> World:
         store = self.store
@@ -280,7 +325,7 @@ class World:
     def do_promote(self, is_mistake: bool = False) -> World:
         store = self.store
         to = 1 - store.leader
-        store = Leadership(store.term + 1, to)
+        store = Leadership(store.term + 1, to, leads=store.standby)
         w = replace(self, store=store, mistakes=self.mistakes + is_mistake)
         return w.send("m", str(to), "PROMOTE", store.term) if w.both[to].life else w
 

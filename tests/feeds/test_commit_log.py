@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.feeds.publications import HOUR_US, START_US, ScriptedSource, stock
 from plimsoll.feeds import commit_log, parquet
 from plimsoll.feeds.commit_log import CommitLog, FeedCommit, FeedDatasetError, read_state
 from plimsoll.feeds.dataset import FeedDataset, Retention, dataset_files
+from plimsoll.feeds.object_path import DatasetPath
 
 SUBSCRIPTION = "[class,=,'STOCK']"
 STEPS = ("write_synced", "link", "rename", "unlink", "sync_folder")
@@ -88,7 +89,7 @@ def until_crash(root: Path, disk: Disk, crash_at: int) -> bool:
     return True
 
 
-def rows_in(paths: list[Path]) -> list[int]:
+def rows_in(paths: Iterable[DatasetPath]) -> list[int]:
     return [row["_seq"] for path in paths for row in parquet.read_rows(path)]
 
 

@@ -9,11 +9,16 @@ import polars
 import pytest
 from tests.feeds.publications import HOUR_US, START_US, stock
 
-from plimsoll.feeds.commit_log import FeedDatasetError, read_state
+from plimsoll.feeds.commit_log import FeedDatasetError, FeedState, read_state
 from plimsoll.feeds.dataset import FeedDataset, Retention, dataset_files
 from plimsoll.feeds.schema import FeedColumn, FeedSchema
 
 SUBSCRIPTION = "[class,=,'STOCK']"
+
+
+def listed(root: Path, state: FeedState) -> list[str]:
+    """The exact list of files, as readers get it."""
+    return [str(each) for each in dataset_files(root, state)]
 
 
 def recorded(root: Path, hours: int = 3, each: int = 10) -> FeedDataset:
@@ -46,7 +51,7 @@ def test_duckdb_and_polars_read_a_dataset_alike(tmp_path: Path) -> None:
     )
     assert frame["_sent"].min() == sent
     assert frame.schema["price"] == polars.Float64
-    assert sorted(polars.read_parquet(dataset_files(tmp_path, read_state(tmp_path)))["_seq"]) == sorted(frame["_seq"])
+    assert sorted(polars.read_parquet(listed(tmp_path, read_state(tmp_path)))["_seq"]) == sorted(frame["_seq"])
 
 
 def test_dead_letters_have_their_reason(tmp_path: Path) -> None:
@@ -71,13 +76,13 @@ def test_received_is_rows_and_dead_letters(tmp_path: Path) -> None:
 
 def test_small_files_of_an_hour_become_one_with_the_same_rows(tmp_path: Path) -> None:
     dataset = recorded(tmp_path)
-    before = polars.read_parquet(dataset_files(tmp_path, dataset.state))
+    before = polars.read_parquet(listed(tmp_path, dataset.state))
     assert len(dataset.state.table("rows")) == 6
     merged = []
     while count := dataset.compact(START_US + 2 * HOUR_US):
         merged.append(count)
     assert merged == [2, 2], "the current hour stays as it is"
-    assert polars.read_parquet(dataset_files(tmp_path, dataset.state)).equals(before)
+    assert polars.read_parquet(listed(tmp_path, dataset.state)).equals(before)
     assert len(list(tmp_path.glob("rows/**/*.parquet"))) == 4
     dataset.close()
 

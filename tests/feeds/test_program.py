@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_gets_its_file_and_what_stops_it() -> None:
     seen: list[tuple[Path, bool]] = []
-    arguments = ["--config", "/c.json", "--parent-pid", "1"]
+    arguments = ["--config", "/c.json", "--parent-pid", str(os.getppid() + 1)]
     assert not run_program(
         arguments, argparse.ArgumentParser(), lambda file, stop: seen.append((file, stop())), fault_of
     )

@@ -136,11 +136,16 @@ class World:
             if key[0] != "StatefulSet" or is_leaving(item):
                 continue
             item["status"] = {"observedGeneration": item["metadata"]["generation"]}
-            if ("Pod", f"{key[1]}-0") not in self.objects:
+            replicas = item["spec"]["replicas"]
+            if replicas == 1 and ("Pod", f"{key[1]}-1") in self.objects:
+                self.delete(("Pod", f"{key[1]}-1"))
+            for name in (f"{key[1]}-{number}" for number in range(replicas)):
+                if ("Pod", name) in self.objects:
+                    continue
                 template = copy.deepcopy(item["spec"]["template"])
                 self.put({
                     "apiVersion": "v1", "kind": "Pod", "spec": {**template["spec"], "nodeName": "n1"},
-                    "metadata": {**template["metadata"], "name": f"{key[1]}-0", "ownerReferences": [owner(item)]},
+                    "metadata": {**template["metadata"], "name": name, "ownerReferences": [owner(item)]},
                     "status": self.pod_status(ready=self.ready),
                 })  # fmt: skip
 

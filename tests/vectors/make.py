@@ -66,6 +66,7 @@ FIRST_NAMES: dict[type[Any], str] = {
 """Records that are called otherwise by now. The files keep the words that they were published with."""
 
 LISTINGS: list[tuple[str, str, Any]] = runpy.run_path(str(HERE / "listings.py"))["LISTINGS"]
+STANDBYS: list[tuple[str, str, Any]] = runpy.run_path(str(HERE / "standbys.py"))["STANDBYS"]
 PUBLISHER_MOVES: list[tuple[str, str, Any]] = runpy.run_path(str(HERE / "publisher_moves.py"))["PUBLISHER_MOVES"]
 
 RECORDS: list[tuple[str, str, Any]] = [
@@ -258,15 +259,7 @@ RECORDS: list[tuple[str, str, Any]] = [
             "topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True, [(0x4F2B7A11, 12.5)]
         ),
     ),
-    ("follow-log-new", "a standby that has nothing", msg.FollowLog(0, 0, 0, 0)),
-    ("follow-log-again", "it has 4096 bytes of the segment that begins at 17", msg.FollowLog(3, 11, 17, 4096)),
-    ("log-begins", "all of the log of the head of term 3 follows", msg.LogBegins(3, 11)),
-    ("log-part", "the next bytes of a segment", msg.LogPart(17, 4096, b"PLB1")),
-    ("log-trimmed", "what is before that segment is gone", msg.LogTrimmed(17)),
-    ("standby-in-sync", "for the second time in term 3", msg.StandbyInSync(3, 11, 2)),
-    ("log-stored", "the standby has it up to there", msg.LogStored(17, 4100)),
-    ("go-on-alone", "the standby of that time is not waited for", msg.GoOnAlone(3, 2)),
-    ("promote", "the standby leads in term 4", msg.Promote(4)),
+    *STANDBYS,
     (
         "bundles-changed",
         "the second one belongs to e2 now, and the first one to none: its units look it up again",

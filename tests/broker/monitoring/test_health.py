@@ -8,7 +8,8 @@ import pytest
 from tests.broker.monitoring.test_metrics import snapshot
 
 from plimsoll.broker.monitoring import health
-from plimsoll.broker.monitoring.health import STUCK_SECONDS, BrokerHealth
+from plimsoll.broker.monitoring.health import BrokerHealth
+from plimsoll.broker.monitoring.process_probes import STUCK_SECONDS
 from plimsoll.telemetry.http_server import HttpRequest
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.core.head.standby.leadership import HeadLeadership
-from plimsoll.local.storage.leadership_store import LeadershipConflictError, LeadershipStore
+from plimsoll.core.head.standby.leadership import HeadLeadership, LeadershipConflictError
+from plimsoll.local.storage.leadership_store import LeadershipStore
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 
 

@@ -34,6 +34,9 @@ class FakeControl:
     def ask(self, broker):
         assert broker in self.dialled
 
+    def ask_leadership(self, process):
+        assert process in self.dialled
+
     def send(self, broker, record):
         assert broker in self.dialled
 

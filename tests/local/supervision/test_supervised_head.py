@@ -41,6 +41,9 @@ class FakeControl:
     def ask(self, broker):
         assert broker in self.dialled
 
+    def ask_leadership(self, process):
+        assert process == "h"
+
     def send(self, broker, record):
         self.sent.append((broker, record))
 
@@ -112,7 +115,7 @@ def test_a_standby_in_sync_is_promoted_when_the_head_ends(pair):
     follows = pair.head.standby_pid
     pair.head._process.kill()
     pair.await_end(lambda: "Promoted" in pair.events)
-    assert pair.store.load() == HeadLeadership(2, 1)
+    assert pair.store.load() == HeadLeadership(2, 1, leads=9)
     assert pair.head.observed(pair.now).pid == follows
     assert ("h.standby", msg.Promote(2)) in pair.control.sent
     pair.control.sent.clear()
@@ -185,7 +188,7 @@ def test_nothing_follows_from_what_cannot_be_stored(pair, monkeypatch):
     assert ("Promoted" in pair.events, pair.control.sent) == (False, [])
     monkeypatch.setattr(pair.store, "change", change)
     pair.await_end(lambda: "Promoted" in pair.events)
-    assert pair.store.load() == HeadLeadership(2, 1)
+    assert pair.store.load() == HeadLeadership(2, 1, leads=9)
 
 
 def test_a_standby_starts_again_when_what_a_head_has_to_know_changes(pair):

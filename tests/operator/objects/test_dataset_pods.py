@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.operator.dataset_world import dataset_world, pod_spec
+from tests.operator.dataset_world import dataset_world, pod_spec, settled
 
 from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.operator import names
@@ -32,6 +32,18 @@ def test_they_reach_brokers_alone_and_are_reached_at_one_port():
     )
 
 
+def test_an_object_store_is_entered_with_a_secret_and_may_be_anywhere():
+    world = dataset_world(datasets={"volumeClaim": "c", "storeSecret": "store"})
+    for name in PODS:
+        assert pod_spec(world, name)["containers"][0]["envFrom"] == [{"secretRef": {"name": "store"}}]
+        assert "envFrom" not in pod_spec(dataset_world(), name)["containers"][0]
+    assert world.objects["NetworkPolicy", names.DATASET_POLICY]["spec"]["egress"] == [{}]
+    world.spec("Feed", "reports", path="s3a://bucket/reports")
+    settled(world)
+    config = world.objects["ConfigMap", f"{PODS[0]}-config"]["data"]["config.json"]
+    assert '"path":"s3a://bucket/reports"' in config
+
+
 def test_paths_that_lead_out_of_the_volume_are_problems():
     def document(kind: str, name: str, **spec: object) -> SourceDocument:
         content = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
@@ -42,6 +54,7 @@ def test_paths_that_lead_out_of_the_volume_are_problems():
         document("Feed", "out", subscription="[a,=,1]", path="/elsewhere"),
         document("Feed", "up", subscription="[a,=,1]", path="feeds/../../up"),
         document("Feed", "in", subscription="[a,=,1]", path="some/where"),
+        document("Feed", "store", subscription="[a,=,1]", path="s3a://bucket/feeds"),
         document("Channel", "c", feeds=[{"name": "f", "feed": "in"}], tables=[{"name": "t", "path": "/t"}], **shared),
     ])  # fmt: skip
     assert [(each.subject, each.path) for each in path_problems(resources)] == [

@@ -119,6 +119,9 @@ class BrokerLoop:
             if self.disk is not None:
                 for output in self.disk.flush():
                     self._put_out(output)
+            if self._feed is not None:
+                self._feed.leave()
+                self._send_feed(self._feed)
         finally:
             self.collector.stop()
 
@@ -206,14 +209,20 @@ class BrokerLoop:
         else:
             self.disk.end_round(output, time.monotonic())
             if self._feed is not None:
-                # Sent at once: what it makes others wait for is what this asks for.
-                parts: list[tuple[Any, bytes]] = list(self._feed.data_to_send())
-                self._report_disconnected(sockets.data.send(parts), time.monotonic())
+                self._send_feed(self._feed)
             self._release(self.disk)
         if self.peer_check is not None and self.peer_check.answers:
             answers: list[tuple[Peer, bytes]] = list(self.peer_check.answers)
             self.peer_check.answers.clear()
             sockets.data.send(answers)
+
+    def _send_feed(self, feed: LogFeed) -> None:
+        """Send the standby its log, and mediators who is what, at once: what others wait for is what this asks for."""
+        parts: list[tuple[Any, bytes]] = list(feed.data_to_send())
+        self._report_disconnected(self.sockets.data.send(parts), time.monotonic())
+        said: list[tuple[Any, bytes]] = list(feed.control_to_send())
+        if said:
+            self.sockets.control.send(said)
 
     def _release(self, disk: LogDisk | ReplicatedLog) -> None:
         """Send what waited for a disk or a standby that has it now."""

@@ -1,7 +1,7 @@
 """Start one broker from a configuration file, and end it in good order.
 
 Exit codes: 0 it has left; 1 a fault of the program; 2 the configuration cannot be used; 3 an endpoint cannot be bound;
-4 the disk of a head's log has failed, or cannot be used; 5 a standby has to start over.
+4 the disk of a head's log has failed, or cannot be used; 5 another process of this head leads, or has begun anew.
 Keys and epochs never come from the environment: keys are read from files, an epoch is made here and used once.
 """
 
@@ -27,18 +27,21 @@ from plimsoll.broker.auth.authorized_keys import (
     read_secret_key,
 )
 from plimsoll.broker.event_loop import BrokerLoop
+from plimsoll.broker.monitoring.process_probes import ProcessProbes
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, EndpointError
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.broker.standby import standby_process
 from plimsoll.broker.standby.replicated_log import ReplicatedLog
+from plimsoll.broker.standby.standby_process import ProcessShell
 from plimsoll.broker.storage.log_disk import LogDisk, LogDiskError
 from plimsoll.broker.storage.log_folder import LogFolderError
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
+from plimsoll.core.head.standby.log_feed import ReplacedHeadError
 from plimsoll.core.head.standby.log_follower import StaleStandbyError
 from plimsoll.core.matching import warm_up
 from plimsoll.core.printable import printable, printable_lines
@@ -51,6 +54,9 @@ EXIT_CONFIG: Final = 2
 EXIT_ENDPOINT: Final = 3
 EXIT_DISK: Final = 4
 EXIT_STALE: Final = 5
+REFUSE_SECONDS: Final = 1.5
+"""How long a process that has led stays behind its end where another one takes over elsewhere: as long as it is there
+its system refuses connections, which are tried anew at once; later they are lost, and tried anew after a second."""
 WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
 """The compiled matching loop takes 120 MB. With at least this much memory it is loaded before the broker reports ready;
 with less, once there are enough subscriptions to need it."""
@@ -77,7 +83,7 @@ def main(arguments: list[str]) -> int:
     except (LogDiskError, LogFolderError) as error:
         print(printable(f"plimsoll.broker: disk_log: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_DISK
-    except StaleStandbyError as error:
+    except (StaleStandbyError, ReplacedHeadError) as error:
         print(printable(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_STALE
 
@@ -111,6 +117,12 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
         if config.http and config.hardware.memory_bytes >= WARM_UP_MEMORY_BYTES:
             warm_up()
         sockets = opened.enter_context(contextlib.closing(BrokerSockets(config.limits, curve, authority)))
+        probes, incarnation = ProcessProbes(), 0
+        if config.http:
+            opened.enter_context(contextlib.closing(serve_http(config.http, probes)))
+        # An edge keeps the key that it started with: its head has announced that one to clients.
+        is_rekeyed = curve is not None and config.role == "head"
+        own = BrokerSecretKey.read(config.security.secret_key_file) if is_rekeyed else None
         disk: LogDisk | ReplicatedLog | None = None
         if config.standby is not None and config.role == "head":
             disk = opened.enter_context(contextlib.closing(standby_process.replicated_log(config)))
@@ -118,37 +130,37 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
             disk = opened.enter_context(contextlib.closing(LogDisk(config.disk_log, config.name)))
         if isinstance(disk, ReplicatedLog) and config.standby is not None:
             sockets.control.bind(config.standby.control)
-            if config.standby.follows:
-                term = standby_process.follow(
-                    config, disk, sockets, watch, new_epoch(), new_id, authority=authority, leave_seconds=leave_seconds
-                )
-                if not term:
-                    log.info("%s stopped following", config.name)
-                    return 0
-                config = standby_process.promoted(config, term)
+            shell = ProcessShell(sockets, watch, new_epoch(), new_id, authority, leave_seconds, probes, own)
+            incarnation = shell.incarnation
+            told = standby_process.become_head(config, disk, shell)
+            if told is None:
+                log.info("%s stopped before it led", config.name)
+                return 0
+            config = told
         control, data = sockets.control.bind_when_free(config.control), sockets.data.bind_when_free(config.data)
         config = msgspec.structs.replace(config, control=control, data=data)
-        machine = make_broker_machine(config, curve.public.decode() if curve else "", disk)
-        # An edge keeps the key that it started with: its head has announced that one to clients.
-        is_rekeyed = curve is not None and config.role == "head"
-        own = BrokerSecretKey.read(config.security.secret_key_file) if is_rekeyed else None
+        machine = make_broker_machine(config, curve.public.decode() if curve else "", disk, incarnation)
         loop = BrokerLoop(
             machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds,
             disk=disk,
         )  # fmt: skip
         loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage, disk)
         if config.http:
-            opened.enter_context(contextlib.closing(serve_http(config.http, machine, loop)))
+            answer_by_machine(probes, machine, loop)
         log.info("%s %s of %s listening: data %s, control %s", config.role, config.name, config.cluster, data, control)
         loop.run()
     log.info("%s stopped", config.name)
+    if config.standby is not None and config.standby.waits:
+        time.sleep(REFUSE_SECONDS)
     return 0
 
 
 def make_broker_machine(
-    config: BrokerConfig, public_key: str, disk: LogDisk | ReplicatedLog | None = None
+    config: BrokerConfig, public_key: str, disk: LogDisk | ReplicatedLog | None = None, incarnation: int = 0
 ) -> Head | Edge:
     """The machine of this broker, in an epoch of its own; with a disk, it goes on with the log that is there.
+
+    `incarnation`: of a process with a standby, by which a mediator knows it.
 
     Raises:
         LogDiskError: the log cannot be read, or no room be made for it.
@@ -163,7 +175,7 @@ def make_broker_machine(
         machine = Head(own, max(new_epoch(), last + 1), new_id, recovered)
         disk.attach(machine, time.monotonic())
         if isinstance(disk, ReplicatedLog):
-            disk.begin_feed(standby_process.make_feed(config, machine.epoch, new_id))
+            disk.begin_feed(standby_process.make_feed(config, machine.epoch, new_id, incarnation))
     elif config.role == "head":
         machine = Head(config, new_epoch(), new_id)
     else:
@@ -184,14 +196,25 @@ def new_id() -> int:
     return int.from_bytes(os.urandom(4), "big")
 
 
-def serve_http(endpoint: str, machine: Head | Edge, loop: BrokerLoop) -> HttpServer:
-    """Start to answer probes and scrapes, from snapshots that the loop takes whenever it measures its usage.
+def serve_http(endpoint: str, probes: ProcessProbes) -> HttpServer:
+    """Start to answer probes and scrapes.
 
     Raises:
         EndpointError: the endpoint cannot be bound.
 
     """
-    # Imported here: a broker without this endpoint needs neither Prometheus' library nor a thread.
+    try:
+        server = HttpServer(address_of(endpoint), probes.answer)
+    except OSError as error:
+        raise EndpointError(error.errno, f"cannot listen on {endpoint} (http): {error.strerror}") from error
+    server.start()
+    log.info("serving http: %s", server.endpoint)
+    return server
+
+
+def answer_by_machine(probes: ProcessProbes, machine: Head | Edge, loop: BrokerLoop) -> None:
+    """Answer from snapshots that the loop takes whenever it measures its usage."""
+    # Imported here: a broker without this endpoint does not need Prometheus' library.
     from plimsoll.broker.monitoring.health import BrokerHealth
     from plimsoll.broker.monitoring.snapshot import take_snapshot
 
@@ -201,14 +224,8 @@ def serve_http(endpoint: str, machine: Head | Edge, loop: BrokerLoop) -> HttpSer
         measured(usage)
         health.update(take_snapshot(machine, release, loop.refusals(), loop.durations, time.monotonic()))
 
-    try:
-        server = HttpServer(address_of(endpoint), health.answer)
-    except OSError as error:
-        raise EndpointError(error.errno, f"cannot listen on {endpoint} (http): {error.strerror}") from error
     loop.on_usage = show
-    server.start()
-    log.info("serving http: %s", server.endpoint)
-    return server
+    probes.answer_by(health.answer)
 
 
 def installed_version() -> str:

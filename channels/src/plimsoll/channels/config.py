@@ -130,7 +130,7 @@ def channel_definition(
         parameters=tuple(ChannelParameter(each.name, each.type) for each in spec.parameters),
         feeds=tuple(
             FeedView(
-                each.name, each.feed, str(dataset_path(root, feeds[each.feed])), each.rows == "New",
+                each.name, each.feed, dataset_path(root, feeds[each.feed]), each.rows == "New",
                 None if each.within is None else each.within.seconds,
             )
             for each in spec.feeds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -13,19 +12,20 @@ import pyarrow.parquet as pq
 from plimsoll.channels.batch import RowCounts, RowRange
 from plimsoll.feeds import parquet
 from plimsoll.feeds.commit_log import FeedDatasetError, FeedFile, FeedState, Table, read_last_commit, read_state
+from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema
 
 ATTEMPTS: Final = 5
 """How often files are looked up again that compaction has replaced meanwhile."""
 
 
-def feed_schema(root: Path) -> FeedSchema | None:
+def feed_schema(root: DatasetPath) -> FeedSchema | None:
     """The schema of a feed's dataset; None if it has none yet. Raises FeedDatasetError."""
     last = read_last_commit(root)
     return last.schema if last is not None else None
 
 
-def last_row(root: Path) -> int:
+def last_row(root: DatasetPath) -> int:
     """The number of the newest row, dead letters included; 0 for a dataset that is still to be made.
 
     Raises:
@@ -36,7 +36,7 @@ def last_row(root: Path) -> int:
     return last.counts.received if last is not None else 0
 
 
-def read_rows(root: Path, wanted: RowRange) -> tuple[pa.Table, RowCounts]:
+def read_rows(root: DatasetPath, wanted: RowRange) -> tuple[pa.Table, RowCounts]:
     """The rows of a range that fit the schema, and what became of all of the range.
 
     Raises:
@@ -55,13 +55,13 @@ def read_rows(root: Path, wanted: RowRange) -> tuple[pa.Table, RowCounts]:
     raise FeedDatasetError(f"{root}: its files change too fast to be read; try again")
 
 
-def _read(root: Path, state: FeedState, table: Table, wanted: RowRange) -> pa.Table:
+def _read(root: DatasetPath, state: FeedState, table: Table, wanted: RowRange) -> pa.Table:
     schema = state.last.schema if state.last is not None and state.last.schema is not None else FeedSchema(())
     kind = parquet.rows_schema(schema) if table == "rows" else parquet.dead_letters_schema()
     parts = []
     for file in files_of(state.table(table), wanted):
         # An empty partitioning: names of folders are no columns here.
-        found = pq.read_table(_place(root, file), schema=kind, partitioning=None)
+        found = pq.read_table(parquet.readable(_place(root, file)), schema=kind, partitioning=None)
         numbers = found.column("_row")
         is_wanted = pc.and_(pc.greater_equal(numbers, wanted.first), pc.less_equal(numbers, wanted.last))
         parts.append(found.filter(is_wanted))
@@ -84,12 +84,12 @@ def oldest_sent_us(tables: Iterable[pa.Table]) -> int | None:
     return min(oldest, default=None)
 
 
-def all_files(root: Path, since_us: int | None) -> list[Path]:
+def all_files(root: DatasetPath, since_us: int | None) -> list[DatasetPath]:
     """The files with all rows, or those with rows recorded since then. Raises FeedDatasetError."""
     files = read_state(root).table("rows")
     return [_place(root, each) for each in files if since_us is None or each.last_us >= since_us]
 
 
-def _place(root: Path, file: FeedFile) -> Path:
+def _place(root: DatasetPath, file: FeedFile) -> DatasetPath:
     path, staged = root / file.path, root / "_staging" / file.staged_name
     return staged if not path.exists() and staged.exists() else path

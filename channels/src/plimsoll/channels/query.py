@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
@@ -35,6 +36,7 @@ from plimsoll.channels.subscriptions import ParameterRow
 from plimsoll.core.spec.types.channel import PARAMETERS_VIEW, RESULT_ATTRIBUTES
 from plimsoll.core.spec.types.feed import ColumnType
 from plimsoll.feeds import parquet
+from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema
 
 COLUMN_TYPES: Final[Mapping[ColumnType, DataType]] = {
@@ -124,7 +126,7 @@ class ChannelQuery:
         self,
         parameters: Iterable[ParameterRow],
         new_rows: Mapping[str, pa.Table],
-        all_rows: Mapping[str, tuple[Sequence[Path], FeedSchema, int | None]],
+        all_rows: Mapping[str, tuple[Sequence[DatasetPath], FeedSchema, int | None]],
     ) -> list[dict[str, Any]]:
         """The rows of the query. `all_rows`: by feed its files, schema, and since when, in microseconds since 1970."""
         rows = sorted(parameters)
@@ -141,11 +143,16 @@ class ChannelQuery:
         found: list[dict[str, Any]] = self._spark.sql(self._channel.query).toArrow().to_pylist()
         return found
 
-    def _all_rows(self, files: Sequence[Path], schema: FeedSchema, since_us: int | None) -> DataFrame:
+    def _all_rows(self, files: Sequence[DatasetPath], schema: FeedSchema, since_us: int | None) -> DataFrame:
         empty = self._spark.createDataFrame(parquet.rows_schema(schema).empty_table())
         if not files:
             return empty
-        frame = self._spark.read.schema(empty.schema).parquet(*map(str, files))
+        places = [str(each) for each in files if isinstance(each, Path)]
+        frame = self._spark.read.schema(empty.schema).parquet(*places) if places else empty
+        objects = [each for each in files if not isinstance(each, Path)]
+        if objects:  # Spark's wheel has no library for stores
+            read = pa.concat_tables(pq.read_table(parquet.readable(each)) for each in objects)
+            frame = self._spark.createDataFrame(read.cast(parquet.rows_schema(schema)))
         return frame if since_us is None else frame.where(F.unix_micros("_recorded") >= since_us)
 
     def _table(self, table: TableView) -> DataFrame:

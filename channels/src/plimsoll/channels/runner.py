@@ -26,11 +26,14 @@ from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.feeds.commit_log import FeedDatasetError
+from plimsoll.feeds.object_path import ObjectPath, dataset_root
 from plimsoll.feeds.schema import FeedSchema
 from plimsoll.sparkjobs.job_errors import is_spark_error
 
 POLL_SECONDS: Final = 0.1
 """How often a channel looks for new rows, or whether its period is over."""
+STORE_POLL_SECONDS: Final = 1.0
+"""The same with a feed in an object store, of which each look is a request that costs money."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 LOOK_SECONDS: Final = 1.0
 
@@ -52,11 +55,14 @@ class ChannelRunner:
     ) -> None:
         self.channel, self._most_bytes, self._fail = channel, most_bytes, fail
         self._query = ChannelQuery(spark, channel)
+        self._roots = {each.feed: dataset_root(each.path) for each in channel.feeds}
+        in_store = any(isinstance(each, ObjectPath) for each in self._roots.values())
+        self._poll_seconds = STORE_POLL_SECONDS if in_store else POLL_SECONDS
         self._subscriptions_of = subscriptions_of
         self.ledger = ChannelLedger(folder)
         try:
             if self.ledger.last is None:
-                ends = {feed: last_row(Path(view.path)) for feed, view in channel.new_feeds.items()}
+                ends = {feed: last_row(self._roots[feed]) for feed in channel.new_feeds}
                 self.ledger.commit(first_commit(ends, _now_us()))
             self._publisher = ResultPublisher(self.ledger, opened)
         except BaseException:
@@ -102,14 +108,14 @@ class ChannelRunner:
         if not self._is_checked:
             return 0.0 if self._check() else LOOK_SECONDS
         last = self._last_commit
-        ends = {feed: last_row(Path(view.path)) for feed, view in self.channel.new_feeds.items()}
+        ends = {feed: last_row(self._roots[feed]) for feed in self.channel.new_feeds}
         ranges, now = planned_ranges(last.places, ends), time.time()
         if self._clock.is_due(ranges.values(), now):
             late = self._clock.late_seconds(now)
             self.run_batch(ranges)
             self._clock.begin(now)
             self._failures_in_a_row, self._late_milliseconds = 0, round(late * 1000)
-        return POLL_SECONDS
+        return self._poll_seconds
 
     def _failed(self, why: str) -> float:
         pause = RETRY_SECONDS[min(self._failures_in_a_row, len(RETRY_SECONDS) - 1)]
@@ -125,7 +131,7 @@ class ChannelRunner:
         return self.ledger.last
 
     def _check(self) -> bool:
-        schemas = {each.feed: feed_schema(Path(each.path)) for each in self.channel.feeds}
+        schemas = {each.feed: feed_schema(self._roots[each.feed]) for each in self.channel.feeds}
         if missing := sorted(name for name, schema in schemas.items() if schema is None):
             self._tell("FeedNotRecorded", f"feed {missing[0]} has no schema: nothing is recorded, and none declared")
             return False
@@ -139,14 +145,12 @@ class ChannelRunner:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
         last, began = self._last_commit, time.monotonic()
         asked = self._subscriptions_of(self.channel)
-        new = {feed: read_rows(Path(self.channel.new_feeds[feed].path), each) for feed, each in ranges.items()}
+        new = {feed: read_rows(self._roots[feed], each) for feed, each in ranges.items()}
         rows: list[dict[str, Any]] = []
         if asked.rows:
-            since = {
-                each.feed: (all_files(Path(each.path), at := _since(each.within_seconds)), self._schemas[each.feed], at)
-                for each in self.channel.feeds
-                if not each.is_new
-            }
+            kept = [each for each in self.channel.feeds if not each.is_new]
+            starts = {each.feed: _since(each.within_seconds) for each in kept}
+            since = {feed: (all_files(self._roots[feed], at), self._schemas[feed], at) for feed, at in starts.items()}
             rows = self._query.run(asked.rows, {feed: table for feed, (table, _) in new.items()}, since)
         found = results_of(rows, self.channel, asked.rows, last.number + 1, self._most_bytes)
         counts = sum((each for _, each in new.values()), RowCounts())

@@ -305,13 +305,15 @@ def _add_feed_commands(add: AddCommand) -> None:
     what.add_argument("-f", "--file", type=Path, metavar="FILE", help="with the Feed to record")
     what.add_argument("--subscription", metavar="SUBSCRIPTION", help="as in \"[class,=,'STOCK'],[price,>,25.0]\"")
     made.add_argument("--feed", metavar="FEED", help="which Feed of the file; default: the only one")
-    made.add_argument("--path", type=Path, metavar="DIR", help="folder of the dataset; default: that of the Feed")
+    made.add_argument(
+        "--path", metavar="DIR", help="folder of the dataset, or s3a://BUCKET/PREFIX; default: that of the Feed"
+    )
     made.add_argument("--commit", type=parse_seconds, metavar="S", help="commit every S seconds; default: 10")
     made.add_argument("--seconds", type=parse_seconds, metavar="S", help="stop after S seconds")
     made.add_argument("--count", type=parse_number, metavar="N", help="stop when the dataset has N publications")
     _add_connection_options(made)
     made = add("replay", "feeds.replay", "Publish a recorded dataset again, in its order and at its rates.")
-    made.add_argument("path", type=Path, metavar="DIR", help="folder of the dataset")
+    made.add_argument("path", metavar="DIR", help="folder of the dataset, or s3a://BUCKET/PREFIX")
     made.add_argument(
         "--speed",
         type=parse_speed,

@@ -133,6 +133,8 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("WHY", condition_text("Balanced", "reason"), wide=True),
         TableColumn("LAST-SESSION", field_text("status", "lastSession", "reason"), wide=True),
         TableColumn("HEAD", field_text("status", "head", "name"), wide=True),
+        TableColumn("TERM", field_text("status", "leadership", "term"), wide=True),
+        TableColumn("STANDBY", condition_text("StandbyFollows", "reason"), wide=True),
         TableColumn("ENDPOINT", field_text("status", "endpoint"), wide=True),
         TableColumn("POLICY", field_text("spec", "policy", "type"), wide=True),
         MESSAGE,

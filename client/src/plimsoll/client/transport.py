@@ -44,6 +44,9 @@ SILENT_SECONDS: Final = 30.0
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
+CONNECT_MS: Final = 1_000
+"""A connection that is not made by then is tried anew. An attempt behind a virtual address stays with the place that it
+began at, and the head may have gone from there."""
 RECONNECT_MS: Final = 50
 RECONNECT_MAX_MS: Final = 2_000
 HIGH_WATER_MARK: Final = 4_096
@@ -110,7 +113,7 @@ class DealerTransport:
         socket.immediate = True
         socket.sndhwm = socket.rcvhwm = HIGH_WATER_MARK
         socket.maxmsgsize = self._max_frame_bytes + OVERSIZE_MARGIN_BYTES
-        socket.handshake_ivl = HANDSHAKE_MS
+        socket.handshake_ivl, socket.connect_timeout = HANDSHAKE_MS, CONNECT_MS
         socket.heartbeat_ivl, socket.heartbeat_timeout = HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS
         socket.reconnect_ivl, socket.reconnect_ivl_max = RECONNECT_MS, RECONNECT_MAX_MS
         self.dealers[dial.peer], self._dialled[dial.peer] = socket, dial

@@ -45,6 +45,8 @@ class Stage:
 
     `sent_on`: how many of the first JOINs are answered with SEE_HEAD, as by an edge.
 
+    `answering`: what answers other records at the head by itself, and returns whether it has.
+
     `patience`: the factor on all deadlines, for a slow machine.
     """
 
@@ -60,6 +62,7 @@ class Stage:
         self.placement: list[str] = ["e1"]
         self.unplaced: list[float] = []
         self.sent_on = 0
+        self.answering: Callable[[object], bool] = _no_answer
         self.joins: list[msg.Join] = []
         self.joined_at: list[float] = []
         self.items: defaultdict[str, list[Item]] = defaultdict(list)
@@ -116,7 +119,8 @@ class Stage:
         kept = []
         for received in self.head.inbox:
             if not isinstance(received.record, msg.Join):
-                kept.append(received)
+                if not self.answering(received.record):
+                    kept.append(received)
                 continue
             self.joins.append(received.record)
             self.joined_at.append(self.client.now())
@@ -247,6 +251,10 @@ class Stage:
         if rest:
             text = describe_record(wire.encode(rest[0].record))
             raise RuleBrokenError(NOTHING_ELSE, f"the client has also sent {broker.name}: {text}")
+
+
+def _no_answer(_: object) -> bool:
+    return False
 
 
 def _has_pong(broker: ScriptedBroker, mark: int) -> bool:

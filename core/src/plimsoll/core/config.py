@@ -137,12 +137,14 @@ class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class HeadStandby(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The other of the two processes of a head. docs/durability.md.
 
-    `term`: in which this process leads; one that `follows` gets it when it is promoted. `head`: where the one that
-    leads is reached. `control`: where this process listens for a mediator while it follows.
+    `term`: in which this process leads; one that `follows` gets it when it is promoted. One that `waits` is told by a
+    mediator which of the two it is, as where processes start again by themselves. `head`: where the one that leads is
+    reached. `control`: where this process listens for a mediator, whatever it is.
     """
 
     term: int = 0
     follows: bool = False
+    waits: bool = False
     head: PeerBroker
     control: str
 

@@ -12,6 +12,7 @@ from msgspec import structs
 from plimsoll.demo.quotes import Quotes
 from plimsoll.experiments.bad import prototype, simulation
 from plimsoll.experiments.delay_sensitive import burst
+from plimsoll.experiments.dpslb import balance, moves, scale
 from plimsoll.experiments.padres import accuracy, chain, local
 from plimsoll.experiments.pulsar import policies, shedding
 from plimsoll.experiments.result import ExperimentResult
@@ -82,11 +83,25 @@ def _burst(seed: int, quick: bool) -> ExperimentResult:
     return burst.run(seed, plan=burst.small() if quick else burst.PLAN)
 
 
+def _balance(seed: int, quick: bool) -> ExperimentResult:
+    return balance.run(seed, plan=balance.small() if quick else balance.PLAN)
+
+
+def _moves(seed: int, quick: bool) -> ExperimentResult:
+    return moves.run(seed, plan=moves.small() if quick else moves.PLAN)
+
+
+def _scale(seed: int, quick: bool) -> ExperimentResult:
+    return scale.run(seed, plan=scale.small() if quick else scale.PLAN)
+
+
 EXPERIMENTS: Final[Mapping[str, QuoteExperiment | PolicyExperiment]] = {
     local.NAME: QuoteExperiment(_local), accuracy.NAME: QuoteExperiment(_accuracy), chain.NAME: QuoteExperiment(_chain),
     prototype.NAME: PolicyExperiment(_prototype, "bad"), simulation.NAME: PolicyExperiment(_simulation, "bad"),
     burst.NAME: PolicyExperiment(_burst, "delay-sensitive"),
     shedding.NAME: PolicyExperiment(_shedding, "pulsar"), policies.NAME: PolicyExperiment(_policies, "pulsar"),
+    balance.NAME: PolicyExperiment(_balance, "dpslb"), moves.NAME: PolicyExperiment(_moves, "dpslb"),
+    scale.NAME: PolicyExperiment(_scale, "dpslb"),
 }  # fmt: skip
 
 

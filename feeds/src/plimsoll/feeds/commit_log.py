@@ -7,6 +7,8 @@ A change of a dataset has three steps, and may be interrupted before, between an
    and go, and holds token, watermarks, counts and schema after the change. This one step decides.
 3. **Publish.** Staged files are renamed into their folders, files that go are deleted.
 
+In an object store (`object_path`) a commit is a conditional write, and publishing a copy with a deletion behind it.
+
 Whoever opens the log repeats step 3 for every commit, which changes nothing where it is done, and deletes staged files
 that no commit names. So a row is in the dataset if and only if its commit is, and the next life of the recorder asks
 the fleet for exactly what no commit has. A second writer cannot commit: the number that it takes exists.
@@ -17,20 +19,23 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import BinaryIO, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
+from plimsoll.feeds.object_path import DatasetPath, children
 from plimsoll.feeds.schema import FeedSchema
 
 COMMITS: Final = "_commits"
 STAGING: Final = "_staging"
 LOCK: Final = "lock"
 FORMAT: Final = 1
+STAGED_SECONDS: Final = 3600.0
+"""A staged object that is older is left over: a recorder commits within seconds of staging."""
 CHECKPOINT_COMMITS: Final = 256
 """After this number of commits one lists all files, and those before it are deleted."""
 
@@ -110,37 +115,34 @@ class FeedState:
 
 
 class CommitLog:
-    """The commit log in a folder, open for writing by one process. Raises OSError where the disk fails."""
+    """The commit log in a folder, open for writing by one process. Raises OSError where the disk fails.
 
-    def __init__(self, root: Path) -> None:
+    In an object store nothing tells whether another process writes, before it commits.
+    """
+
+    def __init__(self, root: DatasetPath) -> None:
         self.root = root
         self.state = FeedState()
         self._kept: list[FeedCommit] = []
         for name in (COMMITS, STAGING):
             (root / name).mkdir(parents=True, exist_ok=True)
-        self._lock = (root / COMMITS / LOCK).open("ab")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._lock.close()
-            raise FeedDatasetError(
-                f"{root}: another recorder writes this dataset; end it or use another path"
-            ) from error
+        self._lock = _locked(root) if isinstance(root, Path) else None
         try:
             self._recover()
         except BaseException:
-            self._lock.close()
+            self.close()
             raise
 
     def close(self) -> None:
         """Let another process write."""
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
     @property
     def next_number(self) -> int:
         return self.state.last.number + 1 if self.state.last is not None else 1
 
-    def staged(self, name: str) -> Path:
+    def staged(self, name: str) -> DatasetPath:
         """Where to write a file of the next commit; its name is the end of its path in the dataset."""
         return self.root / STAGING / name
 
@@ -162,14 +164,10 @@ class CommitLog:
 
     def _write(self, commit: FeedCommit) -> None:
         path = self.root / COMMITS / f"{commit.number:012d}.json"
-        partial = path.with_name(f".{path.name}.partial")
-        write_synced(partial, msgspec.json.encode(commit))
         try:
-            link(partial, path)
+            create(path, msgspec.json.encode(commit))
         except FileExistsError as error:
             raise FeedDatasetError(f"{path}: another process has written this commit; end it") from error
-        sync_folder(path.parent)
-        unlink(partial)
 
     def _publish(self, commit: FeedCommit) -> None:
         """Repeatable: a staged file that is gone has been published, or published and removed."""
@@ -189,10 +187,11 @@ class CommitLog:
             self._publish(commit)
         self._kept = commits
         for folder in (self.root / STAGING, self.root / COMMITS):
-            for path in sorted(folder.iterdir()):
-                if path.parent.name == STAGING or path.name.endswith(".partial"):
+            for path in children(folder):
+                is_staged = path.parent.name == STAGING and _is_left_over(path)
+                if is_staged or path.name.endswith(".partial"):
                     unlink(path)
-        for path in sorted((self.root / COMMITS).glob("[0-9]*.json")):
+        for path in children(self.root / COMMITS, "[0-9]*.json"):
             if commits and int(path.stem) < commits[0].number:
                 unlink(path)
 
@@ -210,7 +209,7 @@ class CommitLog:
         self._kept = [made]
 
 
-def read_state(root: Path) -> FeedState:
+def read_state(root: DatasetPath) -> FeedState:
     """What a dataset consists of now, for readers; takes no lock.
 
     Raises:
@@ -225,10 +224,10 @@ def read_state(root: Path) -> FeedState:
     return state
 
 
-def read_commits(root: Path, attempts: int = 5) -> list[FeedCommit]:
+def read_commits(root: DatasetPath, attempts: int = 5) -> list[FeedCommit]:
     """The commits since the last checkpoint, in order. A writer may make a checkpoint meanwhile: then read again."""
     for _ in range(attempts):
-        paths = sorted((root / COMMITS).glob("[0-9]*.json"))
+        paths = children(root / COMMITS, "[0-9]*.json")
         try:
             commits = [_decoded(path) for path in reversed(_since_checkpoint(paths))]
         except FileNotFoundError:
@@ -238,10 +237,10 @@ def read_commits(root: Path, attempts: int = 5) -> list[FeedCommit]:
     raise FeedDatasetError(f"{root}: its commits change too fast to be read; try again")
 
 
-def read_last_commit(root: Path, attempts: int = 5) -> FeedCommit | None:
+def read_last_commit(root: DatasetPath, attempts: int = 5) -> FeedCommit | None:
     """The newest commit alone, for who looks often; None if there is no dataset yet. Raises FeedDatasetError."""
     for _ in range(attempts):
-        paths = sorted((root / COMMITS).glob("[0-9]*.json"))
+        paths = children(root / COMMITS, "[0-9]*.json")
         try:
             return _decoded(paths[-1]) if paths else None
         except FileNotFoundError:
@@ -249,7 +248,7 @@ def read_last_commit(root: Path, attempts: int = 5) -> FeedCommit | None:
     raise FeedDatasetError(f"{root}: its commits change too fast to be read; try again")
 
 
-def _since_checkpoint(paths: list[Path]) -> list[Path]:
+def _since_checkpoint(paths: Sequence[DatasetPath]) -> list[DatasetPath]:
     """From the newest back to the last checkpoint, or to the first commit."""
     found = []
     for path in reversed(paths):
@@ -259,7 +258,7 @@ def _since_checkpoint(paths: list[Path]) -> list[Path]:
     return found
 
 
-def _decoded(path: Path) -> FeedCommit:
+def _decoded(path: DatasetPath) -> FeedCommit:
     text = path.read_bytes()
     try:
         commit = msgspec.json.decode(text, type=FeedCommit)
@@ -270,7 +269,7 @@ def _decoded(path: Path) -> FeedCommit:
     return commit
 
 
-def _check(root: Path, commits: Iterable[FeedCommit]) -> None:
+def _check(root: DatasetPath, commits: Iterable[FeedCommit]) -> None:
     """Commits without a gap: one that is missing would lose its rows without a word."""
     expected = None
     for commit in commits:
@@ -278,6 +277,33 @@ def _check(root: Path, commits: Iterable[FeedCommit]) -> None:
         if commit.number != (first if expected is None else expected):
             raise FeedDatasetError(f"{root / COMMITS}: commit {expected or first} is missing: restore it from a copy")
         expected = commit.number + 1
+
+
+def _locked(root: Path) -> BinaryIO:
+    lock = (root / COMMITS / LOCK).open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise FeedDatasetError(f"{root}: another recorder writes this dataset; end it or use another path") from error
+    return lock
+
+
+def _is_left_over(path: DatasetPath) -> bool:
+    """Whether nobody can be about to commit a staged file: in a folder the lock says so, in a store its age."""
+    return isinstance(path, Path) or path.age_seconds > STAGED_SECONDS
+
+
+def create(path: DatasetPath, content: bytes) -> None:
+    """Make a file appear whole, so that it survives a loss of power. Raises FileExistsError if it exists."""
+    if not isinstance(path, Path):
+        path.create(content)
+        return
+    partial = path.with_name(f".{path.name}.partial")
+    write_synced(partial, content)
+    link(partial, path)
+    sync_folder(path.parent)
+    unlink(partial)
 
 
 # -- the steps that touch the disk, each of which a crash may precede
@@ -296,18 +322,20 @@ def link(source: Path, target: Path) -> None:
     os.link(source, target)
 
 
-def rename(source: Path, target: Path) -> None:
+def rename(source: DatasetPath, target: DatasetPath) -> None:
     """Move a file."""
-    source.replace(target)
+    source.replace(target)  # type: ignore[arg-type]  # both are in one dataset, so of one kind
 
 
-def unlink(path: Path) -> None:
+def unlink(path: DatasetPath) -> None:
     """Delete a file, if it is there."""
     path.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a loss of power."""
+def sync_folder(folder: DatasetPath) -> None:
+    """Make the names in a folder survive a loss of power, which those in a store do anyway."""
+    if not isinstance(folder, Path):
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

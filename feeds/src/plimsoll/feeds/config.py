@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from plimsoll.core.spec import Resource
 from plimsoll.core.spec.kinds import FeedSpec
+from plimsoll.feeds.object_path import is_object_url
 from plimsoll.feeds.schema import FeedSchema, declared
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ class RecorderConfigError(ValueError):
     """A configuration that cannot be used; says which file, and why."""
 
 
-def dataset_path(root: Path, feed: Resource[FeedSpec]) -> Path:
-    """Where a feed is recorded. `root`: the folder of the fleet, or its volume."""
-    return root / (feed.spec.path or f"feeds/{feed.name}")
+def dataset_path(root: Path, feed: Resource[FeedSpec]) -> str:
+    """Where a feed is recorded, which may be in an object store. `root`: the folder of the fleet, or its volume."""
+    path = feed.spec.path or f"feeds/{feed.name}"
+    return path if is_object_url(path) else str(root / path)
 
 
 def recorder_config(
@@ -79,7 +81,7 @@ def recorder_config(
     spec = feed.spec
     age, size = spec.retain.age, spec.retain.size
     return RecorderConfig(
-        feed=feed.name, subscriber=subscriber, subscription=spec.subscription, path=str(dataset_path(root, feed)),
+        feed=feed.name, subscriber=subscriber, subscription=spec.subscription, path=dataset_path(root, feed),
         connection=connection, figures=figures, schema=declared(spec.schema),
         commit_seconds=spec.commit_interval.seconds, retain_seconds=None if age is None else age.seconds,
         retain_bytes=None if size is None else int(size.value), http=http,

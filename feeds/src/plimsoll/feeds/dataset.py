@@ -8,6 +8,7 @@ life, from the token of the last commit.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from plimsoll.feeds.commit_log import (
     Mark,
     Table,
 )
+from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema, MisfitError, inferred
 
 HOUR_US: Final = 3_600_000_000
@@ -70,9 +72,11 @@ class FeedDataset:
 
     """
 
-    def __init__(self, root: Path, subscription: str, schema: FeedSchema | None = None) -> None:
+    def __init__(self, root: DatasetPath, subscription: str, schema: FeedSchema | None = None) -> None:
         self.subscription = subscription
         self._log = CommitLog(root)
+        # Two recorders of one place in a store must not write one object: neither knows of the other before it commits.
+        self._life = "" if isinstance(root, Path) else f"-{secrets.token_hex(4)}"
         self._pending: list[tuple[RecordedDelivery, int]] = []
         self._gaps: list[str] = []
         last = self._log.state.last
@@ -100,7 +104,7 @@ class FeedDataset:
         self._log.close()
 
     @property
-    def root(self) -> Path:
+    def root(self) -> DatasetPath:
         return self._log.root
 
     @property
@@ -184,7 +188,7 @@ class FeedDataset:
             hours.setdefault(row["_recorded"] // HOUR_US, []).append(row)
         files = []
         for hour, part in sorted(hours.items()):
-            name = f"{number:012d}-{part[0]['_row']}.parquet"
+            name = f"{number:012d}-{part[0]['_row']}{self._life}.parquet"
             staged = f"{table}-{name}"
             size = parquet.write_rows(self._log.staged(staged), schema, part)
             times = [row["_recorded"] for row in part]
@@ -210,7 +214,7 @@ class FeedDataset:
 
     def _merge(self, table: Table, folder: str, files: list[FeedFile], now_us: int) -> None:
         number = self._log.next_number
-        name = f"{table}-{number:012d}-{files[0].first_row}.parquet"
+        name = f"{table}-{number:012d}-{files[0].first_row}{self._life}.parquet"
         size = parquet.merge_files(self._log.staged(name), [self.root / each.path for each in files])
         merged = FeedFile(
             f"{folder}/{name}", table, sum(each.rows for each in files), size, files[0].first_row,
@@ -243,9 +247,9 @@ class FeedDataset:
         self._log.commit(made)
 
 
-def dataset_files(root: Path, state: FeedState, table: Table = "rows") -> list[Path]:
+def dataset_files(root: DatasetPath, state: FeedState, table: Table = "rows") -> list[DatasetPath]:
     """The files of a table as they are on disk now, in the order of recording, for readers that want an exact list."""
-    paths = []
+    paths: list[DatasetPath] = []
     for file in state.table(table):
         path, staged = root / file.path, root / "_staging" / file.staged_name
         paths.append(staged if not path.exists() and staged.exists() else path)

@@ -21,6 +21,7 @@ from plimsoll.feeds.config import RecorderConfig, RecorderConfigError, figures_o
 from plimsoll.feeds.dataset import FeedDataset, Retention
 from plimsoll.feeds.figures_page import FiguresPage
 from plimsoll.feeds.metrics import recorder_metrics
+from plimsoll.feeds.object_path import dataset_root
 from plimsoll.feeds.program import Fault, run_program
 from plimsoll.feeds.recorder import CommitLimits, FeedRecorder, resumed_subscriber
 
@@ -47,7 +48,7 @@ def _fault_of(error: Exception) -> Fault | None:
 
 def run(config: RecorderConfig, stopped: Callable[[], bool]) -> None:
     """Record until `stopped`. Raises as `main` catches."""
-    dataset = FeedDataset(Path(config.path), config.subscription, config.schema)
+    dataset = FeedDataset(dataset_root(config.path), config.subscription, config.schema)
     try:
         settings = read_connection_file(config.connection)
         with (

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema
 
 COMPRESSION: Final = "zstd"
@@ -41,20 +43,20 @@ def _identity_fields() -> list[pa.Field]:
     return [pa.field(name, kind, nullable=False) for name, kind in _IDENTITY]
 
 
-def write_rows(path: Path, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> int:
+def write_rows(path: DatasetPath, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> int:
     """Write rows to a file and sync it; returns its size in bytes. Raises OSError."""
     arrays = [pa.array([row.get(each.name) for row in rows], each.type) for each in schema]
     return _write(path, schema, iter([pa.Table.from_arrays(arrays, schema=schema)]))
 
 
-def merge_files(path: Path, sources: Sequence[Path]) -> int:
+def merge_files(path: DatasetPath, sources: Sequence[DatasetPath]) -> int:
     """Write the rows of files of one schema, in their order, to one file; returns its size in bytes. Raises OSError."""
-    with pq.ParquetFile(sources[0]) as first:
+    with pq.ParquetFile(readable(sources[0])) as first:
         schema = first.schema_arrow
     return _write(path, schema, (table for source in sources for table in _tables(source)))
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: DatasetPath) -> Iterator[dict[str, Any]]:
     """The rows of a file, in their order. Times are integers, in microseconds since 1970."""
     for table in _tables(path):
         for name in ("_sent", "_recorded"):
@@ -63,17 +65,31 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from table.to_pylist()
 
 
-def _tables(path: Path) -> Iterator[pa.Table]:
-    with pq.ParquetFile(path) as file:
+def readable(path: DatasetPath) -> Path | pa.BufferReader:
+    """What pyarrow reads a file from: an object is fetched as a whole. Raises FileNotFoundError."""
+    return path if isinstance(path, Path) else pa.BufferReader(path.read_bytes())
+
+
+def _tables(path: DatasetPath) -> Iterator[pa.Table]:
+    with pq.ParquetFile(readable(path)) as file:
         for batch in file.iter_batches(READ_ROWS):
             yield pa.Table.from_batches([batch])
 
 
-def _write(path: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> int:
+def _write(path: DatasetPath, schema: pa.Schema, tables: Iterator[pa.Table]) -> int:
+    if not isinstance(path, Path):
+        content = io.BytesIO()
+        _fill(content, schema, tables)
+        path.write_bytes(content.getvalue())
+        return len(content.getvalue())
     with path.open("wb") as file:
-        with pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
-            for table in tables:
-                writer.write_table(table)
+        _fill(file, schema, tables)
         file.flush()
         os.fsync(file.fileno())
         return file.tell()
+
+
+def _fill(file: BinaryIO, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+    with pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
+        for table in tables:
+            writer.write_table(table)

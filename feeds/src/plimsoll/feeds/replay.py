@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 from plimsoll.core.protocol.wire import Scalar
 from plimsoll.feeds import parquet
 from plimsoll.feeds.commit_log import read_state
 from plimsoll.feeds.dataset import dataset_files
+from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema
 
 WAIT_SECONDS: Final = 0.5
@@ -37,7 +37,7 @@ class Publishes(Protocol):
     def publish(self, attributes: dict[str, Scalar], payload: bytes = ...) -> object: ...
 
 
-def recorded_publications(root: Path) -> Iterator[RecordedPublication]:
+def recorded_publications(root: DatasetPath) -> Iterator[RecordedPublication]:
     """The rows of a dataset as publications, in the order of recording; nulls are attributes that were absent.
 
     Raises:

@@ -61,6 +61,7 @@ from plimsoll.mediator import fleet_view, session_objects
 from plimsoll.mediator.control_plane import (
     ControlEvent,
     ControlPlane,
+    LeadershipReceived,
     ListingReceived,
     LoadReportReceived,
     MalformedReply,
@@ -165,8 +166,8 @@ class LocalMediatorRunner:
                 self._view_at = 0.0
         elif isinstance(said, LoadReportReceived):
             self._fleet_view.note_report(said.broker, said.report, now)
-        elif isinstance(said, MalformedReply | ListingReceived):
-            return  # the supervisor gets the same reply, and reports it; listings are not asked for here
+        elif isinstance(said, MalformedReply | ListingReceived | LeadershipReceived):
+            return  # the supervisor gets the same reply, and reports it; listings and leaders are not asked for here
         else:
             self._handle(HeadMessage(said.head, said.said))
 

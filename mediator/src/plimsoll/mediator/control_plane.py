@@ -64,6 +64,10 @@ HeadCommand = (
     | messages.SliceQuery
     | messages.GoOnAlone
     | messages.Promote
+    | messages.Lead
+    | messages.Follow
+    | messages.Replaced
+    | messages.Leave
 )
 """What a mediator sends to heads, and to their standbys."""
 ListingPage = messages.PublicationPage | messages.SubscriptionPage | messages.ParameterPage
@@ -74,6 +78,14 @@ ListingRequest = messages.ListPublications | messages.ListSubscriptions | messag
 @dataclass(frozen=True)
 class StatusReceived:
     """A broker's answer to `ask`."""
+
+    broker: str
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LeadershipReceived:
+    """What a process of a head says of itself and of the other one."""
 
     broker: str
     status: Mapping[str, Any]
@@ -120,7 +132,9 @@ class MalformedReply:
         return f"{self.broker} sent an invalid message, which is ignored: {self.field} {self.why}"
 
 
-ControlEvent = StatusReceived | LoadReportReceived | HeadMessageReceived | ListingReceived | MalformedReply
+ControlEvent = (
+    StatusReceived | LeadershipReceived | LoadReportReceived | HeadMessageReceived | ListingReceived | MalformedReply
+)
 
 
 @dataclass(frozen=True)
@@ -195,6 +209,7 @@ class ControlPlane:
         socket = self._context.socket(zmq.DEALER)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.IMMEDIATE, 1)
+        socket.setsockopt(zmq.CONNECT_TIMEOUT, 2000)
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
         if self._curve is not None:
@@ -234,6 +249,15 @@ class ControlPlane:
                     records.insert(1, _groups_record(members.groups))
             records.insert(0, messages.Identify(self._name, "mediator", self._epoch))
         self._send(line, *records)
+
+    def ask_leadership(self, process: str) -> None:
+        """Ask a process of a head which of the two it is, and what it knows of the other one."""
+        line = self._live_line(process)
+        if line is not None:
+            self._asked += 1
+            self._send(
+                line, messages.Identify(self._name, "mediator", self._epoch), messages.LeadershipQuery(self._asked)
+            )
 
     def _live_line(self, broker: str) -> _ControlConnection | None:
         """The connection to a broker, replaced by a new one if it has been silent."""
@@ -294,6 +318,8 @@ class ControlPlane:
                 yield from self._malformed(peer, fault)
             else:
                 yield StatusReceived(peer, record.status)
+        elif isinstance(record, messages.LeadershipReply):
+            yield LeadershipReceived(peer, record.status)
         elif isinstance(record, messages.LoadUpdate | messages.ReservationReply):
             is_load = isinstance(record, messages.LoadUpdate)
             broker = str(record.report.get("broker") or peer)

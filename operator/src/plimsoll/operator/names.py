@@ -56,6 +56,9 @@ ROTATE = f"{GROUP}/rotate-keys"
 ROTATED = f"{GROUP}/rotated-keys"
 """On a Secret: the text of `ROTATE` for which its keys were last replaced."""
 
+POD_NAME = "statefulset.kubernetes.io/pod-name"
+"""A label that Kubernetes gives the pods of a StatefulSet; the Service of a head with a standby selects by it."""
+
 DEPARTED = f"{GROUP}/departed"
 """In the operator's memory only: on an EdgeBroker that is deleted and whose pod still runs."""
 DELETED_AT = f"{GROUP}/keys-deleted-at"
@@ -64,7 +67,8 @@ DELETED_AT = f"{GROUP}/keys-deleted-at"
 ACCEPTED = "plimsoll-accepted"
 """The ConfigMap with the objects that the fleet was last built of."""
 
-DATA_PORT, CONTROL_PORT, HTTP_PORT = 7400, 7401, 7402
+DATA_PORT, CONTROL_PORT, HTTP_PORT, PAIR_PORT = 7400, 7401, 7402, 7403
+"""`PAIR_PORT`: where each of the two processes of a head with a standby listens for the operator, whatever it is."""
 LOG_FOLDER = "/var/lib/plimsoll/log"
 CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
 CONFIG_FILE, SECRET_FILE, PUBLIC_FILE, AUTHORIZED_FILE = "config.json", "secret.key", "public.key", "authorized_keys"
@@ -102,9 +106,14 @@ def external_of(broker: str) -> str:
     return f"{broker}-external"
 
 
-def pod_of(broker: str) -> str:
-    """The pod of a broker's StatefulSet."""
-    return f"{broker}-0"
+def pod_of(broker: str, number: int = 0) -> str:
+    """The pod of a broker's StatefulSet; a head with a standby has two, 0 and 1."""
+    return f"{broker}-{number}"
+
+
+def process_of(head: str, number: int) -> str:
+    """The name of the connection to one of the two processes of a head; no broker can have it."""
+    return f"{head}.{number}"
 
 
 def host_of(broker: str, namespace: str) -> str:

@@ -21,6 +21,8 @@ from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
 from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
+from plimsoll.mediator.standby_condition import CONDITION as STANDBY_CONDITION
+from plimsoll.mediator.standby_condition import standby_conditions, standby_summary
 from plimsoll.mediator.topic_status import topic_status
 from plimsoll.operator import dataset_status, names, spec_faults
 from plimsoll.operator.mediator.broker_poller import BrokerReading
@@ -45,7 +47,9 @@ from plimsoll.operator.spec_faults import SpecFaults
 
 KEYS_CONDITION = "KeysReplaced"
 
-LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "bundles", "topics", "calibrated", "telemetry"})
+LOAD_FIELDS = frozenset({
+    "load", "subscribers", "imbalancePercent", "bundles", "topics", "calibrated", "telemetry", "behindBytes",
+})  # fmt: skip
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
 
 
@@ -71,6 +75,14 @@ class StatusInputs:
     spark: spark_jobs.LiveJobStatus | None = None
     figures: dataset_status.ReadsFigures = field(default_factory=dataset_status.NoFigures)
     time: str = ""
+    leaders: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """By head with a standby, what the process that leads says of it."""
+
+    @property
+    def with_standby(self) -> frozenset[str]:
+        """The clusters whose head has a standby."""
+        brokers = self.desired.brokers.values()
+        return frozenset(broker.cluster for broker in brokers if broker.config.standby is not None)
 
     def of(self, kind: str) -> Iterator[Object]:
         """The objects of a kind that are served, each with the generation that is."""
@@ -188,7 +200,7 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         data=data,
         control=f"tcp://{host}:{names.CONTROL_PORT}",
         public_key=annotation(pod, names.KEY) if pod is not None else "",
-        pod=names.pod_of(name) if running else "",
+        pod=str(pod["metadata"]["name"]) if pod is not None and running else "",
         node=str(pod.get("spec", {}).get("nodeName", "")) if pod is not None else "",
         trouble=pod_trouble(pod) if pod is not None else _refusal(facts, name),
         restarts=int(broker_container(pod).get("restartCount", 0)) if pod is not None else 0,
@@ -239,14 +251,30 @@ def _cluster_status(
     others = [*_operator_conditions(facts, cluster, [head.name, *(edge.name for edge in edges)])]
     known = (facts.desired.resources, name, edges, sessions, unix_seconds(facts.time))
     others += [balance.balanced_condition(*known), *log_conditions(head)]
-    told = resource_status.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)
+    has_standby = name in facts.with_standby
+    others += standby_conditions(cluster.get("status", {}), wants=has_standby)
+    owner = cluster if has_standby else resource_status.without_condition(cluster, STANDBY_CONDITION)
+    told = resource_status.cluster_status(owner, head, edges, facts.interval_seconds, facts.time, others)
     selector = _selector(facts.desired.resources, name)
     memory = told.get("policyMemory")
     units = {
         **bundle_status(head, edges, memory), **topic_status(facts.desired.resources, name, head, edges, memory)
     }  # fmt: skip
     summary = {**balance.cluster_summary(*known), **units, **group_status(head), **away_status(head)}
-    yield cluster, {**told, **summary, "selector": selector}
+    pair = _standby(facts, cluster, head.name) if has_standby else {}
+    yield cluster, {**told, **summary, **pair, "selector": selector}
+
+
+def _standby(facts: StatusInputs, cluster: Object, head: str) -> dict[str, Any]:
+    """What is known of the standby of a head, from its pod and from the head."""
+    pod = facts.observed.standby_pod(head)
+    running = pod is not None and "running" in broker_container(pod).get("state", {})
+    return standby_summary(
+        cluster.get("status", {}),
+        facts.leaders.get(head, {}),
+        pod=str(pod["metadata"]["name"]) if pod is not None and running else "",
+        node=str(pod.get("spec", {}).get("nodeName", "")) if pod is not None else "",
+    )
 
 
 def _selector(resources: Resources, cluster: str) -> str:

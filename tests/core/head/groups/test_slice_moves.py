@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from tests.core.group_mediator import GroupMediator
 from tests.core.group_play import GroupPlay
 
 
-def play_with(*names: str, count: int = 6, balancing: str = "None") -> tuple[GroupPlay, GroupMediator]:
-    play = GroupPlay(count=count, sensors=2 * count, balancing=balancing)
+def play_with(
+    *names: str, count: int = 6, balancing: str = "None", **definition: Any
+) -> tuple[GroupPlay, GroupMediator]:
+    play = GroupPlay(count=count, sensors=2 * count, balancing=balancing, **definition)
     mediator = GroupMediator(play)
     for name in names:
         play.join(name)
@@ -15,8 +20,9 @@ def play_with(*names: str, count: int = 6, balancing: str = "None") -> tuple[Gro
     return play, mediator
 
 
-def test_slices_go_from_one_consumer_to_another_and_both_have_counted():
-    play, mediator = play_with("a", "b")
+@pytest.mark.parametrize("in_session", ["Deliver", "Cache"])
+def test_slices_go_from_one_consumer_to_another_and_both_have_counted(in_session: str):
+    play, mediator = play_with("a", "b", in_session=in_session)
     wanted = play.has("a")[:2]
     mediator.run(2.0, rate=100)
     mediator.ask("by-hand", giver="a", taker="b", numbers=wanted)

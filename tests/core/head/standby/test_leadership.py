@@ -12,7 +12,7 @@ IN_SYNC = ALONE.noted({"term": 1, "incarnation": 9, "sync": 1})
 
 def test_a_standby_in_sync_is_promoted_in_the_next_term():
     assert HeadLeadership(1, 0, standby=9, sync=1) == IN_SYNC
-    assert IN_SYNC.promoted() == HeadLeadership(2, 1)
+    assert IN_SYNC.promoted() == HeadLeadership(2, 1, leads=9)
     assert IN_SYNC.promoted().begun(1) == HeadLeadership(3, 1)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from plimsoll.core.head.standby.log_feed import ReplacedHeadError
+from plimsoll.core.head.standby.log_follower import StaleStandbyError
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
@@ -139,3 +143,46 @@ def test_a_word_about_what_was_not_sent_counts_for_nothing(pair):
     pair.follower.say(pair.follower.head, msg.LogStored(*place))
     pair.to_feed()
     assert not pair.feed.is_safe(place)
+
+
+def control(pair, node, record, *, known=True):
+    """What a node answers a mediator on its control socket."""
+    if known:
+        node.receive_control("m", wire.control_frame(msg.Identify("m", "mediator", 0)), pair.now)
+    node.receive_control("m", wire.control_frame(record), pair.now)
+    frames = [wire.decode_frame(data) for _, data in node.control_to_send()]
+    assert all(isinstance(frame, wire.Control) for frame in frames)
+    return [msg.decode(msg.control, raw) for frame in frames for raw in getattr(frame, "records", ())]
+
+
+def test_a_mediator_is_told_who_waits_for_whom_while_nothing_else_leaves(pair):
+    pair.exchange()
+    pair.is_linked = False
+    pair.exchange(4.0)
+    (answer,) = control(pair, pair.feed, msg.LeadershipQuery(3))
+    said = {"role": "head", "term": 1, "standby_in_sync": 900, "standby_silent": True}
+    assert answer.id == 3
+    assert said.items() <= answer.status.items()
+    (standby,) = control(pair, pair.follower, msg.LeadershipQuery(5))
+    said = {"role": "standby", "incarnation": 900, "term": 1, "sync": 1, "head_silent": True}
+    assert said.items() <= standby.status.items()
+
+
+def test_a_head_that_was_replaced_ends_at_once(pair):
+    control(pair, pair.feed, msg.Replaced(1))
+    with pytest.raises(ReplacedHeadError, match="another process leads in term 2; this one led in term 1"):
+        control(pair, pair.feed, msg.Replaced(2))
+
+
+def test_a_standby_of_a_head_that_was_replaced_starts_over(pair):
+    pair.exchange()
+    with pytest.raises(StaleStandbyError, match="term 2"):
+        control(pair, pair.follower, msg.Replaced(2))
+
+
+def test_a_head_that_leaves_says_so_to_its_standby_last(pair):
+    pair.exchange()
+    pair.feed.leave()
+    pair.exchange()
+    assert pair.follower.leadership()["linked"] is False
+    assert pair.follower.sync == 1, "it may be promoted"

@@ -9,14 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
 
 from plimsoll.broker.monitoring.metrics import CONTENT_TYPE, render_metrics
+from plimsoll.broker.monitoring.process_probes import STUCK_SECONDS, probe_response
 from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.telemetry.http_server import HttpRequest, HttpResponse
-
-STUCK_SECONDS: Final = 15.0
-"""The loop takes a snapshot every second; compiling the matching loop on a slow processor may delay it by a few."""
 
 
 class BrokerHealth:
@@ -36,9 +33,9 @@ class BrokerHealth:
         """Called by the server's thread."""
         match request.path:
             case "/livez":
-                return _probe_response(self.stuck_reason())
+                return probe_response(self.stuck_reason())
             case "/readyz":
-                return _probe_response(self.unready_reason())
+                return probe_response(self.unready_reason())
             case "/metrics":
                 return self._metrics()
         return HttpResponse(HTTPStatus.NOT_FOUND, b"there is /livez, /readyz and /metrics\n")
@@ -64,9 +61,3 @@ class BrokerHealth:
         if self._rendered is None or self._rendered[0] is not snapshot:
             self._rendered = (snapshot, render_metrics(snapshot))
         return HttpResponse(HTTPStatus.OK, self._rendered[1], CONTENT_TYPE)
-
-
-def _probe_response(trouble: str) -> HttpResponse:
-    if trouble:
-        return HttpResponse(HTTPStatus.SERVICE_UNAVAILABLE, f"{trouble}\n".encode())
-    return HttpResponse(HTTPStatus.OK, b"ok\n")

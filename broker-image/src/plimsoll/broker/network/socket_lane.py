@@ -45,6 +45,9 @@ LINGER_MS: Final = 500
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
+CONNECT_MS: Final = 1_000
+"""A connection that is not made by then is tried anew. An attempt behind a virtual address stays with the place that it
+began at, and the head may have gone from there."""
 RECONNECT_MS: Final = 100
 RECONNECT_MAX_MS: Final = 2_000
 REBIND_SECONDS: Final = 2.0
@@ -107,7 +110,7 @@ class SocketLane:
         most = RECEIVE_FRAMES_PER_PEER if kind == zmq.ROUTER else RECEIVE_FRAMES
         socket.rcvhwm = min(most, 2 * limits.window_frames)
         socket.maxmsgsize = limits.max_frame_bytes + OVERSIZE_MARGIN_BYTES
-        socket.handshake_ivl = HANDSHAKE_MS
+        socket.handshake_ivl, socket.connect_timeout = HANDSHAKE_MS, CONNECT_MS
         socket.heartbeat_ivl = HEARTBEAT_MS
         socket.heartbeat_timeout = HEARTBEAT_TIMEOUT_MS
         socket.reconnect_ivl = RECONNECT_MS

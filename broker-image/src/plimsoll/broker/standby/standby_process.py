@@ -5,19 +5,23 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
-from plimsoll.broker.event_loop import BrokerLoop
+from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
+from plimsoll.broker.event_loop import BrokerLoop, BrokerMachine
+from plimsoll.broker.monitoring.process_probes import ProcessProbes
+from plimsoll.broker.monitoring.usage_meter import ProcessUsage
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch
 from plimsoll.broker.standby.replicated_log import ReplicatedLog
 from plimsoll.broker.storage.log_disk import LogDisk, LogDiskError
 from plimsoll.broker.storage.memory_log import MemoryLog
-from plimsoll.core.config import BrokerConfig, HeadStandby
+from plimsoll.core.config import BrokerConfig, BrokerHardware, HeadStandby
 from plimsoll.core.head.standby.log_feed import LogFeed
 from plimsoll.core.head.standby.log_follower import LogFollower
+from plimsoll.core.head.standby.waiting import WaitingProcess
 from plimsoll.core.transport.overlay_node import link_limits
 
 log = logging.getLogger(__name__)
@@ -59,28 +63,81 @@ def entries_at_hand(config: BrokerConfig) -> BrokerConfig:
     return msgspec.structs.replace(config, limits=limits)
 
 
-def make_feed(config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> LogFeed:
-    """What sends the log of this head to its standby."""
-    term = standby_of(config).term
-    return LogFeed(config.name, epoch, term, link_limits(config), new_id, config.limits.max_frame_bytes)
+def make_feed(config: BrokerConfig, epoch: int, new_id: Callable[[], int], incarnation: int = 0) -> LogFeed:
+    """What sends the log of this head to its standby. `incarnation`: of this process."""
+    term, most = standby_of(config).term, config.limits.max_frame_bytes
+    return LogFeed(config.name, epoch, term, link_limits(config), new_id, most, incarnation)
 
 
-def promoted(config: BrokerConfig, term: int) -> BrokerConfig:
-    """The configuration of a standby that leads now."""
-    return msgspec.structs.replace(config, standby=msgspec.structs.replace(standby_of(config), term=term))
+def changed(config: BrokerConfig, **said: int | bool) -> BrokerConfig:
+    """The configuration of a process that knows more of what it is: its term, or that it follows."""
+    return msgspec.structs.replace(config, standby=msgspec.structs.replace(standby_of(config), **said))
 
 
-def follow(
-    config: BrokerConfig,
-    kept: ReplicatedLog,
-    sockets: BrokerSockets,
-    watch: ProcessWatch,
-    incarnation: int,
-    new_id: Callable[[], int],
-    *,
-    authority: AuthorizedKeys | None,
-    leave_seconds: float,
-) -> int:
+@dataclass(frozen=True)
+class ProcessShell:
+    """What a process of a head is run with, whichever of the two it is. `incarnation`: by which a mediator knows it."""
+
+    sockets: BrokerSockets
+    watch: ProcessWatch
+    incarnation: int
+    new_id: Callable[[], int]
+    authority: AuthorizedKeys | None
+    leave_seconds: float
+    probes: ProcessProbes
+    own: BrokerSecretKey | None
+
+    def run(
+        self, machine: BrokerMachine, hardware: BrokerHardware, unready: Callable[[], str],
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """Serve until the machine is done. `unready`: why it is not ready. `tick`: called about once a second."""
+        loop = BrokerLoop(
+            machine, self.sockets, self.watch, hardware, authority=self.authority, own=self.own,
+            leave_seconds=self.leave_seconds,
+        )  # fmt: skip
+
+        def on_usage(usage: ProcessUsage) -> None:
+            tick()
+            self.probes.note(unready())
+
+        loop.on_usage = on_usage
+        loop.run()
+
+
+def await_role(config: BrokerConfig, shell: ProcessShell) -> BrokerConfig | None:
+    """Wait until a mediator says which of the two this process is; None: it has been asked to end."""
+    waiting = WaitingProcess(
+        config.name, shell.incarnation, link_limits(config), shell.new_id, config.limits.max_frame_bytes
+    )
+    log.info("%s: waiting to be told whether this process leads", config.name)
+    shell.run(waiting, config.hardware, lambda: "waiting to be told whether this process leads")
+    if waiting.term:
+        log.info("%s: leads in term %d", config.name, waiting.term)
+        return changed(config, term=waiting.term, follows=False)
+    return changed(config, follows=True) if waiting.follows else None
+
+
+def become_head(config: BrokerConfig, kept: ReplicatedLog, shell: ProcessShell) -> BrokerConfig | None:
+    """Wait and follow, as far as this process has to, until it leads; None: it has been asked to end before.
+
+    Raises:
+        LogDiskError: what is sent cannot be kept here.
+        StaleStandbyError: this process has to start over.
+
+    """
+    if standby_of(config).waits:
+        told = await_role(config, shell)
+        if told is None:
+            return None
+        config = told
+    if not standby_of(config).follows:
+        return config
+    term = follow(config, kept, shell)
+    return changed(config, term=term) if term else None
+
+
+def follow(config: BrokerConfig, kept: ReplicatedLog, shell: ProcessShell) -> int:
     """Follow the head until this process is to lead; returns the term, or 0 if it has been asked to end.
 
     Raises:
@@ -92,14 +149,17 @@ def follow(
     for name in store.files.names():
         store.files.remove(name)  # a head sends all of its log to one that comes new
     follower = LogFollower(
-        standby_of(config).head, incarnation, store, link_limits(config), new_id, config.limits.max_frame_bytes
-    )
-    loop = BrokerLoop(follower, sockets, watch, config.hardware, authority=authority, leave_seconds=leave_seconds)
+        standby_of(config).head, shell.incarnation, store, link_limits(config), shell.new_id,
+        config.limits.max_frame_bytes,
+    )  # fmt: skip
     kept.log.begin_syncs()
-    loop.on_usage = lambda usage: kept.log.sync_at_times(time.monotonic())
     log.info("standby of %s: following %s", config.name, standby_of(config).head.data)
     try:
-        loop.run()
+        shell.run(
+            follower, config.hardware,
+            lambda: "" if follower.sync else "the standby has not caught up with its head",
+            lambda: kept.log.sync_at_times(time.monotonic()),
+        )  # fmt: skip
     except OSError as error:
         raise LogDiskError(f"the log of {config.name} cannot be followed here: {error}") from error
     if follower.promoted:

@@ -21,6 +21,7 @@ from plimsoll.core.spec.parser import parse_each
 from plimsoll.core.spec.problems import InvalidResourcesError
 from plimsoll.core.spec.resources import Resource
 from plimsoll.feeds.names import subscriber_name
+from plimsoll.feeds.object_path import ObjectStoreError, dataset_root, is_object_url
 from plimsoll.local import manifests
 
 ACK_SECONDS = 30.0
@@ -32,7 +33,7 @@ class _Wanted:
     """What to record, and where."""
 
     spec: FeedSpec
-    path: Path
+    path: str
 
 
 def record(options: argparse.Namespace) -> int:
@@ -50,10 +51,10 @@ def record(options: argparse.Namespace) -> int:
     )
     until = None if options.seconds is None else time.monotonic() + options.seconds
     try:
-        dataset = FeedDataset(wanted.path, spec.subscription, declared(spec.schema))
-    except FeedDatasetError as error:
+        dataset = FeedDataset(dataset_root(wanted.path), spec.subscription, declared(spec.schema))
+    except (FeedDatasetError, ObjectStoreError) as error:
         raise CommandError(FAILED, str(error)) from error
-    name = options.name or subscriber_name(str(wanted.path))
+    name = options.name or subscriber_name(wanted.path)
     try:
         with (
             _stop_signals() as interrupted,
@@ -68,7 +69,7 @@ def record(options: argparse.Namespace) -> int:
                 if options.count is not None and dataset.counts.received + dataset.pending >= options.count:
                     break
             recorder.finish()
-    except FeedDatasetError as error:
+    except (FeedDatasetError, ObjectStoreError) as error:
         raise CommandError(FAILED, str(error)) from error
     finally:
         dataset.close()
@@ -83,7 +84,7 @@ def replay(options: argparse.Namespace) -> int:
     from plimsoll.feeds.replay import DatasetReplay, recorded_publications
 
     try:
-        publications = recorded_publications(options.path)
+        publications = recorded_publications(dataset_root(options.path))
         with _stop_signals() as interrupted, open_connection(options) as connection:
             publisher = Publisher(connection, name=options.name)
             try:
@@ -92,7 +93,7 @@ def replay(options: argparse.Namespace) -> int:
                 answers = publisher.flush()
             finally:
                 publisher.close()
-    except (FeedDatasetError, FileNotFoundError) as error:
+    except (FeedDatasetError, FileNotFoundError, ObjectStoreError) as error:
         raise CommandError(FAILED, str(error)) from error
     late = f", the last one {run.late_seconds:.1f} s late" if run.late_seconds >= 1.0 else ""
     print_line(f"{run.published} published, {answers.accepted} accepted{late}")
@@ -103,12 +104,16 @@ def _wanted(options: argparse.Namespace) -> _Wanted:
     if options.file is None:
         if options.path is None:
             raise CommandError(BAD_INPUT, "say where to: --path DIR")
-        return _Wanted(FeedSpec(subscription=_checked(options.subscription)), options.path.absolute())
+        return _Wanted(FeedSpec(subscription=_checked(options.subscription)), _absolute(options.path))
     feed = _feed_of(options.file, options.feed)
     _checked(feed.spec.subscription, f"{options.file}: {feed.subject}: spec.subscription: ")
-    if options.path is None and not Path(feed.spec.path).is_absolute():
+    if options.path is None and not (Path(feed.spec.path).is_absolute() or is_object_url(feed.spec.path)):
         raise CommandError(BAD_INPUT, f"{feed.subject} names no absolute path: say where to with --path DIR")
-    return _Wanted(feed.spec, (options.path or Path(feed.spec.path)).absolute())
+    return _Wanted(feed.spec, _absolute(options.path or feed.spec.path))
+
+
+def _absolute(path: str) -> str:
+    return path if is_object_url(path) else str(Path(path).absolute())
 
 
 def _checked(text: str, where: str = "") -> str:

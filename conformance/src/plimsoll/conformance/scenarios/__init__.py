@@ -2,6 +2,7 @@
 
 from plimsoll.conformance.scenario import PROFILES, Scenario
 from plimsoll.conformance.scenarios import (
+    groups,
     links,
     move_lists,
     move_races,
@@ -22,6 +23,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *moves.SCENARIOS,
     *move_lists.SCENARIOS,
     *move_races.SCENARIOS,
+    *groups.SCENARIOS,
 )
 
 __all__ = ["PROFILES", "SCENARIOS", "Scenario"]

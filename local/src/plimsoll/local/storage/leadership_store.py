@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.core.head.standby.leadership import HeadLeadership, leadership_status, stored_leadership
+from plimsoll.core.head.standby.leadership import (
+    HeadLeadership,
+    LeadershipConflictError,
+    leadership_status,
+    stored_leadership,
+)
 from plimsoll.local.storage.object_store import ObjectStore
-
-
-class LeadershipConflictError(RuntimeError):
-    """Another process has changed it meanwhile."""
 
 
 class LeadershipStore:

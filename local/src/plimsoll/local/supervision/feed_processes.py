@@ -67,7 +67,7 @@ class FeedProcesses:
 
     def _config(self, feed: Resource[FeedSpec]) -> RecorderConfig:
         root = self._folder.path
-        name = subscriber_name(str(dataset_path(root, feed)))
+        name = subscriber_name(dataset_path(root, feed))
         return recorder_config(feed, root, name, str(self._connection.file), figures=str(self._figures_file(feed.name)))
 
     def _keeper(self, name: str) -> Sidecar:

@@ -25,6 +25,7 @@ from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
 from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
+from plimsoll.mediator.standby_condition import standby_conditions, standby_summary
 from plimsoll.mediator.topic_status import topic_status
 
 
@@ -99,10 +100,13 @@ class FleetStatusWriter:
         summary = {**balance.cluster_summary(*known), **group_status(head), **away_status(head)}
 
         def change(old: dict[str, Any]) -> Mapping[str, Any]:
-            told = resource_status.cluster_status(old, head, edges, interval, text, others)
+            has_standby = bool(resources.clusters[name].spec.head.standby) if name in resources.clusters else False
+            standby = standby_conditions(old.get("status", {}), wants=has_standby)
+            told = resource_status.cluster_status(old, head, edges, interval, text, [*others, *standby])
             memory = told.get("policyMemory")
             units = {**bundle_status(head, edges, memory), **topic_status(resources, name, head, edges, memory)}
-            return {**told, **summary, **units}
+            pair = standby_summary(old.get("status", {})) if has_standby else {}
+            return {**told, **summary, **units, **pair}
 
         return change
 

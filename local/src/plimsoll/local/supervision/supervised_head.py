@@ -43,6 +43,7 @@ class HeadControl(Protocol):
     def dial(self, peer: PeerBroker, role: Role) -> None: ...
     def hang_up(self, broker: str) -> None: ...
     def ask(self, broker: str) -> None: ...
+    def ask_leadership(self, process: str) -> None: ...
     def send(self, broker: str, record: msg.GoOnAlone | msg.Promote) -> None: ...
 
 
@@ -185,6 +186,7 @@ class SupervisedHead(SupervisedBroker):
         elif now >= standby.asked_at:
             standby.asked_at = now + ASK_SECONDS
             self._control.ask(self.standby_name)
+            self._control.ask_leadership(self.name)  # its status waits for a standby that is silent
         if self._silent_since is not None and now - self._silent_since > SILENT_SECONDS:
             record(self.name, "Warning", "StandbySilent", "its standby is silent; the head goes on alone")
             self._go_on_alone()
@@ -218,7 +220,11 @@ class SupervisedHead(SupervisedBroker):
     def on_status(self, status: Mapping[str, Any], now: float, record: RecordBrokerEvent) -> None:
         super().on_status(status, now, record)
         process = status.get("process", {})
-        self._head_status = process if isinstance(process, dict) else {}
+        self.on_leadership(process if isinstance(process, dict) else {}, now)
+
+    def on_leadership(self, said: Mapping[str, Any], now: float) -> None:
+        """Take what the head says of its term and its standby, and give up one that has ended."""
+        self._head_status = said
         if self._promoting and self._head_status.get("term") == self._promoting:
             self._promoting = 0
             self._control.hang_up(self.standby_name)

@@ -30,6 +30,7 @@ from plimsoll.mediator import fleet_resources
 from plimsoll.mediator.control_plane import (
     ControlEvent,
     ControlPlane,
+    LeadershipReceived,
     LoadReportReceived,
     MalformedReply,
     StatusReceived,
@@ -210,11 +211,15 @@ class Supervisor:
             if isinstance(head, SupervisedHead):
                 head.on_standby_status(said.status, self._events.record_broker_event)
             return
-        broker = self._brokers.get(said.broker) if isinstance(said, StatusReceived | LoadReportReceived) else None
+        if not isinstance(said, StatusReceived | LeadershipReceived | LoadReportReceived):
+            return
+        broker = self._brokers.get(said.broker)
         if broker is None or not broker.running:
             return
         if isinstance(said, StatusReceived):
             broker.on_status(said.status, now, self._events.record_broker_event)
+        elif isinstance(said, LeadershipReceived) and isinstance(broker, SupervisedHead):
+            broker.on_leadership(said.status, now)
         elif isinstance(said, LoadReportReceived):
             broker.on_load_report(said.report, now)
 

@@ -19,6 +19,7 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     HeadCommand,
     HeadMessageReceived,
+    LeadershipReceived,
     ListingReceived,
     LoadReportReceived,
     MalformedReply,
@@ -143,7 +144,7 @@ class BrokerPoller:
                 self._on_malformed(event)
             case HeadMessageReceived():
                 self._on_message(event)
-            case ListingReceived():  # nothing here asks for listings: one that comes changes nothing
+            case ListingReceived() | LeadershipReceived():  # nothing here asks for them: one that comes changes nothing
                 return
             case _:
                 assert_never(event)

@@ -16,6 +16,7 @@ from plimsoll.core.client import Address
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import ResourceProblem, Resources
 from plimsoll.core.spec.types.fleet import ClientSpec
+from plimsoll.feeds.object_path import is_object_url
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
@@ -88,6 +89,8 @@ def path_problems(resources: Resources) -> Iterator[ResourceProblem]:
 
 
 def _leads_out(path: str) -> bool:
+    if is_object_url(path):
+        return False
     return path.startswith("/") or ".." in PurePosixPath(path).parts
 
 
@@ -158,9 +161,14 @@ def _pod_spec(resources: Resources, wanted: DatasetPod) -> Object:
         },
         "tolerations": tolerations(fleet.pods.lost_node_after.seconds),
         **({} if fleet.datasets.volume_access == "ReadWriteMany" else {"affinity": _on_one_node(resources.fleet.name)}),
-        "containers": [_container(wanted)],
+        "containers": [{**_container(wanted), **_store(fleet.datasets.store_secret)}],
         "volumes": [*_volumes(resources, wanted)],
     }
+
+
+def _store(secret: str) -> Object:
+    """Address and credentials of the object store, as environment variables."""
+    return {"envFrom": [{"secretRef": {"name": secret}}]} if secret else {}
 
 
 def _on_one_node(fleet: str) -> Object:

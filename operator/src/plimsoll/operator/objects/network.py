@@ -17,8 +17,17 @@ DNS = [{"port": port, "protocol": protocol} for port in (53, 5353) for protocol 
 """Ports of DNS pods; policies match the pod's port, not the Service's, and OpenShift's resolvers listen on 5353."""
 
 
-def service(config: BrokerConfig, metadata: Object) -> Object:
-    """The Service of a broker. It has an address before the pod is ready, because peers connect in advance."""
+def selected_pods(config: BrokerConfig, leader: int) -> dict[str, str]:
+    """The labels of the pod of a broker that others connect to; of a head with a standby, of the one that leads."""
+    pod = {} if config.standby is None else {names.POD_NAME: names.pod_of(config.name, leader)}
+    return {names.BROKER: config.name, **pod}
+
+
+def service(config: BrokerConfig, metadata: Object, leader: int = 0) -> Object:
+    """The Service of a broker. It has an address before the pod is ready, because peers connect in advance.
+
+    `leader`: the pod of a head with a standby that leads.
+    """
     ports = {"data": port_of(config.data), "control": port_of(config.control), "http": names.HTTP_PORT}
     return {
         "apiVersion": "v1",
@@ -27,7 +36,7 @@ def service(config: BrokerConfig, metadata: Object) -> Object:
         "spec": {
             "type": "ClusterIP",
             "publishNotReadyAddresses": True,
-            "selector": {names.BROKER: config.name},
+            "selector": selected_pods(config, leader),
             "ports": [
                 {"name": name, "port": port, "targetPort": name, "protocol": "TCP"} for name, port in ports.items()
             ],
@@ -35,7 +44,7 @@ def service(config: BrokerConfig, metadata: Object) -> Object:
     }
 
 
-def external_service(config: BrokerConfig, listener: ListenerSpec, metadata: Object) -> Object | None:
+def external_service(config: BrokerConfig, listener: ListenerSpec, metadata: Object, leader: int = 0) -> Object | None:
     """The Service of a broker's data socket for clients outside the cluster, if it is requested.
 
     A port in the range of node ports is opened on every node; another one requests a load balancer. Without a port
@@ -53,7 +62,7 @@ def external_service(config: BrokerConfig, listener: ListenerSpec, metadata: Obj
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {**metadata, "name": names.external_of(config.name), "labels": _labels(config)},
-        "spec": {**spec, "publishNotReadyAddresses": True, "selector": {names.BROKER: config.name}},
+        "spec": {**spec, "publishNotReadyAddresses": True, "selector": selected_pods(config, leader)},
     }
 
 
@@ -79,15 +88,35 @@ def disruption_budget(fleet: str, cluster: str, *, at_most: int, metadata: Objec
     }
 
 
-def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Object) -> Object:
+def pair_budget(config: BrokerConfig, metadata: Object) -> Object:
+    """One of the two pods of a head with a standby may be evicted while the other one is ready.
+
+    A standby is ready once it may be promoted.
+    """
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {**metadata, "name": config.name, "labels": _labels(config)},
+        "spec": {
+            "minAvailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": {names.BROKER: config.name}},
+        },
+    }
+
+
+def network_policy(
+    fleet: str, ports: frozenset[tuple[int, int]], metadata: Object, *, has_pairs: bool = False
+) -> Object:
     """Clients and Prometheus reach a broker; its control port is for brokers, collectors, channels and the operator.
 
-    `ports`: the data and control ports in use.
+    `ports`: the data and control ports in use. `has_pairs`: some head has a standby, whose processes the operator asks.
     """
     brokers, collectors = _pods(fleet, "plimsoll-broker"), _pods(fleet, "plimsoll-collector")
     driver = _pods(fleet, "plimsoll-channels")
     operator = {"namespaceSelector": {}, "podSelector": {"matchLabels": OPERATOR_LABELS}}
     data, control = sorted({data for data, _ in ports}), sorted({control for _, control in ports})
+    pairs = [{"from": [operator], "ports": _ports([names.PAIR_PORT])}] if has_pairs else []
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -98,6 +127,7 @@ def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Obje
             "ingress": [
                 {"ports": _ports([*data, names.HTTP_PORT])},
                 {"from": [brokers, collectors, driver, operator], "ports": _ports(control)},
+                *pairs,
             ],
             "egress": [{"to": [brokers], "ports": _ports(sorted({*data, *control}))}, {"ports": DNS}],
         },
@@ -123,8 +153,13 @@ def collector_policy(fleet: str, http: int, control: frozenset[int], metadata: O
     }
 
 
-def dataset_policy(fleet: str, http: int, brokers: Iterable[BrokerConfig], metadata: Object) -> Object:
-    """All pods may reach the one port of recorders and of the driver of channels; these may reach brokers alone."""
+def dataset_policy(
+    fleet: str, http: int, brokers: Iterable[BrokerConfig], metadata: Object, *, store: bool = False
+) -> Object:
+    """All pods may reach the one port of recorders and of the driver of channels; these may reach brokers alone.
+
+    `store`: an object store as well, which may be at any address.
+    """
     told = list(brokers)
     ports = {port_of(config.data) for config in told} | {port_of(config.control) for config in told}
     selected = {
@@ -139,7 +174,9 @@ def dataset_policy(fleet: str, http: int, brokers: Iterable[BrokerConfig], metad
             "podSelector": selected,
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"ports": _ports([http])}],
-            "egress": [{"to": [_pods(fleet, "plimsoll-broker")], "ports": _ports(sorted(ports))}, {"ports": DNS}],
+            "egress": [{"to": [_pods(fleet, "plimsoll-broker")], "ports": _ports(sorted(ports))}, {"ports": DNS}]
+            if not store
+            else [{}],
         },
     }
 

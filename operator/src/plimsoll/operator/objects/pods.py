@@ -1,6 +1,7 @@
 """The pods of a fleet: for each broker a StatefulSet of one pod, and its mounts.
 
-A StatefulSet keeps its pod running while no operator does, and never has two pods of one name. With `OnDelete` it
+A head with a standby has two pods, of which either may lead. A StatefulSet keeps its pods running while no operator
+does, and never has two pods of one name. With `OnDelete` it
 replaces a pod only after its deletion, so the operator can evacuate an edge first. A pod has no privileges that a
 broker does not need: no access to the API server, no root, no writable disk but /tmp and a head's log, no more than
 its profile.
@@ -57,6 +58,11 @@ class BrokerPodSpec:
     @property
     def keyed(self) -> bool:
         return not self.config.security.plain
+
+    @property
+    def pods(self) -> int:
+        """Two for a head with a standby."""
+        return 1 if self.config.standby is None else 2
 
 
 def port_of(endpoint: str) -> int:
@@ -128,7 +134,7 @@ def stateful_set(wanted: BrokerPodSpec, metadata: Object) -> Object:
         "kind": "StatefulSet",
         "metadata": {**metadata, "name": wanted.config.name, "labels": wanted.labels},
         "spec": {
-            "replicas": 1,
+            "replicas": wanted.pods,
             "revisionHistoryLimit": 1,
             "serviceName": wanted.config.name,
             "podManagementPolicy": "Parallel",
@@ -186,16 +192,37 @@ def _pod_spec(wanted: BrokerPodSpec) -> Object:
             }
         ],
         **_node_selector(wanted.profile),
-        **({} if wanted.profile.affinity is None else {"affinity": to_mapping(wanted.profile.affinity)}),
+        **_affinity(wanted),
         **({"priorityClassName": wanted.profile.priority_class_name} if wanted.profile.priority_class_name else {}),
         "containers": [_container(wanted)],
         "volumes": _volumes(wanted),
     }
 
 
+def _affinity(wanted: BrokerPodSpec) -> Object:
+    """What the profile asks for; the two pods of a head with a standby are on two nodes if there are two that fit."""
+    asked = {} if wanted.profile.affinity is None else to_mapping(wanted.profile.affinity)
+    if wanted.pods > 1:
+        apart = {
+            "weight": 100,
+            "podAffinityTerm": {
+                "topologyKey": "kubernetes.io/hostname",
+                "labelSelector": {"matchLabels": {names.BROKER: wanted.config.name}},
+            },
+        }
+        theirs = asked.get("podAntiAffinity", {})
+        preferred = [*theirs.get("preferredDuringSchedulingIgnoredDuringExecution", []), apart]
+        asked = {
+            **asked, "podAntiAffinity": {**theirs, "preferredDuringSchedulingIgnoredDuringExecution": preferred}
+        }  # fmt: skip
+    return {"affinity": asked} if asked else {}
+
+
 def _container(wanted: BrokerPodSpec) -> Object:
     config = wanted.config
     ports = {"data": port_of(config.data), "control": port_of(config.control), "http": names.HTTP_PORT}
+    if config.standby is not None:
+        ports["pair"] = port_of(config.standby.control)
     file = f"{names.CONFIG_FOLDER}/{names.CONFIG_FILE}"
     return {
         "name": names.CONTAINER,

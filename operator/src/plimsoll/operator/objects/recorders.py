@@ -44,7 +44,7 @@ def recorder_objects(
 def _recorder(resources: Resources, feed: Resource[FeedSpec], image: str) -> DatasetPod:
     root = Path(DATA_FOLDER)
     # Another name than that of `plimsoll record`, which anyone may run: this one is the recorders' alone.
-    subscriber = f"{RECORDER_COMPONENT}.{subscriber_name(str(dataset_path(root, feed)))}"
+    subscriber = f"{RECORDER_COMPONENT}.{subscriber_name(dataset_path(root, feed))}"
     config = recorder_config(
         feed, root, subscriber, dataset_pods.connection_of(resources), http=f"tcp://0.0.0.0:{HTTP_PORT}"
     )

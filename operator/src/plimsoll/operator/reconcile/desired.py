@@ -15,6 +15,7 @@ from functools import cached_property
 import msgspec
 
 from plimsoll.core.config import BrokerConfig, Role
+from plimsoll.core.head.standby.leadership import stored_leadership
 from plimsoll.core.spec import BrokerEndpoints, Resources, broker_configs, declared_brokers, edge_brokers, wanted_ports
 from plimsoll.core.spec.broker_config import WantedPorts
 from plimsoll.core.spec.brokers import DeclaredBroker
@@ -25,6 +26,7 @@ from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import channel_driver, collectors, dataset_pods, network, pods, recorders, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
+from plimsoll.operator.pairs.ending import with_ending_pairs
 from plimsoll.operator.reconcile.accepted import accepted_map
 from plimsoll.operator.security import authorized_keys
 from plimsoll.operator.security.keys import StoredKeys, base64_text
@@ -104,8 +106,9 @@ class DesiredInputs:
     usable: UsableFleet = field(default_factory=lambda: UsableFleet(None))
 
 
-def desired_fleet(resources: Resources, known: DesiredInputs, settings: OperatorSettings) -> DesiredFleet:
+def desired_fleet(asked: Resources, known: DesiredInputs, settings: OperatorSettings) -> DesiredFleet:
     """The fleet as it should be."""
+    resources = with_ending_pairs(asked, known.stored)
     held = _key_holders(resources, known)
     lines = "" if held is None else authorized_keys.authorized_keys_text(held)
     addresses = {name: _address(resources, name, ports, known) for name, ports in wanted_ports(resources).items()}
@@ -161,6 +164,8 @@ def _desired_broker(
 ) -> DesiredBroker:
     spec = resources.fleet.spec.pods
     config = msgspec.structs.replace(config, http=f"tcp://0.0.0.0:{names.HTTP_PORT}")
+    if config.standby is not None:  # a container starts again by itself, so each asks which of the two it is
+        config = msgspec.structs.replace(config, standby=msgspec.structs.replace(config.standby, waits=True))
     profile = resources.profiles[place.profile].spec
     wanted = pods.BrokerPodSpec(
         config=config,
@@ -173,11 +178,13 @@ def _desired_broker(
     )
     live = known.stored.get(("BrokerCluster", place.cluster))
     metadata = {"namespace": known.namespace, "ownerReferences": [owner(live)] if live is not None else []}
-    external = network.external_service(config, _listener(resources, place), metadata)
+    leader = stored_leadership((live or {}).get("status", {})).leader
+    external = network.external_service(config, _listener(resources, place), metadata, leader)
     items = [
         pods.config_map(wanted, metadata),
-        network.service(config, metadata),
+        network.service(config, metadata, leader),
         *([external] if external is not None else []),
+        *([network.pair_budget(config, metadata)] if config.standby is not None else []),
         pods.stateful_set(wanted, metadata),
     ]
     asked = _with_hash(items, settings)
@@ -204,6 +211,7 @@ def _address(resources: Resources, name: str, ports: WantedPorts, known: Desired
         reach_control=f"tcp://{host}:{control}",
         # A folder of its own: file systems put others, such as lost+found, beside it.
         log_directory=f"{names.LOG_FOLDER}/{name}",
+        standby_control=f"tcp://{bind}:{names.PAIR_PORT}",
     )
 
 
@@ -270,7 +278,8 @@ def _shared_objects(
     told = list(configs)
     ports = frozenset((pods.port_of(config.data), pods.port_of(config.control)) for config in told)
     if told:
-        yield network.network_policy(resources.fleet.name, ports, metadata)
+        has_pairs = any(config.standby is not None for config in told)
+        yield network.network_policy(resources.fleet.name, ports, metadata, has_pairs=has_pairs)
     for name in sorted(resources.clusters):
         cluster = known.stored.get(("BrokerCluster", name))
         if cluster is not None and uid(cluster):
@@ -314,7 +323,8 @@ def _dataset_objects(
     secrets |= {names.PARAMETER_KEYS} if _has_driver(resources) else set()
     if not secrets or (not _is_plain(resources) and not secrets <= known.keys.keys()):
         return
-    yield network.dataset_policy(resources.fleet.name, dataset_pods.HTTP_PORT, told, metadata)
+    store = resources.fleet.spec.datasets.store_secret
+    yield network.dataset_policy(resources.fleet.name, dataset_pods.HTTP_PORT, told, metadata, store=bool(store))
     yield from recorders.recorder_objects(resources, heads, settings.collector_image, metadata)
     spark = resources.fleet.spec.telemetry.spark
     image = (spark.image if spark is not None else "") or settings.spark_image

@@ -16,6 +16,7 @@ from plimsoll.core.spec import ResourceProblem, Resources
 from plimsoll.core.spec.usable import Content, SpecFault, UsableFleet, usable_fleet
 from plimsoll.feeds.checks import subscription_problems
 from plimsoll.mediator import fleet_resources, telemetry_loads
+from plimsoll.mediator.control_plane import MediatorKeyPair
 from plimsoll.operator import names, spec_faults, status
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
@@ -27,6 +28,8 @@ from plimsoll.operator.objects.dataset_figures import DatasetFigures
 from plimsoll.operator.objects.dataset_pods import path_problems
 from plimsoll.operator.objects.manifest import Ref, is_leaving, object_of_broker, ref
 from plimsoll.operator.objects.spark_reconciler import SparkReconciler
+from plimsoll.operator.pairs.promoter import HeadPairs
+from plimsoll.operator.pairs.requests import pair_requests
 from plimsoll.operator.reconcile import accepted, edge_removal
 from plimsoll.operator.reconcile.broker_events import BrokerEvents
 from plimsoll.operator.reconcile.bundle_writer import BundleWriter
@@ -41,6 +44,7 @@ from plimsoll.operator.reconcile.pod_refusals import PodRefusals
 from plimsoll.operator.reconcile.retries import RETRY_SECONDS, Fault, StepRetries
 from plimsoll.operator.reconcile.status_writer import StatusWriter
 from plimsoll.operator.security.key_manager import KeyManager
+from plimsoll.operator.security.keys import StoredKeys
 from plimsoll.operator.settings import OperatorSettings
 
 log = logging.getLogger(__name__)
@@ -83,6 +87,7 @@ class FleetReconciler:
         self._retries = StepRetries(namespace)
         self._executor = StepExecutor(client, metrics, self._retries, self._object_of_broker, self.wake)
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
+        self._pairs = HeadPairs(client, api, self._lead_to, self._woken.set)
         self._broker_events, self._refusals = BrokerEvents(), PodRefusals(api, namespace)
         self._containers, self._figures = ContainerAges(), DatasetFigures()
         self._status, self._bundles = StatusWriter(client, settings.load_seconds), BundleWriter(client)
@@ -106,6 +111,7 @@ class FleetReconciler:
     def wake(self) -> None:
         """Ask for a reconciliation: something in the namespace has changed."""
         self._woken.set()
+        self._pairs.note_change()
 
     def session_changed(self, type_: str, item: Object) -> None:
         """Take a session that was created, changed or deleted."""
@@ -127,6 +133,7 @@ class FleetReconciler:
                     self._woken.clear()
                     due_at = monotonic() + await self._reconcile_safely()
                 await self._mediator.check()
+                self._pairs.check()
                 begun = monotonic()
                 await self._write_status()
                 self._metrics.reconcile_seconds.labels("status").observe(monotonic() - begun)
@@ -137,6 +144,7 @@ class FleetReconciler:
             self._collectors.stop()
             self._figures.stop()
             await self._mediator.stop()
+            await self._pairs.stop()
 
     async def _wait(self, seconds: float) -> None:
         """Wait until something changes, at most for some seconds."""
@@ -218,6 +226,7 @@ class FleetReconciler:
         # In a thread: with hundreds of brokers either takes a good part of a second, and other fleets share the loop.
         desired = await asyncio.to_thread(desired_fleet, resources, known, self._settings)
         self._desired = desired
+        await self._keep_pairs(resources, desired, held)
         steps = await asyncio.to_thread(plan_steps, desired, observed, context)
         await self._executor.execute(steps, self._other_faults(), self._keys.retry_keys)
         # After the steps: the mediator must not connect to brokers that this plan has just deleted.
@@ -237,6 +246,28 @@ class FleetReconciler:
         told, fleet = self._spark.files_set_aside(self._collectors.known), observed.get("BrokerFleet", desired.fleet)
         if told and fleet is not None:
             await self._client.emit_event(fleet, "Warning", "SparkFileSetAside", told)
+
+    async def _keep_pairs(self, resources: Resources, desired: DesiredFleet, held: Mapping[str, StoredKeys]) -> None:
+        """Have the heads with a standby kept, whether or not this operator mediates sessions."""
+        heads = {
+            broker.name: (broker.config, broker.restart_hash)
+            for broker in desired.brokers.values() if broker.role == "head"
+        }  # fmt: skip
+        wanted = frozenset(name for name, cluster in resources.clusters.items() if cluster.spec.head.standby)
+        own = None if resources.fleet.spec.security.plain else held.get(names.MEDIATOR_KEYS)
+        key_pair = None if own is None else MediatorKeyPair(own.public, own.secret)
+        await self._pairs.update(pair_requests(heads, wanted, self._client.observe()), key_pair)
+
+    async def _lead_to(self, head: str, number: int) -> None:
+        """Have the Services of a head lead to this pod at once; the next reconciliation writes them as a whole."""
+        patch = {"spec": {"selector": {names.BROKER: head, names.POD_NAME: names.pod_of(head, number)}}}
+        for name in (head, names.external_of(head)):
+            service = self._client.observe().get("Service", name)
+            if service is not None:
+                try:
+                    await self._client.patch(service, patch)
+                except (ApiError, ApiConflictError) as error:
+                    log.warning("%s: Service %s does not lead to pod %d yet: %s", self.namespace, name, number, error)
 
     async def _finish_removals(self, observed: ObservedObjects, desired: DesiredFleet) -> None:
         """Let edges leave and give up lost pods even while the spec is invalid: both would block deletions for good."""
@@ -306,6 +337,7 @@ class FleetReconciler:
             spark=self._spark.status(self._desired.resources, observed, self._collectors.known),
             figures=self._figures,
             time=now,
+            leaders=self._pairs.leaders(),
         )
         if self._mediator.is_waiting:
             return  # another operator mediates: it polls the brokers and writes their statuses

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from plimsoll.core.config import Role
-from plimsoll.core.spec import API_VERSION
+from plimsoll.core.head.standby.leadership import stored_leadership
+from plimsoll.core.spec import API_VERSION, head_name
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, annotation, is_leaving
@@ -45,9 +46,28 @@ class ObservedObjects:
         return self.objects.get((kind, name))
 
     def pod(self, broker: str) -> Object | None:
-        """The pod of a broker."""
-        found = self.get("Pod", names.pod_of(broker))
+        """The pod of a broker; of a head with a standby the one that leads, as stored."""
+        return self._pod(broker, self._leaders.get(broker, 0))
+
+    def standby_pod(self, head: str) -> Object | None:
+        """The other pod of a head with a standby."""
+        return self._pod(head, 1 - self._leaders.get(head, 0))
+
+    def pods(self, broker: str) -> Iterator[Object]:
+        """All pods of a broker, the one that leads first."""
+        return (pod for pod in (self.pod(broker), self.standby_pod(broker)) if pod is not None)
+
+    def _pod(self, broker: str, number: int) -> Object | None:
+        found = self.get("Pod", names.pod_of(broker, number))
         return found if found is not None and label(found, names.BROKER) == broker else None
+
+    @cached_property
+    def _leaders(self) -> Mapping[str, int]:
+        """By head, which of its pods leads."""
+        return {
+            head_name(str(item["metadata"]["name"])): stored_leadership(item.get("status", {})).leader
+            for item in self.kind("BrokerCluster")
+        }
 
     def node_of(self, pod: Object) -> Object | None:
         """The node of a pod, if nodes are watched."""

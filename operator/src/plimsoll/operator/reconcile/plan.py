@@ -168,9 +168,8 @@ class _FleetPlan:
         told = [item for item in self.desired.shared if ref(item) == ("ConfigMap", names.AUTHORIZED_KEYS)]
         if any(needs_write(stored, item) for item in told):
             return
-        for broker in self.observed.brokers():
-            pod = self.observed.pod(broker)
-            if pod is not None and not is_leaving(pod) and annotation(pod, names.KEYS_HASH) != wanted:
+        for pod in (pod for broker in self.observed.brokers() for pod in self.observed.pods(broker)):
+            if not is_leaving(pod) and annotation(pod, names.KEYS_HASH) != wanted:
                 now = {names.KEYS_HASH: wanted, names.KEYS_AT: rfc3339(self.context.now)}
                 patch = {"metadata": {"annotations": now}}
                 yield Patch(pod, patch, "the authorized keys have changed")
@@ -189,11 +188,10 @@ class _FleetPlan:
     def _head_keys(self) -> Iterator[ReconcileStep]:
         """Annotate heads with their new key, which they take while they run: the kubelet then updates the file."""
         for broker in self.desired.brokers.values():
-            pod = self.observed.pod(broker.name)
-            if broker.role != "head" or pod is None or is_leaving(pod):
-                continue
-            if broker.public_key and annotation(pod, names.KEY) != broker.public_key:
-                yield Patch(pod, {"metadata": {"annotations": {names.KEY: broker.public_key}}}, "its key was replaced")
+            for pod in self.observed.pods(broker.name) if broker.role == "head" and broker.public_key else ():
+                if not is_leaving(pod) and annotation(pod, names.KEY) != broker.public_key:
+                    annotated = {names.KEY: broker.public_key}
+                    yield Patch(pod, {"metadata": {"annotations": annotated}}, "its key was replaced")
 
     def _leftovers(self) -> Iterator[ReconcileStep]:
         """Delete the operator's objects that are no longer desired, but for those of brokers that are still leaving."""

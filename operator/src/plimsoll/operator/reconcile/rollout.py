@@ -4,6 +4,9 @@ In each cluster one edge at a time is emptied by a session and replaced; an edge
 once. A head is replaced when none of its edges is being replaced, one head of the fleet at a time: its edges keep their
 subscribers and resume. Where another head can take them, its publishers move there first (head_drain.py).
 
+A head with a standby is replaced without a pause that clients notice: first the pod of the standby, then the standby
+leads (pairs/), and the pod that led before is the outdated one of a standby.
+
 An empty edge on a node that is drained is left to `kubectl drain` for a while, and ended only then. `kubectl drain`
 evicts by name and repeats that until there is no such pod: if the operator ended the pod first, its StatefulSet would
 start one of the same name on another node, and that one would be evicted, too.
@@ -21,6 +24,7 @@ from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import annotation, is_leaving, needs_write, uid
 from plimsoll.operator.objects.pods import changed_fields
+from plimsoll.operator.pairs.requests import is_pair_pod
 from plimsoll.operator.reconcile import head_drain
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, drain_progress, restart_session_name, restart_sessions
@@ -87,6 +91,7 @@ class _ClusterRollout:
         yield from self._uncordon_current(edges if head is None else [*edges, head])
         if head is None:
             return
+        yield from self._standby(head)
         if self._is_broken(head):
             yield from self._head(head, waits="" if not head_moves else "another head is starting")
             return
@@ -102,9 +107,20 @@ class _ClusterRollout:
         moving = [edge.name for edge in edges if edge not in rest and not is_ready(self.observed.pod(edge.name))]
         if rest:
             yield from self._edge(rest[0], head, moving)
+        elif self._reason(head) and head.config.standby is not None and is_pair_pod(self.observed.pod(head.name)):
+            why = f"waiting for its standby to lead: {self._reason(head)}"
+            yield StepBlocked(("BrokerCluster", self.cluster), why)
         elif self._reason(head):
             waits = f"{moving[0]} is not ready" if moving else "another head is starting" if head_moves else ""
             yield from self._head(head, waits)
+
+    def _standby(self, head: DesiredBroker) -> Iterator[ReconcileStep]:
+        """Replace the pod of a standby; the head goes on alone meanwhile."""
+        pod, leader = self.observed.standby_pod(head.name), self.observed.pod(head.name)
+        if head.config.standby is None or pod is None or not is_ready(leader):
+            return
+        if why := self._reason_of(head, pod):
+            yield Restart(head.name, pod, f"{why}; {head.name} goes on alone until it is back")
 
     def _uncordon_current(self, edges: list[DesiredBroker]) -> Iterator[ReconcileStep]:
         """Let edges that need no replacement after all take subscribers again, by deleting their sessions."""
@@ -203,7 +219,11 @@ class _ClusterRollout:
 
     def _reason(self, broker: DesiredBroker) -> str:
         """Why a broker's present pod has to be replaced; empty if it has not, or if that cannot be done yet."""
-        pod, stateful_set = self.observed.pod(broker.name), self.observed.get("StatefulSet", broker.name)
+        return self._reason_of(broker, self.observed.pod(broker.name))
+
+    def _reason_of(self, broker: DesiredBroker, pod: Object | None) -> str:
+        """As `_reason`, of one of its pods."""
+        stateful_set = self.observed.get("StatefulSet", broker.name)
         if pod is None or is_leaving(pod) or not uid(pod) or stateful_set is None:
             return ""
         is_old = pod_restart_hash(pod) != broker.restart_hash

@@ -65,7 +65,8 @@ class GroupLaws:
         for consumer, member in self._members():
             if consumer.hand or member.has_items:
                 yield f"items wait at {consumer.name}"
-        idle = sorted(name for name, member in members.items() if not member.slices)
+        emptied = {name for name, each in group.members.items() if each.is_emptied}  # by a session: it is to have none
+        idle = sorted(name for name, member in members.items() if not member.slices and name not in emptied)
         if idle and len(members) <= len(group.slices):
             yield f"consumers without a slice, though there are enough: {idle}"
 

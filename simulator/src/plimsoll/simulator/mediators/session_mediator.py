@@ -28,6 +28,7 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.session_checker import SessionChecker
 from plimsoll.simulator.mediators.head_replacement import HeadReplacement
 from plimsoll.simulator.world.brokers import FleetShape, SimulatedFleet, control_endpoint
+from plimsoll.simulator.world.consumers import GROUP
 from plimsoll.simulator.world.workload import TOPIC_ATTRIBUTE
 
 TIME_FACTOR = 0.1
@@ -57,6 +58,8 @@ class PlannedSessionMix:
     shuffle: float = 0.0
     publishers: float = 0.0
     """Sessions that move publishers between heads."""
+    slices: float = 0.0
+    """Sessions that move slices of the consumer group of the first cluster."""
     replace: bool = False
     """Whether heads that are drained are cordoned, and then replaced; of publishers there are drains only."""
 
@@ -186,6 +189,8 @@ def _draw_session(
         return _draw_shuffle(mix, heads, rng, number, at)
     if mix.publishers and rng.random() < mix.publishers:
         return _draw_publisher_session(mix, heads, rng, number, at)
+    if mix.slices and rng.random() < mix.slices:
+        return _draw_slice_session(mix, heads[0], rng, number, at)
     across = len(heads) > 1 and rng.random() < mix.across
     target_head = rng.choice([each for each in heads if each != head]) if across else head
     source = rng.choice(shape.edges_of(head))
@@ -221,6 +226,23 @@ def _draw_shuffle(
     }  # fmt: skip
     stops = rng.random() < mix.stop
     return PlannedSession(number, at, fields, at + rng.uniform(0.0, 2.0) if stops else float("inf"))
+
+
+def _draw_slice_session(
+    mix: PlannedSessionMix, head: str, rng: random.Random, number: int, at: float
+) -> PlannedSession:
+    """Slices of the group, by its policy or from consumer to consumer; some have gone by then, or are not there yet."""
+    giver, taker = rng.sample([f"g{i}" for i in range(4)], 2)
+    slices: dict[str, Any] = rng.choice(
+        [{}, {"giver": giver}, {"giver": giver, "taker": taker}, {"taker": taker, "numbers": [rng.randrange(5)]}]
+    )
+    fields: dict[str, Any] = {
+        "scope": "Local", "source": {"name": head}, "action": "MoveSlices", "slices": {"group": GROUP, **slices},
+        "mode": "Execute", "limits": {"maxInFlight": rng.randint(1, 4), "moveInterval": "0s", "queueFor": "40s"},
+        "deadline": f"{rng.choice([10, 40, 60])}s", "retries": rng.choice([0, 1]),
+    }  # fmt: skip
+    stops = rng.random() < mix.stop
+    return PlannedSession(number, at, fields, at + rng.uniform(0.0, 1.0) if stops else float("inf"))
 
 
 def _draw_publisher_session(

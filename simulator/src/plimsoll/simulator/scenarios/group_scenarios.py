@@ -9,6 +9,7 @@ import msgspec
 
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.mediators.handover_plan import HandoverMix
+from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.consumers import GroupLoad
@@ -78,5 +79,20 @@ GROUP_SCENARIOS = [
         handovers=HandoverMix(4, aim=0.4, replay=0.3, lives=0.3, batch=3),
         fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.1),
         is_gap_free=True,
+    ),
+    _scenario(
+        "-sessions",
+        "sessions move slices between consumers and between edges, while mediators and consumers are killed",
+        handovers=HandoverMix(lives=0.6),
+        sessions=PlannedSessionMix(8, slices=0.8),
+        fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.05),
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-sessions-heads",
+        "the same, while the head of the group is killed, too",
+        handovers=HandoverMix(lives=0.6),
+        sessions=PlannedSessionMix(8, slices=0.8),
+        fault_rates=replace(LINKS, crash_client=0.1, crash_head=0.15),
     ),
 ]

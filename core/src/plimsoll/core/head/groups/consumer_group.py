@@ -339,13 +339,26 @@ class ConsumerGroup:
         self.version += 1
 
     def command(self, moves: tuple[SliceMove, ...], *, empties: bool) -> None:
-        """Moves that a mediator has planned. `empties`: their giver gets no slice until it is named as a taker."""
-        for move in moves:
-            if (taker := self.members.get(move.taker)) is not None:
-                taker.is_emptied = False
-            if (giver := self.members.get(move.giver)) is not None:
-                giver.is_emptied = giver.is_emptied or empties
+        """Moves that a mediator has planned, of one giver and one taker.
+
+        `empties`: the giver gets no slice until it is named as a taker; as one whose last slice is taken.
+        """
+        if not moves:
+            return
+        giver, taker = self.members.get(moves[0].giver), self.members.get(moves[0].taker)
+        if taker is not None:
+            taker.is_emptied = False
+        if giver is not None:
+            left = {each.number for each in self.slices if each.holder == giver.name and not each.is_revoked}
+            giver.is_emptied = giver.is_emptied or empties or left <= {move.number for move in moves}
         self.commanded.append(moves)
+
+    def withdraw(self, moves: tuple[SliceMove, ...]) -> None:
+        """Commanded moves that are not to begin; a giver that keeps slices may get others again."""
+        self.commanded = [each for each in self.commanded if each != moves]
+        for name in {move.giver for move in moves} & self.members.keys():
+            if any(each.holder == name and not each.is_revoked for each in self.slices):
+                self.members[name].is_emptied = False
 
     def is_under_way(self, move: SliceMove) -> bool:
         """Whether a commanded move is yet to begin, or its giver has yet to let go."""

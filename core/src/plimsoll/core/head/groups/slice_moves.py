@@ -118,10 +118,7 @@ class SliceMoves:
             return self.outcome(session_id)
         group = self.group_of(move.plan.group)
         if group is not None:
-            group.commanded = [each for each in group.commanded if each != tuple(move.moves())]
-            giver = group.members.get(move.plan.giver)
-            if giver is not None and move.plan.empties:
-                giver.is_emptied = False
+            group.withdraw(tuple(move.moves()))
         move.reason = why
         self._look(move)
         return self._outcome_of(move)

@@ -12,12 +12,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
+class LeadershipConflictError(RuntimeError):
+    """The stored value is not the one that was to be changed: another mediator has changed it meanwhile."""
+
+
 @dataclass(frozen=True)
 class HeadLeadership:
     """`term`: how many times one has been made the head. `leader`: which of the two processes, 0 or 1.
 
     `standby`: the incarnation that is in sync with this leader; 0: none. `sync`: which of the times in this term.
-    `ended`: the last such time that is over; the leader goes on without it.
+    `ended`: the last such time that is over; the leader goes on without it. `leads`: the incarnation that the term was
+    given to; 0 where processes are started as what they are.
     """
 
     term: int = 0
@@ -25,10 +30,11 @@ class HeadLeadership:
     standby: int = 0
     sync: int = 0
     ended: int = 0
+    leads: int = 0
 
-    def begun(self, process: int) -> HeadLeadership:
+    def begun(self, process: int, incarnation: int = 0) -> HeadLeadership:
         """The next term: this process starts as the head, without a standby."""
-        return HeadLeadership(self.term + 1, process)
+        return HeadLeadership(self.term + 1, process, leads=incarnation)
 
     def promoted(self) -> HeadLeadership:
         """The next term: the standby is the head.
@@ -39,7 +45,7 @@ class HeadLeadership:
         """
         if not self.standby:
             raise ValueError(f"term {self.term} has no standby in sync")
-        return self.begun(1 - self.leader)
+        return self.begun(1 - self.leader, self.standby)
 
     def noted(self, standby: Mapping[str, Any]) -> HeadLeadership:
         """With what the standby's status says. A status may be old: what is over does not come again.

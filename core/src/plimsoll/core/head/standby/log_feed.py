@@ -42,17 +42,23 @@ class LogPlace(NamedTuple):
 START: Final = LogPlace(0, 0)
 
 
+class ReplacedHeadError(RuntimeError):
+    """Another process is the head in a later term: what this one still has to say may not leave it."""
+
+
 class LogFeed(OverlayNode):
     """`in_sync`: the incarnation of the standby that everything waits for; 0: none, and the head is alone.
 
     `syncs` numbers the times that a standby has come in sync: a mediator ends one of them, and no later one.
+    `incarnation`: of the process, by which a mediator knows it.
     """
 
     def __init__(
-        self, name: str, epoch: int, term: int, limits: LinkLimits, new_id: Callable[[], int], max_frame_bytes: int
-    ) -> None:
+        self, name: str, epoch: int, term: int, limits: LinkLimits, new_id: Callable[[], int], max_frame_bytes: int,
+        incarnation: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__(Info(name, "head", epoch), limits, new_id, max_frame_bytes=max_frame_bytes)
-        self.epoch, self.term = epoch, term
+        self.epoch, self.term, self.incarnation = epoch, term, incarnation
         self.store: LogStore | None = None
         self.in_sync = self.syncs = 0
         self.standby: Link | None = None
@@ -110,6 +116,15 @@ class LogFeed(OverlayNode):
             "standby_silent": self.is_silent,
             "standby_behind_bytes": behind,
         }
+
+    def leadership(self) -> dict[str, bool | int | float | str]:
+        """What a mediator has to know to decide between the two processes."""
+        return {"role": "head", "incarnation": self.incarnation, **self.status()}
+
+    def leave(self) -> None:
+        """Tell the standby that nothing more comes."""
+        if self.standby is not None:
+            self.close(self.standby, "the head has left")
 
     def _behind(self) -> int:
         if self.store is None or self.standby is None:
@@ -227,10 +242,22 @@ class LogFeed(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
+        """Take a record of a mediator.
+
+        Raises:
+            ReplacedHeadError: this process is to end at once.
+
+        """
         if isinstance(record, msg.Identify) and record.role == "mediator":
             self._mediators.add(peer)
-        elif isinstance(record, msg.GoOnAlone) and peer in self._mediators and record.term == self.term:
+        elif peer not in self._mediators:
+            return
+        elif isinstance(record, msg.LeadershipQuery):
+            self.say_control(peer, msg.LeadershipReply(record.id, self.leadership()))
+        elif isinstance(record, msg.GoOnAlone) and record.term == self.term:
             self.go_on_alone(record.sync)
+        elif isinstance(record, msg.Replaced) and record.term > self.term:
+            raise ReplacedHeadError(f"another process leads in term {record.term}; this one led in term {self.term}")
 
     def go_on_alone(self, sync: int) -> None:
         """The mediator's store says that the standby of this sync is not to be promoted: nothing waits for it."""

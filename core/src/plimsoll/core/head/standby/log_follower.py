@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.head.durability.segments import SUFFIX, first_of, name_of
 from plimsoll.core.head.durability.store import LogStore
-from plimsoll.core.head.standby.log_feed import START, LogPlace
+from plimsoll.core.head.standby.log_feed import SILENT_HEARTBEATS, START, LogPlace
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
@@ -117,20 +117,45 @@ class LogFollower(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
+        """Take a record of a mediator.
+
+        Raises:
+            StaleStandbyError: this process has to start over.
+
+        """
         if isinstance(record, msg.Identify) and record.role == "mediator":
             self._mediators.add(peer)
         elif isinstance(record, msg.StatusQuery):
             self.say_control(peer, msg.StatusReply(record.id, self.status()))
-        elif isinstance(record, msg.Promote) and peer in self._mediators:
+        elif peer not in self._mediators:
+            return
+        elif isinstance(record, msg.LeadershipQuery):
+            self.say_control(peer, msg.LeadershipReply(record.id, self.leadership()))
+        elif isinstance(record, msg.Promote):
             self._promote(record.term)
-        elif isinstance(record, msg.Leave) and peer in self._mediators:
+        elif isinstance(record, msg.Leave):
             self.leave(self.now)
+        elif isinstance(record, msg.Replaced) and not self.promoted:
+            raise StaleStandbyError(f"this standby does not follow the process that leads in term {record.term}")
 
     def _promote(self, term: int) -> None:
         """Be the head from here on. From now on the old one gets no word, so nothing leaves it any more."""
         if term > self.term and self.sync and not self.promoted:
             self.promoted = term
             self.hang_up(self.info.name, f"this standby is the head in term {term}")
+
+    def leadership(self) -> dict[str, bool | int | float | str]:
+        """What a mediator has to know to decide between the two processes."""
+        silent = SILENT_HEARTBEATS * self.link_limits.heartbeat_seconds
+        return {
+            "role": "standby",
+            "incarnation": self.info.incarnation,
+            "term": self.term,
+            "sync": self.sync,
+            "promoted": self.promoted,
+            "linked": self.head.open,
+            "head_silent": not self.head.open or self.now - self.head.last_heard > silent,
+        }
 
     # -- for the shell
 

@@ -17,7 +17,7 @@ def imbalance_text(consumers: Sequence[ConsumerLoad], plan: SlicePlan) -> str:
     average = sum(c.cost for c in consumers) / len(consumers)
     return (
         f"{giver.name} works {giver.cost:.2f} s a second (processor {giver.cpu:.0%}), the average is {average:.2f} s;"
-        f" {len(moves)} of its slices or others' would move"
+        f" {len(moves)} {'slice' if len(moves) == 1 else 'slices'} would move"
     )
 
 

@@ -205,13 +205,18 @@ from plimsoll.core.protocol.messages.slice_moves import (
     SliceQuery,
 )
 from plimsoll.core.protocol.messages.standby import (
+    Follow,
     FollowLog,
     GoOnAlone,
+    Lead,
+    LeadershipQuery,
+    LeadershipReply,
     LogBegins,
     LogPart,
     LogStored,
     LogTrimmed,
     Promote,
+    Replaced,
     StandbyInSync,
 )
 from plimsoll.core.protocol.messages.subscribers import (
@@ -295,6 +300,7 @@ __all__ = [
     "Expire",
     "Fetch",
     "Fetched",
+    "Follow",
     "FollowLog",
     "ForceDetach",
     "Forget",
@@ -329,6 +335,9 @@ __all__ = [
     "Join",
     "JoinFor",
     "KeepPlace",
+    "Lead",
+    "LeadershipQuery",
+    "LeadershipReply",
     "Leave",
     "Leaving",
     "LinkMessage",
@@ -399,6 +408,7 @@ __all__ = [
     "Refused",
     "Release",
     "ReleasedBundle",
+    "Replaced",
     "Replay",
     "Reservation",
     "ReservationReply",
@@ -501,7 +511,8 @@ ControlRecord = (
     ProfileReply | PeerClusterLoads | CoverQuery | CoverReply | ClusterPolicy | BundleTable |
     ListPublications | PublicationPage | ListSubscriptions | SubscriptionPage | ListParameters | ParameterPage |
     PublisherCommand | PublisherOutcome | ListPublishers | PublisherListPage | PublisherPaths | ClusterGroups |
-    GoOnAlone | Promote | SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
+    GoOnAlone | Promote | Lead | Follow | Replaced | LeadershipQuery | LeadershipReply |
+    SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -69,3 +69,48 @@ class Promote(Struct, array_like=True, frozen=True, tag=177):
     """From a mediator to a standby: be the head in this term, as stored. Control; repeated until it is."""
 
     term: U63
+
+
+class Lead(Struct, array_like=True, frozen=True, tag=178):
+    """From a mediator to a process that waits: be the head in this term, as stored, with the log that is there.
+
+    Control; repeated until it is. `incarnation`: the process that is meant; a term is given out once, so one that has
+    started since does not obey.
+    """
+
+    term: U63
+    incarnation: U63
+
+
+class Follow(Struct, array_like=True, frozen=True, tag=179):
+    """From a mediator to a process that waits: be the standby, and give up the log that is there. Control; repeated.
+
+    `incarnation`: the process that is meant.
+    """
+
+    incarnation: U63
+
+
+class Replaced(Struct, array_like=True, frozen=True, tag=180):
+    """From a mediator to a head of an earlier term: another process leads in this one, as stored. Control; repeated.
+
+    It ends at once, and says nothing more. A standby that follows a head of an earlier term starts over.
+    """
+
+    term: U63
+
+
+class LeadershipQuery(Struct, array_like=True, frozen=True, tag=181):
+    """From a mediator to a process of a head that has a standby: which of the two are you, and what of the other one?
+
+    Control. Unlike a STATUS_REPLY the answer never waits for the standby: it says nothing about publications.
+    """
+
+    id: U63
+
+
+class LeadershipReply(Struct, array_like=True, frozen=True, tag=182):
+    """The answer to LeadershipQuery: scalars, of which `role` says `waiting`, `standby` or `head`. Control."""
+
+    id: U63
+    status: dict[str, bool | int | float | str]

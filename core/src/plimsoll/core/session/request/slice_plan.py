@@ -13,7 +13,7 @@ from typing import Final
 from plimsoll.core.policies.consumer_groups.explanation import imbalance_text, numbers_text
 from plimsoll.core.policies.consumer_groups.membership import spread
 from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SlicePlan
-from plimsoll.core.policies.consumer_groups.named import BALANCING
+from plimsoll.core.policies.consumer_groups.named import BALANCING, session_policy
 from plimsoll.core.protocol.slice_names import slice_name, slice_of_name
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.group_samples import GroupSample
@@ -89,7 +89,7 @@ def make_slice_plan(
         found, why = _selected(wanted, sample, excluded, rejected), "it was asked for"
     else:
         consumers = [replace(c, takes=c.takes and c.name not in excluded) for c in sample.consumers]
-        policy = BALANCING.get(sample.balancing)
+        policy = session_policy(sample.balancing, len(consumers))
         found = SlicePlan() if policy is None else policy.balance(consumers)
         why = imbalance_text([c for c in consumers if c.stays], found) if found.moves else ""
     resting = context.recently_moved(context.settings.seconds(request.spec.limits.move_interval), "slices")

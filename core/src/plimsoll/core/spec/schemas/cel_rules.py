@@ -126,15 +126,10 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             "`log.memory` and `logSize` both say how large the log in memory is: remove `logSize`",
             ".logSize",
         ),
-        # Of the API server alone: the operator runs one process for a head, so it must not promise a second one.
         CelRule(
-            "!has(self.standby) || self.standby == 0",
-            "standbys run with `plimsoll up` alone: remove it, and keep the log on a disk (`log.disk`)",
-            ".standby",
-        ),
-        CelRule(
-            "!has(self.confirm) || self.confirm == 'Both'",
-            "there is no choice without a standby: remove it",
+            "!has(self.confirm) || self.confirm == 'Both' ||"
+            " (has(self.standby) && self.standby > 0 && has(self.log) && has(self.log.disk))",
+            "there is no choice without both a standby and a disk: remove it, or add `standby` and `log.disk`",
             ".confirm",
         ),
     ),

@@ -206,6 +206,29 @@ class TopicStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LeadershipStatus:
+    """Which of the two processes of a head leads; changed by compare-and-set alone (docs/durability.md)."""
+
+    term: Annotated[int, FieldInfo("How many times one of the two has been made the head.")]
+    leader: Annotated[int, FieldInfo("The process that leads, 0 or 1.")]
+    standby: Annotated[int, FieldInfo("The incarnation of the other one, if it is in sync; 0: it is not.")]
+    sync: Annotated[int, FieldInfo("Which of the times in sync of this term that is.")]
+    ended: Annotated[int, FieldInfo("The last of these times that is over.")]
+    leads: Annotated[int, FieldInfo("The incarnation that the term was given to; 0: whichever was started for it.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandbyStatus:
+    """The process that does not lead."""
+
+    process: Annotated[int, FieldInfo("Which of the two it is, 0 or 1.")]
+    in_sync: Annotated[bool, FieldInfo("Whether it has all of the head's log, and may lead at any moment.")]
+    behind_bytes: Annotated[int, FieldInfo("What of the log it has not stored yet.", unit="bytes")]
+    pod: Annotated[str, FieldInfo("Its pod; on Kubernetes only.")]
+    node: Annotated[str, FieldInfo("The node of its pod.")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
     """The status of a cluster."""
 
@@ -247,6 +270,8 @@ class ClusterStatus:
                   " policy's own: Bad has `cov`, `mean` and `highest` of the loads F, and `looks` in a row that were"
                   " too uneven; Pulsar has `boundaries` and `version` of the bundles, and the `usage` of edges."),
     ]  # fmt: skip
+    leadership: Annotated[LeadershipStatus, FieldInfo("Of a head with a standby: which process leads.")]
+    standby: Annotated[StandbyStatus, FieldInfo("Of a head with a standby: the process that follows.")]
     next_window: Annotated[
         str, FieldInfo("When the next maintenance window opens; absent while one is open, or without any.",
                    format="date-time")

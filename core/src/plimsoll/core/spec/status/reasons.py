@@ -321,42 +321,6 @@ BALANCE = ReasonSection(
     ),
 )
 
-LOGS = ReasonSection(
-    "Logs on disks",
-    "condition",
-    "Reasons of `LogSafe`, of clusters whose head keeps its log on a disk ([durability.md](durability.md)). A"
-    " change of the condition is an event of the cluster with the same reason.",
-    (
-        StatusReason("LogWritten", "LogSafe", "the head writes its log, and has found no damage since it started"),
-        StatusReason(
-            "LogFull",
-            "LogSafe",
-            "the disk has no room for the next segment; publications are refused, and what is accepted is delivered",
-            "Make room on the disk, or give the claim more; the head tries again each second.",
-        ),
-        StatusReason(
-            "LogSlow",
-            "LogSafe",
-            "a sync has been going on for more than 2 s; answers and deliveries wait for it",
-            "Look at the disk and at what else writes to it.",
-        ),
-        StatusReason(
-            "LogDamaged",
-            "LogSafe",
-            "a part of the log could not be read, at the start or later, and has become a gap",
-            "Read the output of the head, which names file and byte. Replace the disk if it happens again.",
-        ),
-        StatusReason(
-            "LogFailed",
-            "LogSafe",
-            "the head has ended, as its log could not be read or written: the disk is read-only or broken, or the"
-            " folder cannot be used",
-            "Read the last line of the output of the head; it names the folder and the error. The head is started again"
-            " and recovers what is safe.",
-        ),
-    ),
-)
-
 PROFILES = ReasonSection(
     "Hardware",
     "condition",
@@ -450,9 +414,11 @@ EVENTS = ReasonSection(
         StatusReason(
             "Promoted",
             "Warning",
-            "the process of a head that led has ended, and its standby leads now; the message has the term",
+            "the process of a head that led has ended, and its standby leads now; the message has the term. Normal for"
+            " a planned change",
             "Read the log of the process that has ended. It starts again as the standby.",
         ),
+        StatusReason("Leads", "Normal", "a process of a head that waited was told to lead; the message has the term"),
         StatusReason("StandbyStarted", "Normal", "a process was started that follows the log of its head"),
         StatusReason("StandbyInSync", "Normal", "a standby has all of its head's log: it may be promoted from now on"),
         StatusReason(

@@ -74,8 +74,8 @@ class FeedSpec:
     ]
     path: Annotated[
         str,
-        FieldInfo("Folder of the dataset. Relative: below the folder of the fleet, or its volume, where no other is"
-                  " allowed; empty: `feeds/NAME` there.",
+        FieldInfo("Folder of the dataset, or a place in an object store, as s3a://BUCKET/PREFIX. Relative: below the"
+                  " folder of the fleet, or its volume, where no other folder is allowed; empty: `feeds/NAME` there.",
                   max_length=4096),
     ] = ""  # fmt: skip
     schema: Annotated[

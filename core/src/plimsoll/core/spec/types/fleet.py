@@ -270,6 +270,11 @@ class DatasetsSpec:
         VolumeAccess, FieldInfo("How nodes may use the claim: one alone, so that all these pods are placed on it, or"
                                 " many. Kubernetes only."),
     ] = "ReadWriteOnce"  # fmt: skip
+    store_secret: Annotated[
+        str, FieldInfo("The Secret with address and credentials of the object store, for feeds with a path there:"
+                       " AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY. Kubernetes only.",
+                       pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a Secret", max_length=253)
+    ] = ""  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

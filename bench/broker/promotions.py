@@ -1,0 +1,184 @@
+"""How long publishing stops when the head is killed and its standby leads: of a fleet of processes, again and again.
+
+    python -m bench.broker.promotions [--count 100] [--json FILE]
+
+Each time the process that leads gets SIGKILL, or SIGTERM as for a planned change, in turn; the next kill comes once the
+other process is in sync. A pause is the longest time without an answer to any publisher around the kill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from plimsoll import client
+from plimsoll.core.head.standby.leadership import stored_leadership
+from plimsoll.core.spec import parse
+from plimsoll.local import manifests, runtime
+from plimsoll.local.head_access import head_access
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
+
+FLEET = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerFleet
+metadata: {name: promotions}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: small}
+spec: {memory: 128Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec:
+  head: {profile: small, standby: 1}
+  edges: [{name: edge, profile: small, replicas: 1}]
+"""
+PUBLISHERS, INTERVAL_SECONDS = 5, 0.01
+PATIENCE_SECONDS = 60.0
+T = TypeVar("T")
+
+
+def wait_until(what: str, holds: Callable[[], T]) -> T:
+    """What `holds` returns once that is true."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {PATIENCE_SECONDS:g} s until {what}")
+        time.sleep(0.02)
+    return found
+
+
+class Publishing:
+    """Publishers that never stop; `times`: when each answer came."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        way = head_access(folder, "east")
+        security: Any = client.Curve(secret=str(way.secret_key_file), server=way.server)
+        self._connection = client.Connection(way.endpoint, security=security)
+        self.times: list[float] = []
+        self._publishers = [
+            client.Publisher(self._connection, name=f"p{n}", on_answer=lambda answers: self._note())
+            for n in range(PUBLISHERS)
+        ]
+        self.receipts: list[client.Receipt] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _note(self) -> None:
+        self.times.append(time.monotonic())
+
+    def _run(self) -> None:
+        for number in itertools.count():
+            if self._stopped.wait(INTERVAL_SECONDS):
+                return
+            self.receipts += [each.publish({"n": number}) for each in self._publishers]
+
+    def pause_since(self, then: float) -> float:
+        """The longest time without an answer from just before `then` on, in seconds."""
+        times = [at for at in self.times if at > then - 1.0]
+        return max((b - a for a, b in itertools.pairwise(times)), default=0.0)
+
+    def end(self) -> dict[str, int]:
+        """Stop, and count what became of all publications."""
+        self._stopped.set()
+        self._thread.join(PATIENCE_SECONDS)
+        for each in self._publishers:
+            each.flush(PATIENCE_SECONDS)
+        answers = [None if each.answer is None else each.answer.answer for each in self.receipts]
+        self._connection.close()
+        return {str(name): answers.count(name) for name in dict.fromkeys(answers)}
+
+
+def status(folder: FleetFolder) -> dict[str, Any]:
+    with ObjectStore(folder.store) as store:
+        found: dict[str, Any] = store.get("BrokerCluster", "east").get("status", {})
+    return found
+
+
+def leader_pid(folder: FleetFolder) -> int:
+    return int(status(folder).get("head", {}).get("pid", 0))
+
+
+def in_sync(folder: FleetFolder) -> bool:
+    return stored_leadership(status(folder)).standby > 0
+
+
+def promote(folder: FleetFolder, traffic: Publishing, sign: signal.Signals) -> float:
+    """End the process that leads; the pause of publishing in seconds."""
+    wait_until("the standby is in sync", lambda: in_sync(folder))
+    before = stored_leadership(status(folder))
+    pid = wait_until("the head has a process", lambda: leader_pid(folder))
+    then = time.monotonic()
+    os.kill(pid, sign)
+    wait_until("the standby leads", lambda: stored_leadership(status(folder)).term > before.term)
+    answered = len(traffic.times)
+    wait_until("publications are answered again", lambda: len(traffic.times) > answered + 20)
+    wait_until("the status has the process that leads", lambda: leader_pid(folder) not in (0, pid))
+    return traffic.pause_since(then)
+
+
+def quantiles(pauses: Sequence[float]) -> dict[str, float]:
+    """Of some pauses, in seconds."""
+    if not pauses:
+        return {}
+    ordered = sorted(pauses)
+    at = {"p50": 0.5, "p99": 0.99}
+    return {
+        **{name: ordered[min(len(ordered) - 1, int(part * len(ordered)))] for name, part in at.items()},
+        "longest": ordered[-1], "count": len(ordered),
+    }  # fmt: skip
+
+
+def measure(folder: FleetFolder, count: int) -> dict[str, Any]:
+    """So many promotions, half of them planned."""
+    traffic = Publishing(folder)
+    pauses: dict[str, list[float]] = {"killed": [], "planned": []}
+    try:
+        wait_until("publications are answered", lambda: len(traffic.times) > 20)
+        for number in range(count):
+            kind, sign = (("killed", signal.SIGKILL), ("planned", signal.SIGTERM))[number % 2]
+            pauses[kind].append(promote(folder, traffic, sign))
+    finally:
+        answers = traffic.end()
+    return {"answers": answers, **{kind: quantiles(some) for kind, some in pauses.items()}, "pauses": pauses}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.broker.promotions", description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=100, help="promotions (default %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["PLIMSOLL_HOME"] = place
+        file = Path(place, "fleet.yaml")
+        file.write_text(FLEET)
+        runtime.up_detached(parse(manifests.load([str(file)])), print)
+        folder = FleetFolder.of("promotions")
+        try:
+            found = measure(folder, options.count)
+        finally:
+            runtime.down(folder)
+    for kind in ("killed", "planned"):
+        print(kind, {name: round(value, 3) for name, value in found[kind].items()})
+    print("answers:", found["answers"])
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1))
+    return 0 if set(found["answers"]) == {"accepted"} else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""Reasons of the conditions of heads: of the log on a disk, and of the standby."""
+
+from __future__ import annotations
+
+from plimsoll.core.spec.status.reasons import ReasonSection, StatusReason
+
+LOGS = ReasonSection(
+    "Logs on disks",
+    "condition",
+    "Reasons of `LogSafe`, of clusters whose head keeps its log on a disk ([durability.md](durability.md)). A"
+    " change of the condition is an event of the cluster with the same reason.",
+    (
+        StatusReason("LogWritten", "LogSafe", "the head writes its log, and has found no damage since it started"),
+        StatusReason(
+            "LogFull",
+            "LogSafe",
+            "the disk has no room for the next segment; publications are refused, and what is accepted is delivered",
+            "Make room on the disk, or give the claim more; the head tries again each second.",
+        ),
+        StatusReason(
+            "LogSlow",
+            "LogSafe",
+            "a sync has been going on for more than 2 s; answers and deliveries wait for it",
+            "Look at the disk and at what else writes to it.",
+        ),
+        StatusReason(
+            "LogDamaged",
+            "LogSafe",
+            "a part of the log could not be read, at the start or later, and has become a gap",
+            "Read the output of the head, which names file and byte. Replace the disk if it happens again.",
+        ),
+        StatusReason(
+            "LogFailed",
+            "LogSafe",
+            "the head has ended, as its log could not be read or written: the disk is read-only or broken, or the"
+            " folder cannot be used",
+            "Read the last line of the output of the head; it names the folder and the error. The head is started again"
+            " and recovers what is safe.",
+        ),
+    ),
+)
+
+STANDBYS = ReasonSection(
+    "Standbys",
+    "condition",
+    "Reasons of `StandbyFollows`, of clusters whose head has a standby ([durability.md](durability.md#a-standby)).",
+    (
+        StatusReason(
+            "Following", "StandbyFollows", "the standby has all of the head's log, and may lead at any moment"
+        ),
+        StatusReason(
+            "LeadsAlone",
+            "StandbyFollows",
+            "the head has no standby in sync: it promises what its disk promises, or what a log in memory does",
+            "It takes seconds after a start or a promotion. If it lasts, look at the standby's process or pod.",
+        ),
+        StatusReason(
+            "NoLeader",
+            "StandbyFollows",
+            "neither process of the head has been told to lead yet",
+            "Look at its pods, and whether the operator runs, which tells them.",
+        ),
+    ),
+)

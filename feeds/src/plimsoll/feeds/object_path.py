@@ -1,0 +1,176 @@
+"""Datasets in object stores: a name in a bucket, with the few methods of a path that a dataset needs.
+
+A store has no rename and no lock. What takes their place: an object appears whole, and `create` makes one only if none
+of its name exists, a conditional write of the store. Stores without conditional writes are of no use here. Address
+and credentials come from the environment, as other programs take them: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+`AWS_ENDPOINT_URL`, `AWS_REGION`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+SCHEMES: Final = ("s3", "s3a")
+_URL: Final = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/?(?P<prefix>.*)")
+ENDPOINT: Final = "AWS_ENDPOINT_URL"
+
+
+class ObjectPath:
+    """A name in a store. Raises OSError where the store fails, FileNotFoundError for what is not there.
+
+    `store`: of `obstore`. `url`: of its bucket.
+    """
+
+    def __init__(self, store: Any, url: str, name: str) -> None:
+        self._store, self._url, self._key = store, url, name.strip("/")
+
+    def __truediv__(self, name: str) -> ObjectPath:
+        return ObjectPath(self._store, self._url, f"{self._key}/{name}")
+
+    def __str__(self) -> str:
+        return f"{self._url}/{self._key}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectPath) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __lt__(self, other: ObjectPath) -> bool:
+        return str(self) < str(other)
+
+    @property
+    def name(self) -> str:
+        return self._key.rpartition("/")[2]
+
+    @property
+    def stem(self) -> str:
+        return self.name.rpartition(".")[0] or self.name
+
+    @property
+    def parent(self) -> ObjectPath:
+        return ObjectPath(self._store, self._url, self._key.rpartition("/")[0])
+
+    @property
+    def age_seconds(self) -> float:
+        """How long ago it was written, by this clock and that of the store."""
+        with _told(self):
+            at: datetime = self._store.head(self._key)["last_modified"]
+        return (datetime.now(UTC) - at).total_seconds()
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Nothing: stores have no folders."""
+
+    def exists(self) -> bool:
+        try:
+            with _told(self):
+                self._store.head(self._key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def read_bytes(self) -> bytes:
+        with _told(self):
+            return bytes(self._store.get(self._key).bytes())
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write it, whether it exists or not."""
+        with _told(self):
+            self._store.put(self._key, content)
+
+    def create(self, content: bytes) -> None:
+        """Write it if it does not exist. Raises FileExistsError."""
+        from obstore.exceptions import AlreadyExistsError
+
+        with _told(self):
+            try:
+                self._store.put(self._key, content, mode="create")
+            except AlreadyExistsError as error:
+                raise FileExistsError(f"{self} exists") from error
+
+    def replace(self, target: ObjectPath) -> None:
+        """Move it, in two steps that may be repeated: a copy, then the deletion."""
+        with _told(self):
+            self._store.copy(self._key, target._key)
+            self._store.delete(self._key)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Delete it. Stores do not say whether it was there."""
+        try:
+            with _told(self):
+                self._store.delete(self._key)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def iterdir(self) -> Iterator[ObjectPath]:
+        """The objects whose names continue this one by one part."""
+        return (each for each in self._below() if each.parent == self)
+
+    def glob(self, pattern: str) -> Iterator[ObjectPath]:
+        """The objects directly below this name that have a name of this pattern."""
+        return (each for each in self.iterdir() if fnmatchcase(each.name, pattern))
+
+    def _below(self) -> Iterator[ObjectPath]:
+        with _told(self):
+            found = [str(item["path"]) for page in self._store.list(f"{self._key}/") for item in page]
+        return (ObjectPath(self._store, self._url, each) for each in sorted(found))
+
+
+DatasetPath = Path | ObjectPath
+"""A dataset, or something in it: in a file system or in an object store."""
+
+
+def children(folder: DatasetPath, pattern: str = "*") -> list[DatasetPath]:
+    """What is directly in a folder, or below a name, with a name of this pattern; sorted."""
+    found: Iterable[DatasetPath] = folder.glob(pattern)
+    return sorted(found, key=str)
+
+
+class ObjectStoreError(OSError):
+    """A store that cannot be used; says why and what to do."""
+
+
+@contextmanager
+def _told(path: ObjectPath) -> Iterator[None]:
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except BaseError as error:
+        raise ObjectStoreError(f"{path}: {str(error).splitlines()[0]}") from error
+
+
+def is_object_url(text: str) -> bool:
+    """Whether a path names a place in an object store."""
+    return "://" in text
+
+
+def dataset_root(text: str, environment: Mapping[str, str] = os.environ) -> DatasetPath:
+    """The place of a dataset, from its path in a specification or on a command line.
+
+    Raises:
+        ObjectStoreError: the address has another form, or the package for stores is missing.
+
+    """
+    if not is_object_url(text):
+        return Path(text)
+    match = _URL.fullmatch(text)
+    if match is None or match["scheme"] not in SCHEMES or not match["prefix"].strip("/"):
+        raise ObjectStoreError(f"{text} is no place for a dataset: write s3a://BUCKET/PREFIX")
+    try:
+        from obstore.store import S3Store
+    except ImportError as error:
+        remedy = "pip install 'plimsoll-operator[feeds]'"
+        raise ObjectStoreError(f"{text} needs the Python package obstore: {remedy}") from error
+    plain = environment.get(ENDPOINT, "").startswith("http://")
+    options: dict[str, Any] = {"client_options": {"allow_http": True}} if plain else {}
+    store = S3Store(match["bucket"], **options)
+    return ObjectPath(store, f"{match['scheme']}://{match['bucket']}", str(PurePosixPath(match["prefix"])))

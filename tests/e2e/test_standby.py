@@ -1,0 +1,146 @@
+"""A head with a standby, in pods: killed, evicted, changed and scaled by hand under load, and nothing is lost.
+
+Both logs are in memory. The pauses in which no publisher had an answer are printed; they depend on the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import yaml
+from tests.e2e.cluster import ROOT, Cluster, Crowd
+
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(900)]
+
+SUBSCRIBERS = 50
+PER_SECOND = 40.0
+HEAD = "east-head"
+Object = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def fleet(installed: Cluster) -> Cluster:
+    """The quick start's fleet, with a standby."""
+    objects = list(yaml.safe_load_all((ROOT / "examples" / "kubernetes" / "quickstart.yaml").read_text()))
+    cluster = next(item for item in objects if item["kind"] == "BrokerCluster")
+    cluster["spec"]["head"]["standby"] = 1
+    installed.apply(*objects)
+    installed.wait(lambda: in_sync(installed), 180, "the standby to follow")
+    installed.wait(lambda: installed.is_true("brokercluster", "east", "Ready"), 180, "the cluster to be ready")
+    return installed
+
+
+def leadership(fleet: Cluster) -> Object:
+    found: Object = fleet.get("brokercluster", "east").get("status", {}).get("leadership", {})
+    return found
+
+
+def in_sync(fleet: Cluster) -> bool:
+    """As stored: the condition follows within a second."""
+    return leadership(fleet).get("standby", 0) > 0
+
+
+def leader(fleet: Cluster) -> str:
+    return f"{HEAD}-{leadership(fleet)['leader']}"
+
+
+def killed(fleet: Cluster, pod: str) -> None:
+    fleet.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
+
+
+@contextmanager
+def under_load(fleet: Cluster, promotions: int) -> Iterator[Crowd]:
+    """What happens meanwhile promotes the standby so many times; afterwards all is well, and all was delivered."""
+    crowd, before = Crowd(fleet, "traders", "east", SUBSCRIBERS, PER_SECOND), leadership(fleet)["term"]
+    try:
+        yield crowd
+        fleet.wait(lambda: leadership(fleet)["term"] >= before + promotions, 120, "the standby to lead")
+        fleet.wait(lambda: in_sync(fleet), 180, "the other one to follow")
+        fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready"), 180, "the cluster to be ready")
+        fleet.wait(lambda: sum(crowd.at().values()) == SUBSCRIBERS, 60, "all to be served")
+        print(f"pauses in seconds: {crowd.progress()['pauses']}")  # what was measured
+        found = crowd.verdict()
+        faults = {name: found[name] for name in ("lost", "duplicated", "reordered", "gaps", "unknown")}
+        assert set(faults.values()) == {0}, faults
+        assert found["ok"], found
+    finally:
+        fleet.kubectl("delete", "pod", "traders", "--grace-period=0", "--force", "--ignore-not-found")
+
+
+def test_the_status_says_who_leads(fleet: Cluster):
+    status = fleet.get("brokercluster", "east")["status"]
+    assert status["head"]["pod"] == leader(fleet)
+    fleet.wait(lambda: fleet.get("brokercluster", "east")["status"]["standby"].get("pod"), 60, "the standby's pod")
+    assert {fleet.get("brokercluster", "east")["status"]["standby"]["pod"], leader(fleet)} == {f"{HEAD}-0", f"{HEAD}-1"}
+    assert fleet.get("poddisruptionbudget", HEAD)["spec"]["minAvailable"] == 1
+    assert fleet.get("service", HEAD)["spec"]["selector"]["statefulset.kubernetes.io/pod-name"] == leader(fleet)
+
+
+def test_a_head_that_is_killed_is_replaced_by_its_standby(fleet: Cluster):
+    with under_load(fleet, 2):
+        for _ in range(2):
+            before = leadership(fleet)["term"]
+            killed(fleet, leader(fleet))
+            fleet.wait(lambda before=before: leadership(fleet)["term"] > before, 60, "the standby to lead")
+            fleet.wait(lambda: in_sync(fleet), 120, "the other one to follow")
+
+
+def test_nor_does_it_matter_that_the_operator_dies_with_it(fleet: Cluster):
+    with under_load(fleet, 1):
+        (operator,) = fleet.get("pod", selector="app.kubernetes.io/name=plimsoll-operator")
+        fleet.kubectl(
+            "delete", "pod", leader(fleet), operator["metadata"]["name"], "--grace-period=0", "--force"
+        )  # fmt: skip
+
+
+def test_a_changed_head_is_replaced_by_promotion(fleet: Cluster):
+    """As for an upgrade: new settings of the head. First the standby has them."""
+    with under_load(fleet, 1):
+        objects = list(yaml.safe_load_all((ROOT / "examples" / "kubernetes" / "quickstart.yaml").read_text()))
+        cluster = next(item for item in objects if item["kind"] == "BrokerCluster")
+        cluster["spec"]["head"] |= {"standby": 1, "log": {"memory": "9Mi"}}
+        before = {pod: fleet.get("pod", pod)["metadata"]["uid"] for pod in (f"{HEAD}-0", f"{HEAD}-1")}
+        fleet.apply(cluster)
+        for pod, uid in before.items():
+            fleet.wait(lambda pod=pod, uid=uid: fleet.get("pod", pod)["metadata"]["uid"] != uid, 180, f"a new {pod}")
+
+
+def test_an_evicted_head_leaves_to_its_standby(fleet: Cluster):
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
+    with under_load(fleet, 1):
+        pod = leader(fleet)
+        about = {"name": pod, "namespace": fleet.namespace}
+        path = f"/api/v1/namespaces/{fleet.namespace}/pods/{pod}/eviction"
+        fleet.kubectl("create", "--raw", path, "-f", "-", text=json.dumps({**eviction, "metadata": about}))
+
+
+def test_a_stateful_set_that_is_scaled_by_hand_is_put_right(fleet: Cluster):
+    fleet.wait(lambda: in_sync(fleet), 120, "the standby to follow")
+    if leadership(fleet)["leader"] == 0:
+        killed(fleet, f"{HEAD}-0")
+        fleet.wait(lambda: leadership(fleet)["leader"] == 1 and in_sync(fleet), 120, "the second process to lead")
+    with under_load(fleet, 1):
+        fleet.kubectl("scale", "statefulset", HEAD, "--replicas=1")
+        fleet.wait(lambda: fleet.get("statefulset", HEAD)["spec"]["replicas"] == 2, 60, "both pods to be wanted again")
+
+
+def test_a_standby_is_switched_off_and_on(fleet: Cluster):
+    """The head is replaced with an empty log both times, so publishing goes on with gaps; it must go on."""
+    for replicas, wanted in ((1, 0), (2, 1)):
+        patch = f'{{"spec": {{"head": {{"standby": {wanted}}}}}}}'
+        fleet.kubectl("patch", "brokercluster", "east", "--type=merge", "-p", patch)
+        fleet.wait(
+            lambda replicas=replicas: fleet.get("statefulset", HEAD)["spec"]["replicas"] == replicas, 120, "the change"
+        )
+        fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready"), 240, "the cluster to be ready")
+        if wanted:
+            fleet.wait(lambda: in_sync(fleet), 120, "the standby to follow")
+    deadline = time.monotonic() + 60
+    while not fleet.condition("brokercluster", "east", "StandbyFollows"):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)

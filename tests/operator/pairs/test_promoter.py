@@ -1,0 +1,191 @@
+"""The operator's part with two real processes: one is killed, stands still and comes back, or is asked to leave.
+
+Each pod is a loopback address of its own, as in a cluster, so both listen on the same ports. The API server and the
+Service are stood in for by values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.core.config import BrokerConfig, HeadStandby, LinkSecurity, PeerBroker, encode
+from plimsoll.core.head.standby.leadership import HeadLeadership, stored_leadership
+from plimsoll.operator import names
+from plimsoll.operator.pairs.promoter import HeadPairs
+from plimsoll.operator.pairs.requests import PairRequest
+from plimsoll.operator.reconcile.observed import ObservedObjects
+
+HEAD = "east-head"
+DEADLINE_SECONDS = 60
+NET = f"127.{os.getpid() >> 8 & 127}.{os.getpid() & 255}"
+"""Addresses that no other run of these tests has."""
+Object = dict[str, Any]
+
+
+class Pods:
+    """Two processes, and what the operator sees of them; also its API server and its client."""
+
+    namespace = "ns"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.processes, self.uids = folder, dict[int, subprocess.Popen[bytes]](), {0: 0, 1: 0}
+        self.status: Object = {}
+        self.led_to: list[int] = []
+        self.events: list[str] = []
+
+    def start(self, number: int) -> None:
+        """A new pod. The address of the head is that of process 0 in any case: no test needs more of the Service."""
+        own, leader = (f"tcp://{NET}.{which}" for which in (10 + number, 10))
+        config = BrokerConfig(
+            name=HEAD, role="head", cluster="east", data=f"{own}:7400", control=f"{own}:7401",
+            standby=HeadStandby(
+                waits=True, head=PeerBroker(name=HEAD, data=f"{leader}:7400", control=f"{leader}:7401"),
+                control=f"{own}:{names.PAIR_PORT}",
+            ),
+            security=LinkSecurity(plain=True),
+        )  # fmt: skip
+        file = self.folder / f"{number}.json"
+        file.write_bytes(encode(config))
+        self.uids[number] += 1
+        self.processes[number] = subprocess.Popen(
+            [sys.executable, "-m", "plimsoll.broker", "--config", str(file)], stderr=subprocess.DEVNULL
+        )
+
+    def kill(self, number: int) -> None:
+        process = self.processes.pop(number)
+        process.kill()
+        process.wait(DEADLINE_SECONDS)
+
+    def observe(self) -> ObservedObjects:
+        found: dict[tuple[str, str], Object] = {
+            ("BrokerCluster", "east"): {"kind": "BrokerCluster", "metadata": {"name": "east"}, "status": self.status}
+        }
+        for number in self.processes:
+            pod, uid = names.pod_of(HEAD, number), f"{number}/{self.uids[number]}"
+            found["Pod", pod] = {
+                "kind": "Pod", "metadata": {"name": pod, "uid": uid}, "status": {"podIP": f"{NET}.{10 + number}"}
+            }  # fmt: skip
+        return ObservedObjects(found)
+
+    async def set_status(self, kind: str, namespace: str, name: str, change: Any) -> Object:
+        self.status = dict(change({"status": copy.deepcopy(self.status)}))
+        return {"kind": kind, "metadata": {"name": name}, "status": self.status}
+
+    async def emit_event(self, about: Object, type_: str, reason: str, message: str) -> None:
+        self.events.append(reason)
+
+    async def delete(self, item: Object, grace_seconds: int | None = None) -> bool:
+        self.kill(int(item["metadata"]["name"][-1]))
+        return True
+
+    def note_write(self, item: Object) -> Object:
+        return item
+
+    async def lead_to(self, head: str, number: int) -> None:
+        self.led_to.append(number)
+
+    @property
+    def stored(self) -> HeadLeadership:
+        return stored_leadership(self.status)
+
+
+@pytest.fixture
+def pods(tmp_path: Path) -> Any:
+    found = Pods(tmp_path)
+    yield found
+    for number in list(found.processes):
+        found.kill(number)
+
+
+async def until(what: str, holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.02)
+
+
+async def kept(pods: Any, request: PairRequest) -> HeadPairs:
+    pairs = HeadPairs(pods, pods, pods.lead_to, lambda: None)
+    await pairs.update([request], None)
+    return pairs
+
+
+PLAIN = PairRequest("east", HEAD, keyed=False)
+
+
+def said(pairs: HeadPairs) -> Mapping[str, object]:
+    return pairs.leaders().get(HEAD, {})
+
+
+@pytest.mark.slow
+def test_a_head_that_stands_still_is_replaced_and_accepts_nothing_when_it_comes_back(pods: Pods):
+    async def run() -> None:
+        for number in (0, 1):
+            pods.start(number)
+        pairs = await kept(pods, PLAIN)
+        await until("the standby follows", lambda: pods.stored.standby)
+        assert (pods.stored.term, pods.stored.leader, said(pairs)["term"]) == (1, 0, 1)
+        stopped = pods.processes[0]
+        stopped.send_signal(signal.SIGSTOP)
+
+        async def keep(item: Object, grace_seconds: int | None = None) -> bool:
+            return True  # its node is lost: no kubelet ends it
+
+        vars(pods)["delete"] = keep
+        await until("the standby leads", lambda: pods.stored.term == 2)
+        assert (pods.stored.leader, pods.led_to) == (1, [1])
+        await until("it says so", lambda: said(pairs).get("term") == 2)
+        stopped.send_signal(signal.SIGCONT)
+        await until("the old one ends", lambda: stopped.poll() is not None)
+        assert stopped.returncode == 5
+        await pairs.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_an_operator_that_starts_finishes_what_the_one_before_it_has_stored(pods: Pods):
+    async def run() -> None:
+        for number in (0, 1):
+            pods.start(number)
+        pairs = await kept(pods, PLAIN)
+        await until("the standby follows", lambda: pods.stored.standby)
+        await pairs.stop()
+        pods.kill(0)  # the head dies with the operator, which had just stored who leads then
+        promoted = pods.stored.promoted()
+        await pods.set_status("", "", "", lambda item: {"leadership": {**vars(promoted)}})
+        pods.start(0)
+        pairs = await kept(pods, PLAIN)
+        await until("the standby leads", lambda: said(pairs).get("term") == 2)
+        assert (pods.stored, said(pairs)["incarnation"]) == (promoted, promoted.leads)
+        await until("the other one is told to follow", lambda: pods.processes[0].poll() is None)
+        await pairs.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_a_planned_change_is_a_goodbye_and_a_promotion(pods: Pods):
+    async def run() -> None:
+        for number in (0, 1):
+            pods.start(number)
+        pairs = await kept(pods, PLAIN)
+        await until("the standby follows", lambda: pods.stored.standby)
+        await pairs.update([PairRequest("east", HEAD, hands_over="an upgrade", keyed=False)], None)
+        await until("the standby leads", lambda: said(pairs).get("term") == 2)
+        await until("the old one has left", lambda: pods.processes[0].poll() is not None)
+        assert (pods.processes[0].returncode, pods.events) == (0, ["Leads", "StandbyInSync", "Promoted"])
+        await pairs.stop()
+
+    asyncio.run(run())
