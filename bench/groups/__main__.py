@@ -1,4 +1,4 @@
-"""Consumer groups measured: items per second beside plain subscriptions, a join, and decisions of large groups.
+"""Consumer groups measured: items per second beside plain subscriptions, joins, moves, and decisions of large groups.
 
     python -m bench.groups [--quick] [--json FILE]
 
@@ -17,54 +17,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.broker.processes import PLAIN_KEYS, Child, serve
-from bench.groups.clients import publish, take
+from bench.broker.processes import Child
 from bench.groups.decisions import decisions
-
-from plimsoll.client import Connection
+from bench.groups.fleet import PATIENCE_SECONDS, BenchFleet, takers
+from bench.groups.moves import await_shares, joined, moved
 
 SLICES = 200
-PROCESSES = 2
-"""Over which consumers are spread."""
-PATIENCE_SECONDS = 180.0
-
-
-class BenchFleet:
-    """A head, an edge and a publisher. `end` kills them."""
-
-    def __init__(self) -> None:
-        self.head = Child(serve, "head", ("", ""), PLAIN_KEYS, {})
-        data, control, _ = self.head.ask()
-        self.endpoint = data
-        self.edge = Child(serve, "edge", (data, control), PLAIN_KEYS, {})
-        self.edge.ask()
-        self.publisher = Child(publish, data)
-        self.publisher.ask()
-
-    def cpu(self) -> dict[str, float]:
-        """Processor seconds of the brokers so far."""
-        return {name: child.ask("cpu")[0].process for name, child in (("head", self.head), ("edge", self.edge))}
-
-    def end(self) -> None:
-        for child in (self.publisher, self.edge, self.head):
-            child.end()
-
-
-def shares_of(consumers: int) -> list[list[int]]:
-    return [list(range(SLICES))[i::consumers] for i in range(consumers)]
-
-
-def takers(fleet: BenchFleet, group: str, consumers: int) -> list[Child]:
-    """Consumers of a group, or with an empty name plain subscribers, in processes."""
-    shares, kind = shares_of(consumers), group or "plain"
-    parts = [range(consumers)[i::PROCESSES] for i in range(min(PROCESSES, consumers))]
-    children = [
-        Child(take, fleet.endpoint, group, [f"{kind}-{consumers}-{i}" for i in part], [shares[i] for i in part])
-        for part in parts
-    ]
-    for child in children:
-        child.ask()
-    return children
 
 
 def counted(children: list[Child]) -> tuple[int, float]:
@@ -79,20 +37,6 @@ def await_items(children: list[Child], items: int) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{have} of {items} items after {PATIENCE_SECONDS:g} s")
         time.sleep(0.005)
-
-
-def await_slices(children: list[Child], consumers: int) -> float:
-    """Seconds until all consumers together have all slices, and each at least half of an even share."""
-    began = time.monotonic()
-    while True:
-        having = [slices for child in children for slices in child.ask("slices")]
-        if len(having) == consumers and sum(having) == SLICES and 2 * min(having) * consumers >= SLICES:
-            return time.monotonic() - began
-        if time.monotonic() > began + PATIENCE_SECONDS:
-            raise TimeoutError(
-                f"{len(having)} consumers have {sum(having)} slices, the fewest {min(having, default=0)}"
-            )
-        time.sleep(0.02)
 
 
 def run(fleet: BenchFleet, children: list[Child], kind: str, items: int) -> dict[str, float]:
@@ -113,16 +57,11 @@ def throughput(consumers: int, items: int, rounds: int) -> dict[str, Any]:
     fleet = BenchFleet()
     children: list[Child] = []
     try:
-        with Connection(fleet.endpoint, security="plain", name="bench-maker") as connection:
-            group_of_all = connection.group(
-                "group", slices=SLICES, filter="[class,=,'group']", function="Modulo", by="g", balancing="None"
-            )
-            maker = group_of_all.subscribe(name="maker", timeout=60.0)
-            group = takers(fleet, "group", consumers)
-            plain = takers(fleet, "", consumers)
-            children = [*group, *plain]
-            maker.close()
-        await_slices(group, consumers)
+        fleet.make_group(SLICES)
+        group = takers(fleet, "group", consumers, SLICES)
+        plain = takers(fleet, "", consumers, SLICES)
+        children = [*group, *plain]
+        await_shares(group, consumers, SLICES)
         runs: dict[str, list[dict[str, float]]] = {"group": [], "plain": []}
         for kind, its in (("group", group), ("plain", plain)):
             run(fleet, its, kind, max(items // 10, SLICES))  # warm, and everything is attached
@@ -169,6 +108,10 @@ def main() -> int:
     for consumers in options.consumers:
         found = figures["throughput"][str(consumers)] = throughput(consumers, items, rounds)
         print(f"{consumers} consumers: {json.dumps(found)}", flush=True)
+    figures["join"] = joined(1_000, 50)
+    print(f"1,000 slices, 50 consumers: {json.dumps(figures['join'])}", flush=True)
+    figures["moves"] = moved(3 if options.quick else 15)
+    print(f"moves: {json.dumps(figures['moves'])}", flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 0

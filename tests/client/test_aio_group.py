@@ -77,6 +77,19 @@ def test_manual_acknowledgement_and_the_end_of_an_iteration(fleet: Any) -> None:
     run(main)
 
 
+def test_one_that_is_told_to_stop_while_it_waits_ends_at_once(fleet: Any) -> None:
+    word = f"g{uuid.uuid4().hex}"
+
+    async def main() -> None:
+        async with connect(fleet) as connection:
+            async with await connection.group(word, slices=1, function="Publisher").subscribe(timeout=WAIT) as member:
+                asyncio.get_running_loop().call_later(0.05, member.stop)
+                assert [item async for item in member] == []
+            assert member.slices == ()
+
+    run(main)
+
+
 def test_a_callback_that_raises_ends_its_member(fleet: Any) -> None:
     word = f"g{uuid.uuid4().hex}"
 

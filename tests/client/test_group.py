@@ -167,6 +167,28 @@ def test_a_killed_process_loses_nothing(fleet: Any, connections: list[Connection
     assert verdict.redelivered > 0
 
 
+def test_one_that_is_told_to_stop_ends_behind_the_item_in_hand_and_gives_all(
+    connections: list[Connection], group: str
+) -> None:
+    """As a process does that gets SIGTERM in the middle of an item."""
+    seen: list[Any] = []
+    with Publisher(connections[1]) as publisher:
+        with connections[0].group(group, **stream(group, slices=1)).subscribe() as member:
+            for n in range(4):
+                publisher.publish({"topic": group, "n": n})
+            for item in member:
+                seen.append(item.attributes["n"])
+                if len(seen) == 2:
+                    member.stop()
+            assert seen == [0, 1]
+            with pytest.raises(errors.ClosedError, match="told to stop"):
+                member.receive(0.1)
+        other = connections[1].group(group).subscribe()
+        rest = [other.receive(WAIT) for _ in range(2)]
+    assert [(item.attributes["n"], item.is_redelivered) for item in rest] == [(2, False), (3, False)]
+    other.close()
+
+
 def test_a_group_that_is_not_there_is_asked_for_again(connections: list[Connection], group: str) -> None:
     with pytest.raises(errors.WaitTimeoutError):
         connections[0].group(group).subscribe(timeout=0.5)

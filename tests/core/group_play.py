@@ -8,9 +8,11 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from tests.core.fleet import Fleet
 
 from plimsoll.core.client import Address, Client, ClientLimits, GapNotice, GroupMember, HandedItem, SlicesChanged
+from plimsoll.core.config import DeclaredGroup
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import LinkLimits
 from plimsoll.core.verify.slice_laws import GivenItem, SliceVerdict, judge_slices
@@ -52,15 +54,19 @@ class Consumer:
 
 
 class GroupPlay:
-    """A cluster, a publisher, and consumers by name."""
+    """A cluster, a publisher, and consumers by name. `west`: a second cluster beside it."""
 
-    def __init__(self, edges: int = 2, seed: int = 1, count: int = 4, sensors: int = 8, **fields: Any) -> None:
+    def __init__(
+        self, edges: int = 2, seed: int = 1, count: int = 4, sensors: int = 8, west: bool = False, **fields: Any
+    ) -> None:
         self.fleet = IdentityFleet(seed)
-        self.fleet.cluster("h", [f"e{i}" for i in range(1, edges + 1)])
-        self.fleet.start()
-        self.fleet.run(1.0)
+        self.fleet.cluster("h", [f"e{i}" for i in range(1, edges + 1)], ("w",) if west else ())
         self.draw = random.Random(seed)
         self.definition, self.sensors = definition(count, **fields), sensors
+        if west:
+            self._add_west()
+        self.fleet.start()
+        self.fleet.run(1.0)
         self.consumers: dict[str, Consumer] = {}
         self.given: list[GivenItem] = []
         self.gaps: list[tuple[float, str, GapNotice]] = []
@@ -69,21 +75,32 @@ class GroupPlay:
         self.publisher = self.publishing.publisher("p")
         self.run(0.5)
 
-    def _client(self, name: str) -> Client:
+    def _add_west(self) -> None:
+        """A second cluster, and the group declared: it is that of `h`."""
+        self.fleet.cluster("w", ["x1"], ("h",))
+        what = self.definition
+        group = DeclaredGroup(
+            cluster="h", name=GROUP, filter=what.filter, count=what.count, function=what.function, by=what.by,
+            balancing=what.balancing, head="h",
+        )  # fmt: skip
+        for head in ("h", "w"):
+            self.fleet.configs[head] = msgspec.structs.replace(self.fleet.configs[head], groups=(group,))
+
+    def _client(self, name: str, home: str = "h") -> Client:
         self.lives += 1
         limits = ClientLimits(
             link=LinkLimits(heartbeat_seconds=0.5, dead_seconds=2.0), backoff_seconds=0.05, backoff_max_seconds=0.5,
             attach_seconds=1.0, answer_seconds=1.0, away_seconds=0.5,
         )  # fmt: skip
-        client = Client(name, 1000 * self.lives, self.fleet.ids(), [Address("mem://h")], limits)
+        client = Client(name, 1000 * self.lives, self.fleet.ids(), [Address(f"mem://{home}")], limits)
         client.now = self.fleet.now
         self.fleet.nodes[name] = client
         return client
 
     # -- consumers
 
-    def join(self, name: str, work: float = 0.0, *, defines: bool = True) -> Consumer:
-        client = self._client(name)
+    def join(self, name: str, work: float = 0.0, *, defines: bool = True, home: str = "h") -> Consumer:
+        client = self._client(name, home)
         member = client.group_member(GROUP, name, self.definition if defines else None)
         consumer = self.consumers[name] = Consumer(name, self.lives, client, member, work)
         return consumer

@@ -27,8 +27,8 @@ def objects(path: Path) -> list[dict[str, Any]]:
 
 def test_all_are_there():
     assert [path.stem for path in FOR_KUBERNETES] == [
-        "bundles", "channels", "deadlines", "dry-run-and-approve", "heterogeneous-edges", "maintenance-windows",
-        "quickstart", "shuffle", "two-clusters",
+        "bundles", "channels", "deadlines", "dry-run-and-approve", "groups", "heterogeneous-edges",
+        "maintenance-windows", "quickstart", "shuffle", "two-clusters",
     ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.helm.conftest import Objects, Render, RenderError
 
+from plimsoll.operator.metrics_api.group_figures import FIGURES
 from plimsoll.sparkjobs.launch.manifests import service_account_objects
 from plimsoll.sparkjobs.launch.spec import SparkLaunch
 
@@ -184,6 +185,23 @@ def test_monitors_and_alerts_are_off_by_default_and_come_when_asked_for(render: 
     assert {item["kind"] for item in objects} - KINDS_BY_DEFAULT == {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
     assert only(objects, "ServiceMonitor")["metadata"]["labels"]["release"] == "p"
     assert only(objects, "PodMonitor")["spec"]["namespaceSelector"] == {"matchNames": ["ships"]}
+
+
+def test_figures_for_autoscalers_are_served_when_asked_for(render: Render):
+    objects = render(externalMetrics={"enabled": True})
+    assert {item["kind"] for item in objects} - KINDS_BY_DEFAULT == {"APIService", "ClusterRole", "Secret"}
+    api, secret, service = (only(objects, kind) for kind in ("APIService", "Secret", "Service"))
+    assert api["metadata"]["name"] == "v1beta1.external.metrics.k8s.io"
+    assert api["spec"]["service"] == {"name": service["metadata"]["name"], "namespace": "ships", "port": 8443}
+    assert api["spec"]["caBundle"] == secret["data"]["ca.crt"]
+    assert "https" in [port["targetPort"] for port in service["spec"]["ports"]]
+    assert {"port": "https"} in only(objects, "NetworkPolicy")["spec"]["ingress"][0]["ports"]
+    (pod,) = [only(objects, "Deployment")["spec"]["template"]["spec"]]
+    (mounted,) = [each for each in pod["volumes"] if "secret" in each]
+    assert mounted["secret"]["secretName"] == secret["metadata"]["name"]
+    folders = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
+    assert environment(objects)["PLIMSOLL_METRICS_TLS"] == folders[mounted["name"]]
+    assert only(objects, "ClusterRole")["rules"][0]["resources"] == list(FIGURES)
 
 
 def environment(objects: Objects) -> dict[str, str]:

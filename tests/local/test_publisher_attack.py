@@ -1,11 +1,12 @@
 """A fleet under moves of publishers, again and again, while mediators and drained heads are killed.
 
 The oracle is this file alone: it knows what was published, how each publication was answered and what each subscriber
-was given, and nothing of sessions, logs or audits.
+was given, and nothing of sessions, logs or audits. What the audits of the sessions say in the end is held against it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import random
@@ -19,13 +20,14 @@ from typing import Any
 
 import pytest
 from tests.local.conftest import wait_for
-from tests.local.test_publisher_moves import FLEET, connection, head_pid
+from tests.local.test_publisher_moves import FLEET, audit, connection, head_pid, security_of
 
 from plimsoll import client
 from plimsoll.cli.main import main
+from plimsoll.client import aio
 from plimsoll.core.spec import parse
 from plimsoll.local import manifests, runtime
-from plimsoll.local.head_access import head_access
+from plimsoll.local.head_access import HeadAccess, head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 
@@ -39,7 +41,7 @@ class Oracle:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.receipts: dict[str, list[client.Receipt]] = defaultdict(list)
+        self.receipts: dict[str, list[client.Receipt | aio.AsyncReceipt]] = defaultdict(list)
         self.given: dict[str, dict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
         self.gaps: dict[str, list[str]] = defaultdict(list)
 
@@ -71,6 +73,31 @@ class Oracle:
             if missing and not self.gaps[subscriber]:
                 found.append(f"{subscriber} misses {len(missing)} of {publisher}, first {min(missing)}, without a gap")
         return found
+
+
+class AsyncPublishing(threading.Thread):
+    """A publisher at each head, in an event loop of its own."""
+
+    def __init__(self, ways: list[HeadAccess], oracle: Oracle, stopped: threading.Event) -> None:
+        super().__init__()
+        self.ways, self.oracle, self.stopped = ways, oracle, stopped
+
+    def run(self) -> None:
+        asyncio.run(self._publish())
+
+    async def _publish(self) -> None:
+        connections = [aio.AsyncConnection(way.endpoint, security=security_of(way)) for way in self.ways]
+        publishers = [aio.AsyncPublisher(at, name=f"q{number}") for number, at in enumerate(connections)]
+        number = 0
+        while not self.stopped.is_set():
+            await asyncio.sleep(0.01)
+            number += 1
+            for each in publishers:
+                self.oracle.receipts[each.name].append(await each.publish({"n": number, "by": each.name}))
+        for each in publishers:
+            await each.flush(60)
+        for at in connections:
+            await at.close()
 
 
 def mediator_pid(folder: FleetFolder) -> int:
@@ -151,13 +178,16 @@ def run(folder: FleetFolder, oracle: Oracle, attack: Attack, seconds: float) -> 
             for each in publishers:
                 oracle.receipts[each.name].append(each.publish({"n": number, "by": each.name}))
 
+    together = AsyncPublishing([head_access(folder, cluster) for cluster in CLUSTERS], oracle, stopped)
     thread = threading.Thread(target=publish)
     thread.start()
+    together.start()
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         attack.round()
     stopped.set()
     thread.join(30)
+    together.join(90)
     for each in publishers:
         each.flush(60)
     sent = {name: len(some) for name, some in oracle.receipts.items()}
@@ -172,5 +202,10 @@ def run(folder: FleetFolder, oracle: Oracle, attack: Attack, seconds: float) -> 
     faults = oracle.faults()
     print(f"{sum(sent.values())} publications, {len(attack.done)} rounds: {attack.done}; gaps {dict(oracle.gaps)}")
     assert not faults, "\n".join([*faults[:10], *attack.done])
+    counted = audit(folder)
+    print(f"audits: {dict(counted)}")
+    assert 0 < counted["subscribers"] <= counted["asked"]
+    assert (counted["duplicated"], counted["reordered"]) == (0, 0)
+    assert not counted["lost"] or any(oracle.gaps.values())
     for opened in (*connections.values(), reading):
         opened.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,21 @@ def head_pid(folder: FleetFolder, cluster: str) -> int:
     return int(clusters[cluster]["status"]["head"].get("pid", 0))
 
 
+def audit(folder: FleetFolder) -> dict[str, int]:
+    """What the subscribers of moved publishers have counted, in all sessions of the fleet together."""
+    found: Counter[str] = Counter()
+    with ObjectStore(folder.store) as store:
+        for item in store.objects("LoadBalancingSession")[1]:
+            found.update(item["status"].get("audit", {}))
+    return found
+
+
+def security_of(way: HeadAccess) -> Any:
+    return client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
+
+
 def connection(way: HeadAccess) -> client.Connection:
-    security: Any = client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
-    return client.Connection(way.endpoint, security=security)
+    return client.Connection(way.endpoint, security=security_of(way))
 
 
 class Publishing:
@@ -130,6 +143,11 @@ def test_a_head_is_replaced_and_every_publication_is_accepted(folder: FleetFolde
     wait_for(lambda: publishing.heads() == {"east-head"}, what="the publishers are open")
     assert main(["drain", "east-head", "--wait"]) == 0, capsys.readouterr()
     assert publishing.heads() == OTHERS, "those that accept least take them"
+    wait_for(lambda: audit(folder)["subscribers"] >= 2, what="the subscriber has counted both moves")
+    counted = audit(folder)
+    assert (counted["publishers"], counted["asked"], counted["subscribers"]) == (PUBLISHERS, 2, 2)
+    assert (counted["lost"], counted["duplicated"], counted["reordered"]) == (0, 0, 0)
+    assert counted["after"]
     newcomer = connection(head_access(folder, "east"))
     late = client.Publisher(newcomer, name="late")
     assert late.publish({"m": 1}).wait(60).answer == "accepted"

@@ -14,9 +14,13 @@ def head(report: dict[str, Any]) -> ObservedBroker:
 
 
 CONSUMER = {
-    "slices": 3, "backlog": 7, "items_per_second": 12.4, "seconds_per_item": 0.00125, "cpu": 0.5, "memory": 0.251,
+    "slices": 3, "lag": 9, "backlog": 7, "items_per_second": 12.4, "seconds_per_item": 0.00125, "cpu": 0.5,
+    "memory": 0.251,
 }  # fmt: skip
-FOUND = {"slices": 4, "without_consumer": 1, "members": 1, "backlog": 7, "items_per_second": 12.4}
+FOUND = {
+    "slices": 4, "without_consumer": 1, "members": 1, "lag": 11, "backlog": 7, "busy_consumers": 0.62,
+    "items_per_second": 12.4,
+}  # fmt: skip
 
 
 def test_groups_and_their_consumers_by_name() -> None:
@@ -24,10 +28,11 @@ def test_groups_and_their_consumers_by_name() -> None:
     readings, z = group_status(head(report))["consumerGroups"]
     assert (z["name"], z["consumers"]) == ("z", [])
     assert {name: each for name, each in readings.items() if name != "consumers"} == {
-        "name": "readings", "slices": 4, "slicesWithoutConsumer": 1, "members": 1, "backlog": 7, "itemsPerSecond": 12,
+        "name": "readings", "slices": 4, "slicesWithoutConsumer": 1, "members": 1, "lag": 11, "backlog": 7,
+        "busyPercent": 62, "itemsPerSecond": 12,
     }  # fmt: skip
     assert readings["consumers"] == [
-        {"name": "worker-1", "slices": 3, "backlog": 7, "itemsPerSecond": 12, "microsecondsPerItem": 1250,
+        {"name": "worker-1", "slices": 3, "lag": 9, "backlog": 7, "itemsPerSecond": 12, "microsecondsPerItem": 1250,
          "cpuPercent": 50, "memoryPercent": 25},
     ]  # fmt: skip
 

@@ -14,9 +14,10 @@ def test_what_a_pod_is_told():
     found = read_settings({
         "PLIMSOLL_NAMESPACES": "a, b", "PLIMSOLL_BROKER_IMAGE": "r/b:1", "PLIMSOLL_READ_NODES": "true",
         "PLIMSOLL_LOG_LEVEL": "debug", "POD_NAME": "o-1", "POD_NAMESPACE": "a", "PLIMSOLL_HTTP_PORT": "0",
-        "PLIMSOLL_IMAGE_PULL_SECRETS": "here,there",
+        "PLIMSOLL_IMAGE_PULL_SECRETS": "here,there", "PLIMSOLL_METRICS_TLS": "/tls", "PLIMSOLL_HTTPS_PORT": "0",
     })  # fmt: skip
     assert (found.namespaces, found.broker_image, found.read_nodes) == (("a", "b"), "r/b:1", True)
+    assert (found.metrics_tls, found.https_port) == ("/tls", 0)
     assert found.pull_secrets == ("here", "there")
     assert (found.pod_name, found.canary, found.http_port, found.log_level) == (
         "o-1", "a/plimsoll-operator-canary", 0, "DEBUG",

@@ -33,6 +33,11 @@ imagePullSecrets:
 {{ default (include "plimsoll.fullname" .) .Values.serviceAccount.name }}
 {{- end -}}
 
+{{/* The Secret with the certificate of external.metrics.k8s.io, and the ClusterRole for those who may read it. */}}
+{{- define "plimsoll.metricsSecret" -}}
+{{ printf "%s-external-metrics" (include "plimsoll.fullname" .) }}
+{{- end -}}
+
 {{/* The labels that select the operator's pod; they never change. */}}
 {{- define "plimsoll.selector" -}}
 app.kubernetes.io/name: plimsoll-operator

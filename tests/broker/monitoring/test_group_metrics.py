@@ -31,5 +31,7 @@ def test_a_group_its_slices_and_its_events() -> None:
     found = samples(dict(play.fleet.head().reporter.last))
     assert (found["slices", GROUP], found["consumers", GROUP], found["slices_without_consumer", GROUP]) == (3, 1, 0)
     assert sum(found["slice_backlog_items", GROUP, str(n)] for n in range(3)) == found["backlog_items", GROUP] > 0
+    assert sum(found["slice_lag_items", GROUP, str(n)] for n in range(3)) == found["lag_items", GROUP] > 0
+    assert 0 < found["busy_consumers", GROUP] < 1.1
     assert found["events_total", GROUP, "joined"] == 1
     assert not any("a" in name[1:] for name in found)

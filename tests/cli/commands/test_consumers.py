@@ -14,8 +14,8 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 
 CONSUMER = {
-    "name": "worker-1", "slices": 3, "backlog": 7, "itemsPerSecond": 12, "microsecondsPerItem": 1250, "cpuPercent": 50,
-    "memoryPercent": 25,
+    "name": "worker-1", "slices": 3, "lag": 9, "backlog": 7, "itemsPerSecond": 12, "microsecondsPerItem": 1250,
+    "cpuPercent": 50, "memoryPercent": 25,
 }  # fmt: skip
 GROUPS = [{"name": "readings", "slices": 4, "consumers": [CONSUMER, {**CONSUMER, "name": "worker-2"}]}]
 
@@ -34,9 +34,9 @@ def test_consumers_are_listed_with_their_slices_and_load(run: Run, folder: Fleet
     code, out, _ = run("get", "consumers")
     assert code == 0
     assert out.splitlines()[0].split() == [
-        "CONSUMER", "GROUP", "CLUSTER", "SLICES", "BACKLOG", "ITEMS/S", "US/ITEM", "CPU", "MEMORY",
+        "CONSUMER", "GROUP", "CLUSTER", "SLICES", "LAG", "BACKLOG", "ITEMS/S", "US/ITEM", "CPU", "MEMORY",
     ]  # fmt: skip
-    assert out.splitlines()[1].split() == ["worker-1", "readings", "east", "3", "7", "12", "1250", "50%", "25%"]
+    assert out.splitlines()[1].split() == ["worker-1", "readings", "east", "3", "9", "7", "12", "1250", "50%", "25%"]
 
 
 def test_one_by_name_as_json_and_by_names(run: Run, folder: FleetFolder):

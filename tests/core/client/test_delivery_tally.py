@@ -268,7 +268,7 @@ A, B, C, D = (4, "h", 19), (5, "h", 20), (6, "k", 1), (7, "k", 2)
         ((C, D), TallyResult(2, 0, 0)),
         ((A, B, C, D, (8, "k", 3)), TallyResult(0, 0, 0)),
         (((3, "h", 18), A, B, C, D), TallyResult(0, 0, 0)),
-        (((4, "h", 9), A, B, C, D), TallyResult(0, 1, 0)),
+        (((8, "h", 9), A, B, C, D), TallyResult(0, 1, 0)),
     ],
     ids=["all", "lost", "around", "again", "at-both", "before", "behind", "below", "at-mark"],
 )

@@ -230,3 +230,58 @@ def test_what_a_head_on_the_way_holds_is_not_overtaken_by_the_marker_behind_it(m
     moves.run(0.5)
     assert moves.heads() == {"c"}
     moves.check()
+
+
+def test_a_number_that_a_log_has_twice_is_due_once_and_only_of_the_heads_own():
+    case = publisher_audit.PublisherCase(
+        "1.1", "s", (1, 2), "a", "a1", 0, 9, {}, [], publishers={("p", 1): 3}, own=("a", 11)
+    )
+    body = msg.Body({"n": 1})
+    for head, offset, number in (("a", 1, 3), ("a", 2, 4), ("a", 3, 4), ("b", 4, 5), ("a", 4, 5)):
+        case.expect(msg.PubOpen(offset, head, 11, offset, "p", 1, number, 0, 0, body))
+    assert case.item().due == [("a", 11, 4, 2)]
+
+
+def test_a_head_that_has_forgotten_a_move_reads_nothing_for_it(moves: Moves):
+    part = moves.fleet.head("c").publisher_audit
+    check = msg.AuditRequestItem("s", (1, 2), ("a", 11, 3), [], ["[n,>,0]"])
+    part.receive(msg.PublisherAuditRequest("1.99", "a", "a", "a1", 0, [check], [[]]))
+    assert not part._unread
+
+
+# -- in the client
+
+
+def asked(session: str, *heads: str) -> msg.CountPublishers:
+    return msg.CountPublishers(session, [], list(heads), [msg.AuditedPublisher("p", 1, 0)])
+
+
+def test_a_subscriber_counts_a_few_moves_at_a_time_with_the_marks_of_two_heads(moves: Moves):
+    moves.run(0.2)
+    subscriber = moves.subscribers["t-c"]
+    tallies = [subscriber.begin_publisher_tally(asked(f"1.{number}", "a", "b")) for number in range(6)]
+    assert [[mark[0] for mark in tally.marks] for tally in tallies if tally is not None] == [["a"]] * 6
+    assert list(subscriber.stream.publisher_tallies) == ["1.2", "1.3", "1.4", "1.5"]
+    none = subscriber.begin_publisher_tally(asked("1.9", "c"))
+    assert none is not None
+    assert none.marks == []
+
+
+def test_one_whose_list_has_not_reached_every_head_does_not_count(moves: Moves):
+    subscriber = moves.subscribers["t-c"]
+    assert subscriber.current is not None
+    subscriber.current.unreached = ("a",)
+    assert subscriber.begin_publisher_tally(asked("1.1", "a")) is None
+    subscriber.current.unreached = ()
+    assert subscriber.begin_publisher_tally(asked("1.1", "a")) is not None
+
+
+def test_a_question_about_publishers_that_comes_too_late_ends_no_count_of_a_move(moves: Moves):
+    subscriber, reader = moves.subscribers["t-c"], moves.fleet.nodes["reader-c"]
+    assert subscriber.current is not None
+    assert isinstance(reader, Client)
+    subscriber.begin_tally("1.2")
+    port, number = subscriber.current.port, subscriber.current.id
+    for session, is_counting in (("1.1", True), ("1.2", False)):
+        reader.handovers.on_count(port, msg.AuditQuery(session, [msg.AuditQueryItem(number, [])]))
+        assert (subscriber.stream.tally is not None) is is_counting

@@ -61,6 +61,8 @@ TYPES = {
     "HeadAddress": "head_address",
     "PublisherItem": "listed_publisher",
     "GroupDefinition": "group",
+    "FromMember": "record",
+    "AnswerToMember": "record",
     "DeclaredGroupItem": "declared_group",
     "GroupFunction": "group_function",
     "SlicePlace": "place",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change, Mutant
 
+from plimsoll.core.client.edge_finder import EdgeFinder
 from plimsoll.core.client.group_member import GroupMember
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
+from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.stamps import GroupStamps
@@ -14,6 +16,7 @@ from plimsoll.core.head.membership import Membership
 from plimsoll.core.policies.consumer_groups import membership
 
 CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
+CLUSTERS = "groups-clusters"
 
 MUTANTS = [
     Mutant(
@@ -152,5 +155,29 @@ MUTANTS = [
         "A consumer that leaves is asked for all of its slices.",
         (Change(membership.settle, "if c.is_leaving))", "if False))"),),
         (CALM,),
+    ),
+    Mutant(
+        "lost-answer-is-passed-over",
+        "A member of another cluster that misses an answer joins again.",
+        (Change(GroupLinks.on_answer, "if answer.number == way.received + 1:", "if True:"),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "lost-word-is-passed-over",
+        "What a member of another cluster says is taken only if nothing before it is missing.",
+        (Change(GroupLinks.on_asked, "asked.number != link.received + 1", "False"),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "silent-head-is-waited-for",
+        "A member that gets no answer from the head of its group is told so.",
+        (Change(GroupLinks.expire, "way.waits_since is not None and", "False and"),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "slice-attaches-anywhere",
+        "A slice attaches to an edge of the head of its group.",
+        (Change(EdgeFinder._head_of, "return subscriber.first_head", 'return ""'),),
+        (CLUSTERS,),
     ),
 ]

@@ -57,6 +57,17 @@ def test_an_edge_reports_what_waits_and_how_far_publishers_are(own: dict[str, An
     assert one.counts.late == {}
 
 
+def test_publishers_may_be_farther_away_than_subscribers():
+    far = LinkDelays(LINKS.between_brokers, LINKS.to_clients, from_publishers=0.2)
+    near, away = fleet(burst=10.0), fleet(burst=10.0, links=far)
+    for one in (near, away):
+        one.run(BURST_AT)
+    before, after = (loads(one, "e11")["slow"].transmission_seconds for one in (near, away))
+    assert after - before == pytest.approx(0.2 - LINKS.to_clients)
+    means = [one.delays.between(10.0, BURST_AT).mean or 0.0 for one in (near, away)]
+    assert means[1] - means[0] == pytest.approx(0.2 - LINKS.to_clients, abs=0.005), "deliveries come so much later, too"
+
+
 def test_a_link_that_is_100_ms_longer_moves_the_threshold_of_the_depth():
     found = []
     for seconds in (LINKS.between_brokers, LINKS.between_brokers + 0.1):

@@ -90,6 +90,7 @@ class GroupSubscriber(GroupMembership):
     def statistics(self) -> dict[str, Any]:
         """Its slices, what waits, and whether the head knows it."""
         with self._connection.lock:
+            self._inner.settle()
             return self._inner.statistics()
 
     def wait_member(self, timeout: float = 10.0) -> None:
@@ -111,16 +112,19 @@ class GroupSubscriber(GroupMembership):
             FailedError, ClosedError, ConnectionFailedError: nothing will come any more.
 
         """
+        if (item := self._next_ready()) is not None:
+            return item
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._connection.lock:
-            self._finish_current()
-            while not (taken := self._take()):
+            self._look()
+            while (item := self._next_ready()) is None:
                 self._check()
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     raise WaitTimeoutError(f"member {self.name!r}: nothing was delivered within {timeout:g} s")
                 self._connection.changed.wait(0.5 if left is None else min(left, 0.5))
-            return self._hand_over(self, taken[0])
+                self._look()
+            return item
 
     def finish(self, handed: list[core.HandedItem]) -> None:
         """These items are processed."""
@@ -134,6 +138,13 @@ class GroupSubscriber(GroupMembership):
                 yield self.receive()
             except ClosedError:
                 return  # the end of the iteration
+
+    def stop(self) -> None:
+        """Give the application nothing more: its loop ends behind the item in hand, within half a second.
+
+        A handler of signals may call this: it waits for nothing, and `close` then gives up the slices.
+        """
+        self._is_stopped = True
 
     def close(self, *, leave: bool = True, timeout: float = LEAVE_SECONDS) -> None:
         """Give up all slices, then end. What was taken counts as processed, unless `manual_ack` is set.

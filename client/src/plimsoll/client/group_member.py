@@ -18,6 +18,8 @@ from plimsoll.core.protocol.wire import Scalar
 log = logging.getLogger(__name__)
 
 LEAVE_SECONDS = 30.0
+TAKEN_AT_ONCE = 64
+"""Items that an application's thread takes without a look at the member, which the I/O thread uses as well."""
 OnChange = Callable[[core.SlicesChanged], None]
 
 
@@ -141,7 +143,7 @@ class GroupMembership:
         self._connection, self._manual_ack, self._on_change = connection, manual_ack, on_change
         self._current: GroupItem | None = None
         self._callback_error: Exception | None = None
-        self._closed = False
+        self._closed = self._is_stopped = False
         own = name or connection.engine.own_name("m")
         self._inner = connection.machine.group_member(group.name, own, group.definition, OwnUsage())
         connection.own(self._inner, self)
@@ -162,10 +164,14 @@ class GroupMembership:
     # -- items
 
     def _take(self) -> list[core.HandedItem]:
-        if self._closed or self._connection.is_closed:
+        if self._closed or self._is_stopped or self._connection.is_closed:
             return []
         self._inner.set_now(time.monotonic())
         return self._inner.take(1)
+
+    def finish(self, handed: list[core.HandedItem], /) -> None:
+        """These items are processed."""
+        raise NotImplementedError
 
     def _hand_over(self, finisher: ItemFinisher, handed: core.HandedItem) -> GroupItem:
         """An item for the application; it counts as processed when the next one is taken, unless that is `ack`'s."""
@@ -194,6 +200,37 @@ class GroupMembership:
         if is_awaited:
             self._connection.wake()
 
+    def _next_ready(self) -> GroupItem | None:
+        """The next item without a look at the member; None if there is none, or the member is to be looked at.
+
+        The item before it is finished by that.
+        """
+        now, inner, current = time.monotonic(), self._inner, self._current
+        if current is not None:
+            self._current, handed = None, current._handed  # an item of this module
+            handed.finished_at = now
+            inner.buffer.finished.append(handed)
+            if handed.owned.is_stopping:  # looked at after the item was put there: `ItemBuffer` says why
+                return None
+        if self._is_stopped or self._is_over or now > inner.lease_until:
+            return None
+        try:
+            handed = inner.buffer.ready.popleft()
+        except IndexError:
+            return None
+        handed.taken_at = now
+        return self._hand_over(self, handed)
+
+    def _look(self) -> None:
+        """Count what is finished, and get further items."""
+        if self._is_over:
+            return
+        self._inner.set_now(time.monotonic())
+        if self._inner.settle():
+            self._connection.wake()
+        if not self._is_stopped:
+            self._inner.refill(TAKEN_AT_ONCE)
+
     # -- the end
 
     def _leaves(self, leave: bool) -> bool:
@@ -201,6 +238,7 @@ class GroupMembership:
         if self._is_over or self._connection.has_failed:
             return False
         self._finish_current()
+        self._inner.settle()
         if not leave or self._inner.failed is not None:
             return False
         self._inner.leave()
@@ -230,6 +268,8 @@ class GroupMembership:
             raise FailedError(failed.code, failed.text)
         if self._closed and not self._connection.has_failed:
             raise ClosedError(f"member {self.name!r} is closed")
+        if self._is_stopped:
+            raise ClosedError(f"member {self.name!r} takes nothing more: it was told to stop")
         self._connection.check()
         if self._inner.has_left:
             raise ClosedError(f"member {self.name!r} has left its group")

@@ -106,7 +106,10 @@ class LinkSecurity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A consumer group of the custom resources: the cluster whose head serves it, and what it is."""
+    """A consumer group of the custom resources: the cluster whose head serves it, and what it is.
+
+    `head`: of that cluster, to which the heads of other clusters take what their clients say of the group.
+    """
 
     cluster: str
     name: str
@@ -119,6 +122,7 @@ class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     unassigned: str = "Drop"
     balancing: str = "Rates"
     in_session: str = "Deliver"
+    head: str = ""
 
 
 class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -162,6 +162,7 @@ def _groups_record(groups: Iterable[DeclaredGroup]) -> messages.ClusterGroups:
                     each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned,
                     each.balancing, each.in_session,
                 ),
+                each.head,
             )
             for each in groups
         ]

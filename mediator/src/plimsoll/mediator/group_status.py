@@ -22,7 +22,9 @@ def _group(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
         "slices": _whole(found, "slices"),
         "slicesWithoutConsumer": _whole(found, "without_consumer"),
         "members": _whole(found, "members"),
+        "lag": _whole(found, "lag"),
         "backlog": _whole(found, "backlog"),
+        "busyPercent": _whole(found, "busy_consumers", 100.0),
         "itemsPerSecond": _whole(found, "items_per_second"),
         "consumers": [
             _consumer(str(consumer), each)
@@ -36,6 +38,7 @@ def _consumer(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "slices": _whole(found, "slices"),
+        "lag": _whole(found, "lag"),
         "backlog": _whole(found, "backlog"),
         "itemsPerSecond": _whole(found, "items_per_second"),
         "microsecondsPerItem": _whole(found, "seconds_per_item", 1e6),

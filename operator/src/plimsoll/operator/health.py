@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -66,9 +67,13 @@ class OperatorHealth:
 
 @asynccontextmanager
 async def http_server(
-    health: OperatorHealth, metrics: OperatorMetrics, port: int, clock: Callable[[], float] = monotonic
+    health: OperatorHealth,
+    metrics: OperatorMetrics,
+    port: int,
+    clock: Callable[[], float] = monotonic,
+    more_routes: Iterable[web.RouteDef] = (),
 ) -> AsyncIterator[int]:
-    """Serve /livez, /readyz and /metrics for the length of an `async with`; yields the port that was bound."""
+    """Serve /livez, /readyz, /metrics and more for the length of an `async with`; yields the port that was bound."""
 
     async def livez(_: web.Request) -> web.Response:
         trouble = health.trouble(clock())
@@ -84,10 +89,18 @@ async def http_server(
 
     application = web.Application()
     application.add_routes([web.get("/livez", livez), web.get("/readyz", readyz), web.get("/metrics", get_metrics)])
+    application.add_routes(more_routes)
+    async with listening(application, port) as bound:
+        yield bound
+
+
+@asynccontextmanager
+async def listening(application: web.Application, port: int, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Serve an application for the length of an `async with`; yields the port that was bound."""
     runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        await web.TCPSite(runner, port=port).start()
+        await web.TCPSite(runner, port=port, ssl_context=tls).start()
         # Port 0 binds another port for each family of addresses: IPv4's is returned, which every machine has.
         yield next(int(bound) for _, bound, *more in runner.addresses if not more)
     finally:

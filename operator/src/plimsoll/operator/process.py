@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from time import monotonic
 
 import kopf
@@ -16,6 +19,8 @@ from plimsoll.operator.cache import Cache
 from plimsoll.operator.health import OperatorHealth, http_server, measure_lag
 from plimsoll.operator.mediator.epochs import OperatorDeposedError
 from plimsoll.operator.metrics import OperatorMetrics
+from plimsoll.operator.metrics_api.group_figures import GroupFigure
+from plimsoll.operator.metrics_api.routes import https_server, metric_routes
 from plimsoll.operator.names import Object
 from plimsoll.operator.reconcile.fleet import FleetReconciler
 from plimsoll.operator.relist import WatchRelist
@@ -60,8 +65,8 @@ class OperatorProcess:
         """
         await self._await_kinds()
         stop, ready = asyncio.Event(), asyncio.Event()
-        async with http_server(self.health, self.metrics, self.settings.http_port) as port:
-            log.info("serving probes and metrics on port %d", port)
+        async with AsyncExitStack() as servers:
+            await self._serve(servers)
             beside = [
                 asyncio.create_task(each)
                 for each in (measure_lag(self.metrics), self._canary(), self._readiness(ready), self.relist.run())
@@ -78,6 +83,26 @@ class OperatorProcess:
             if self._failed.done():
                 self._failed.result()
             watching_task.result()
+
+    async def _serve(self, servers: AsyncExitStack) -> None:
+        """Serve probes and metrics, and figures for autoscalers there and, with a certificate, as the API server asks.
+
+        Raises:
+            OSError: a port is in use, or the certificate cannot be read.
+
+        """
+        settings, routes = self.settings, metric_routes(self._group_figures)
+        port = await servers.enter_async_context(
+            http_server(self.health, self.metrics, settings.http_port, more_routes=routes)
+        )
+        log.info("serving probes and metrics on port %d", port)
+        if settings.metrics_tls:
+            server = https_server(self._group_figures, Path(settings.metrics_tls), settings.https_port)
+            log.info("serving external.metrics.k8s.io on port %d", await servers.enter_async_context(server))
+
+    def _group_figures(self, namespace: str) -> Iterator[GroupFigure]:
+        fleet = self._fleets.get(namespace)
+        return iter(()) if fleet is None else fleet.group_figures()
 
     async def _watch(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
         await kopf.operator(

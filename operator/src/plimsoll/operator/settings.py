@@ -31,6 +31,10 @@ class OperatorSettings:
     pod_namespace: str = ""
     http_port: int = 8080
     """The port for metrics and probes; 0 for any free one."""
+    metrics_tls: str = ""
+    """A folder with tls.crt and tls.key, to serve external.metrics.k8s.io for autoscalers; empty: it is not served."""
+    https_port: int = 8443
+    """The port for that; 0 for any free one."""
     log_level: str = "INFO"
     canary: str = ""
     """NAMESPACE/NAME of a ConfigMap that the operator writes to check its watches; empty for none."""
@@ -64,6 +68,8 @@ def read_settings(environment: Mapping[str, str]) -> OperatorSettings:
         pod_namespace=pod_namespace,
         log_level=_level(environment),
         http_port=_port(environment, "PLIMSOLL_HTTP_PORT", OperatorSettings.http_port),
+        metrics_tls=environment.get("PLIMSOLL_METRICS_TLS", ""),
+        https_port=_port(environment, "PLIMSOLL_HTTPS_PORT", OperatorSettings.https_port),
         canary=environment.get("PLIMSOLL_CANARY", canary),
     )
 

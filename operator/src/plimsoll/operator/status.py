@@ -48,7 +48,8 @@ from plimsoll.operator.spec_faults import SpecFaults
 KEYS_CONDITION = "KeysReplaced"
 
 LOAD_FIELDS = frozenset({
-    "load", "subscribers", "imbalancePercent", "bundles", "topics", "calibrated", "telemetry", "behindBytes",
+    "load", "subscribers", "imbalancePercent", "bundles", "topics", "consumerGroups", "calibrated", "telemetry",
+    "behindBytes",
 })  # fmt: skip
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.core.group_play import GROUP, GroupPlay, definition
 
+from plimsoll.core.head.groups.definition import Declared
 from plimsoll.core.head.groups.function_notices import GROUPS_AT_MOST, TEXT_AT_MOST, FunctionNotices
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Link
@@ -74,7 +75,7 @@ def test_a_definition_that_changes_reaches_publishers_that_run():
     play.leave("a")
     play.run(1.0)
     by_hash = definition(4, function="Hash")
-    head.groups.declare([("h", GROUP, by_hash)])
+    head.groups.declare([Declared("h", GROUP, by_hash)])
     play.definition = by_hash
     play.run(0.2)
     for sensor in range(8):

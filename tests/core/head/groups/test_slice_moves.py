@@ -170,3 +170,19 @@ def test_names_that_the_group_does_not_have_are_refused_with_those_that_it_has()
     mediator.ask("by-policy")
     session = mediator.finish("by-policy")
     assert (session.phase, session.reason) == ("Rejected", "NoPolicy")
+
+
+def test_a_group_with_next_to_no_work_is_left_as_it_is():
+    play, mediator = play_with("a", "b", balancing="Rates")
+    play.consumers["a"].work = 0.001
+    mediator.run(30.0, rate=10)
+    assert not mediator.requests
+    play.check()
+
+
+def test_the_last_slices_may_go_to_one_that_was_emptied_before():
+    play, mediator = play_with("a", "b")
+    for name, giver in (("first", "a"), ("second", "b")):
+        mediator.ask(name, giver=giver)
+        assert mediator.finish(name).reason == "Moved", mediator.status(name)
+    assert play.has("a") == list(range(6))

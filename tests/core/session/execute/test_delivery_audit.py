@@ -92,6 +92,17 @@ def test_a_session_that_is_over_is_told_too_and_so_is_its_parent():
     assert told_of == [("s", "DeliveryFaults", "Warning"), ("p", "DeliveryFaults", "Warning")]
 
 
+def test_of_moved_publishers_as_many_count_as_one_move_audits():
+    members = {f"p{number}": "moved" for number in range(300)}
+    context = context_of(session(ended(members={**members, "q": "stayed"}), kind="publishers"))
+    item = msg.AuditItem(2, 0, 1, 0, 0, 3, 10, 20)
+    told = msg.PublisherOutcome("4.1", 4, 10, "done", [], "", item)
+    delivery_audit.receive_audit(context, "h", told)
+    assert audit(context) == AuditTotals(
+        subscribers=2, duplicated=1, publishers=msg.AUDITED_PUBLISHERS_AT_MOST, asked=3, before=10, after=20
+    )
+
+
 # -- asked
 
 

@@ -28,6 +28,8 @@ from plimsoll.core.session import (
     decode,
     encode,
 )
+from plimsoll.core.session.execute import executor
+from plimsoll.core.session.state import SessionVerdict
 from plimsoll.core.session.status import status
 from plimsoll.core.spec.types.policy import PolicySpec
 
@@ -472,3 +474,17 @@ def test_its_condition_says_who_has_counted(audit: msg.AuditItem | None, status_
     (told,) = [each for each in world.session().conditions if each["type"] == "Delivered"]
     assert (told["status"], told["reason"]) == (status_, reason)
     assert text in told["message"]
+
+
+def test_a_drain_that_ends_before_the_batches_of_a_later_round_has_not_succeeded():
+    """More have moved in earlier rounds than the plan of the last one has."""
+    world = World(*NAMES[:5])
+    world.source.stays = {"p0"}
+    world.ask(select=ALL)
+    over = world.until_over()
+    assert over.plan is not None
+    assert (over.counts()["moved"], over.plan.members) == (4, 1)
+    verdict = SessionVerdict(reason="DeadlineExceeded", message="no time is left")
+    moving = replace(over, phase="Preparing", ended_at=None, verdict=verdict)
+    after = executor.after_last_batch(world.engine._context, world.requests["u"], moving, 1)
+    assert (after.phase, after.reason) == ("Failed", "DeadlineExceeded")

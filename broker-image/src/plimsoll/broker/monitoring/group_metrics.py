@@ -18,9 +18,21 @@ GAUGES: Final = (
     ("slices_without_consumer", "without_consumer", "Slices that no consumer has."),
     ("slices_in_session", "in_session", "Slices on their way from one consumer to another."),
     ("consumers", "members", "Consumers of the group."),
+    ("lag_items", "lag", "Items in the log behind the last acknowledgement of their slice, held or not."),
+    ("busy_consumers", "busy_consumers", "Seconds of work per second of all its consumers."),
     ("backlog_items", "backlog", "Items that consumers have been sent and have not finished."),
     ("items_per_second", "items_per_second", "Items that consumers finish."),
 )
+SLICE_GAUGES: Final = (
+    (
+        "slice_backlog_items", "slice_backlogs",
+        "Items of a slice that its consumer has been sent and has not finished; for groups of at most 256 slices.",
+    ),
+    (
+        "slice_lag_items", "slice_lags",
+        "Items of a slice in the log behind its last acknowledgement; for groups of at most 256 slices.",
+    ),
+)  # fmt: skip
 EVENTS: Final = ("joined", "left", "gone", "moved")
 
 
@@ -34,11 +46,7 @@ def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
         for group, found in groups.items():
             family.add_metric((group,), found[field])
         yield family
-    backlog = GaugeMetricFamily(
-        PREFIX + "slice_backlog_items",
-        "Items of a slice that its consumer has been sent and has not finished; for groups of at most 256 slices.",
-        labels=("group", "slice"),
-    )
+    by_slice = [GaugeMetricFamily(PREFIX + name, text, labels=("group", "slice")) for name, _, text in SLICE_GAUGES]
     events = CounterMetricFamily(
         PREFIX + "events", "Consumers that joined, left or were gone, and slices that moved.", labels=("group", "event")
     )
@@ -46,9 +54,10 @@ def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
         PREFIX + "unassigned_publications", "Publications of its stream without a slice.", labels=("group",)
     )
     for group, found in groups.items():
-        for number, items in found["slice_backlogs"].items():
-            backlog.add_metric((group, number), items)
+        for family, (_, field, _) in zip(by_slice, SLICE_GAUGES, strict=True):
+            for number, items in found[field].items():
+                family.add_metric((group, number), items)
         for event in EVENTS:
             events.add_metric((group, event), found["counts"][event])
         unassigned.add_metric((group,), found["unassigned_publications"])
-    yield from (backlog, events, unassigned)
+    yield from (*by_slice, events, unassigned)

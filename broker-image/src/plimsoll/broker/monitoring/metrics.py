@@ -175,6 +175,8 @@ def _contents(now: BrokerSnapshot) -> Iterator[Metric]:
     )
     if "log_sync" in now.process:
         yield from _log_disk(now.process)
+    if "standby_in_sync" in now.process:
+        yield from _standby(now.process)
     yield _gauge("sessions", "Hand-overs under way that this head decides on.", now.sessions)
     yield _gauge("arriving_subscribers", "Places kept by an edge for subscribers on their way here.", now.arriving)
     yield _counters(
@@ -202,6 +204,15 @@ def _log_disk(disk: Mapping[str, Any]) -> Iterator[Metric]:
         "Parts of the log that could not be read, and have become gaps.",
         disk["log_damages"] + disk["log_read_faults"],
     )
+
+
+def _standby(pair: Mapping[str, Any]) -> Iterator[Metric]:
+    yield _gauge("standby_term", "How many times a process has been made this head.", pair["term"])
+    yield _gauge("standby_in_sync", "1 while a standby has all of the log, else 0.", bool(pair["standby_in_sync"]))
+    yield _gauge(
+        "standby_behind_bytes", "Bytes of the log that it has not stored.", pair["standby_behind_bytes"]
+    )
+    yield _gauge("standby_rounds_held", "Rounds whose output waits for the standby.", pair["standby_rounds_held"])
 
 
 def _refusals(now: BrokerSnapshot) -> Iterator[Metric]:

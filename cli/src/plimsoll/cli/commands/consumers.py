@@ -14,7 +14,7 @@ from plimsoll.cli.exit_codes import OK
 WORDS = ("consumers", "consumer")
 """What `plimsoll get` calls them."""
 
-TITLES = ("CONSUMER", "GROUP", "CLUSTER", "SLICES", "BACKLOG", "ITEMS/S", "US/ITEM", "CPU", "MEMORY")
+TITLES = ("CONSUMER", "GROUP", "CLUSTER", "SLICES", "LAG", "BACKLOG", "ITEMS/S", "US/ITEM", "CPU", "MEMORY")
 
 
 def get_consumers(options: argparse.Namespace) -> int:
@@ -35,6 +35,8 @@ def _all_consumers(place: FleetReader) -> Iterator[dict[str, Any]]:
 
 
 def _row(item: Mapping[str, Any]) -> list[str]:
-    numbers = [str(item.get(name, "-")) for name in ("slices", "backlog", "itemsPerSecond", "microsecondsPerItem")]
+    numbers = [
+        str(item.get(name, "-")) for name in ("slices", "lag", "backlog", "itemsPerSecond", "microsecondsPerItem")
+    ]
     shares = [f"{item[name]}%" if name in item else "-" for name in ("cpuPercent", "memoryPercent")]
     return [item["name"], item["group"], item["cluster"], *numbers, *shares]

@@ -126,6 +126,14 @@ class AsyncGroupSubscriber(GroupMembership):
             except ClosedError:
                 return  # the end of the iteration
 
+    def stop(self) -> None:
+        """Give the application nothing more: its loop ends behind the item in hand. `close` then gives up the slices.
+
+        For `loop.add_signal_handler`.
+        """
+        self._is_stopped = True
+        self._arrived.set()
+
     async def close(self, *, leave: bool = True, timeout: float = LEAVE_SECONDS) -> None:
         """Give up all slices, then end; or at once, as `plimsoll.client.GroupSubscriber.close` says."""
         if self._closed:

@@ -142,7 +142,7 @@ class EdgeFinder:
     def _head_of(self, subscriber: ClientSubscriber) -> str:
         """The head whose edge to ask for; empty: any head."""
         if subscriber.stream.origin is None:
-            return ""
+            return subscriber.first_head
         now = self._client.now
         if subscriber.asked_since == NEVER:
             subscriber.asked_since = now

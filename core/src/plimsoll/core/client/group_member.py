@@ -10,12 +10,15 @@ Rules of the place (tests/exploration/slice_move.py shows each to be needed):
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol, assert_never
 
 from msgspec import Struct
 
 from plimsoll.core.client.caching_slices import CachingSlices
 from plimsoll.core.client.events import Failed
+from plimsoll.core.client.item_buffer import ItemBuffer
 from plimsoll.core.client.slice_subscriber import HandedItem, SliceSubscriber, places
 from plimsoll.core.client.subscriber import ClientSubscriber, SubscriberHost
 from plimsoll.core.protocol import messages as msg
@@ -71,6 +74,9 @@ class MemberHost(SubscriberHost, Protocol):
     def member_ready(self, member: GroupMember, /) -> None: ...
 
 
+_owned = attrgetter("owned")
+
+
 def no_usage() -> tuple[float, float]:
     """For a process that does not measure itself."""
     return 0.0, 0.0
@@ -79,7 +85,7 @@ def no_usage() -> tuple[float, float]:
 class GroupMember:
     """Made by `Client.group_member`. `definition`: of the group, if this member may make it.
 
-    `events`: what has happened to it, for the shell; items are taken with `take`.
+    `events`: what has happened to it, for the shell. Items are taken with `take`, or from `buffer` after `refill`.
     """
 
     def __init__(
@@ -88,10 +94,11 @@ class GroupMember:
         self._client, self.group, self.name, self.definition, self._usage = client, group, name, definition, usage
         self.slices: dict[int, SliceSubscriber] = {}
         self.caching = CachingSlices(client, self)
+        self.buffer = ItemBuffer()
         self.events: list[GroupEvent] = []
         self.is_member = self.is_leaving = self.has_left = False
         self.failed: GroupFailed | None = None
-        self.last_error = ""
+        self.last_error = self.head = ""
         self._released: dict[int, tuple[msg.SlicePlace, int]] = {}
         self._turns: list[int] = []
         self._beat_seconds = self._lease_seconds = 1.0
@@ -128,16 +135,53 @@ class GroupMember:
         return found
 
     @property
+    def lease_until(self) -> float:
+        """Until when the application may be given what it has not taken yet."""
+        return self._heard_at + self._lease_seconds
+
+    def refill(self, most: int) -> None:
+        """Hand the application further items, as `take`; it takes them from `buffer`."""
+        self.settle()
+        self.buffer.ready.extend(self.take(most))
+
+    def settle(self) -> bool:
+        """Count what the application has finished; returns whether the brokers are to be told of it at once."""
+        is_awaited = False
+        for owned in self._count_finished():
+            is_awaited |= owned.is_stopping or owned.stream.queue.is_held
+            self._finished(owned)
+        return is_awaited
+
+    def _count_finished(self) -> list[SliceSubscriber]:
+        """Returns the slices of which the application has finished something."""
+        found = []
+        for owned, done in groupby(self.buffer.take_finished(), _owned):
+            owned.finish(done)
+            found.append(owned)
+        return found
+
+    def _recall(self, owned: SliceSubscriber | None = None) -> None:
+        """What the application has not taken of a slice, or of all, it is not given any more."""
+        for each in self._count_finished():
+            if each is not owned:  # of this one the caller sees to the rest
+                self._finished(each)
+        self.buffer.take_back(owned)
+
+    @property
     def has_items(self) -> bool:
         """Whether `take` would give something."""
         return any(owned.events and not owned.is_stopping for owned in self.slices.values())
 
     def finish(self, handed: HandedItem) -> None:
         """The application has finished an item. One of a slice that is gone is finished for nothing."""
-        owned = handed.owned
         if handed.is_done:
             return
-        owned.finish(handed, self._client.now)
+        handed.finished_at = self._client.now
+        handed.owned.finish((handed,))
+        self._finished(handed.owned)
+
+    def _finished(self, owned: SliceSubscriber) -> None:
+        """The application has finished something of a slice: perhaps the last that it had of one that is given up."""
         if owned.is_stopping and not owned.handed and self.slices.get(owned.slice) is owned:
             self._stopped(owned)
 
@@ -152,6 +196,7 @@ class GroupMember:
 
     def close(self) -> None:
         """End at once: another member gets the unacknowledged publications when the head has noticed."""
+        self._recall()
         if self.is_member:
             self._say_beat()  # what is acknowledged does not come again
         for owned in list(self.slices.values()):
@@ -189,6 +234,7 @@ class GroupMember:
         if link is None or self.has_left or self.failed is not None:
             return
         self._sent.clear()
+        self.settle()
         self.caching.forget_all()
         for owned in self.slices.values():
             owned.go_on()  # what was asked for a cache is void: its head asks again
@@ -218,7 +264,7 @@ class GroupMember:
                 assert_never(record)
 
     def on_joined(self, joined: msg.GroupJoined) -> None:
-        self.is_member, self.definition = True, joined.definition
+        self.is_member, self.definition, self.head = True, joined.definition, joined.head
         self._beat_seconds, self._lease_seconds = joined.beat_seconds, joined.lease_seconds
         self._heard_at = max(self._heard_at, self._sent.pop(0, self._heard_at))
         self._next_beat = self._client.now
@@ -282,6 +328,7 @@ class GroupMember:
         owned.is_stopping, owned.may_send_cache = True, revoked.caches
         if not revoked.caches:
             owned.pause()
+        self._recall(owned)
         if owned.handed:
             return
         if is_asked_again:
@@ -319,6 +366,7 @@ class GroupMember:
         if self.slices.get(owned.slice) is owned:
             del self.slices[owned.slice]
         self._said.pop(owned.slice, None)
+        self.buffer.take_back(owned)
         owned.drop()
         owned.close(withdraw=False)
 
@@ -328,6 +376,7 @@ class GroupMember:
         if self.slices.get(owned.slice) is owned:
             del self.slices[owned.slice]
             self._said.pop(owned.slice, None)
+            self._recall(owned)
             owned.events.clear()
             self._tell(SlicesChanged((), (owned.slice,), "lost"))
             self.last_error = f"slice {owned.slice}: {failed.code}: {failed.text}"
@@ -342,6 +391,7 @@ class GroupMember:
 
     def _stop(self, why: str) -> None:
         """Give the application nothing more."""
+        self._recall()
         went = tuple(sorted(self.slices))
         self.caching.forget_all()
         for owned in list(self.slices.values()):
@@ -379,6 +429,7 @@ class GroupMember:
         link = self._client.home_link
         if link is None:
             return
+        self.settle()
         self._beat += 1
         self._sent[self._beat] = self._client.now
         while len(self._sent) > 64:

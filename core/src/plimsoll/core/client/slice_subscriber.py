@@ -23,6 +23,7 @@ class SliceOwner(Protocol):
     """The member that has a slice."""
 
     group: str
+    head: str
 
     def items_ready(self) -> None: ...
     def slice_failed(self, owned: SliceSubscriber, failed: Failed) -> None: ...
@@ -30,13 +31,13 @@ class SliceOwner(Protocol):
 
 
 class HandedItem:
-    """An item that the application has; `is_done` once it is acknowledged. `taken_at`: seconds."""
+    """An item that the application has; `is_done` once it is acknowledged. `taken_at`, `finished_at`: seconds."""
 
-    __slots__ = ("is_done", "is_redelivered", "item", "owned", "taken_at")
+    __slots__ = ("finished_at", "is_done", "is_redelivered", "item", "owned", "taken_at")
 
-    def __init__(self, owned: SliceSubscriber, item: Item, taken_at: float, *, is_redelivered: bool) -> None:
+    def __init__(self, owned: SliceSubscriber, item: Item, taken_at: float, is_redelivered: bool) -> None:
         self.owned, self.item, self.taken_at, self.is_redelivered = owned, item, taken_at, is_redelivered
-        self.is_done = False
+        self.finished_at, self.is_done = taken_at, False
 
 
 class SliceSubscriber(ClientSubscriber):
@@ -70,6 +71,10 @@ class SliceSubscriber(ClientSubscriber):
     def epoch(self) -> OwnerEpoch:
         return self.assignment, self.number
 
+    @property
+    def first_head(self) -> str:
+        return self._owner.head
+
     def attach_item(self, attachment: Attachment) -> msg.AttachItem:
         item = super().attach_item(attachment)
         return msg.AttachItem(
@@ -97,34 +102,50 @@ class SliceSubscriber(ClientSubscriber):
 
     def hand(self, most: int, now: float) -> list[HandedItem]:
         """Give the application the next items."""
-        found = []
-        for event in self.events[:most]:
-            if isinstance(event, Delivery | GapNotice):
-                found.append(HandedItem(self, event, now, is_redelivered=self._may_have_been_given(event)))
+        found = [
+            HandedItem(self, event, now, self._given_to is not None and self._may_have_been_given(event))
+            for event in self.events[:most]
+            if type(event) is Delivery or isinstance(event, GapNotice)
+        ]
         del self.events[:most]
         self.handed.extend(found)
         return found
 
+    def take_back(self, handed: HandedItem) -> None:
+        """The application has not taken this item, the last that was handed: it waits here again.
+
+        Raises:
+            RuntimeError: it is not the last one.
+
+        """
+        if self.handed.pop() is not handed:
+            raise RuntimeError("items of a slice were taken back out of order")
+        self.events.insert(0, handed.item)
+
     def _may_have_been_given(self, item: Item) -> bool:
         until = self._given_to
-        if until is None:  # as of nearly all slices
+        if until is None:
             return False
         return isinstance(item, Delivery) and item.token[:2] == until[:2] and item.token <= until
 
-    def finish(self, handed: HandedItem, now: float) -> None:
-        """The application has finished an item. What counts is all up to the first that it has not finished."""
-        handed.is_done = True
-        self.finished += 1
-        self.busy_seconds += max(0.0, now - handed.taken_at)
-        count = 0
-        while self.handed and self.handed[0].is_done:
-            self._pass(self.handed.popleft().item)
+    def finish(self, done: Iterable[HandedItem]) -> None:
+        """The application has finished these items. What counts is all up to the first that it has not finished."""
+        for each in done:
+            each.is_done = True
+            self.finished += 1
+            if each.finished_at > each.taken_at:
+                self.busy_seconds += each.finished_at - each.taken_at
+        count, handed, item = 0, self.handed, None
+        while handed and handed[0].is_done:
+            item = handed.popleft().item
             count += 1
-        if count:
+            self._pass(item)
+        if item is not None:
+            self.acked = item.token
             self.consumed(count)
 
     def _pass(self, item: Item) -> None:
-        self.acked, marks = item.token, self._marks
+        marks = self._marks
         if isinstance(item, Delivery):
             self.tally.saw(item.pub)
             pub = item.pub  # its offset is higher than any before it of the same head

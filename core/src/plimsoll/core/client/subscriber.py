@@ -243,6 +243,11 @@ class ClientSubscriber:
         return self._client.incarnation, self.number
 
     @property
+    def first_head(self) -> str:
+        """The head whose edge to ask for without a token; empty: any head."""
+        return ""
+
+    @property
     def token(self) -> Token | None:
         """Where to go on; None before the first attachment."""
         if self.topics is None:

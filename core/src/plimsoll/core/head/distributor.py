@@ -11,6 +11,7 @@ from typing import Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.durability.journal import LogJournal
+from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.log import Log, LogEntry
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.outboxes import Outboxes
@@ -34,6 +35,7 @@ class DistributorContext(Protocol):
     name: str
     epoch: int
     log: Log
+    group_lags: GroupLags
     routes: RoutingTable
     outboxes: Outboxes
     publishers: PublisherTable
@@ -81,6 +83,8 @@ class Distributor(HeadPart):
         host = self.host
         piece = wire.encode(pub)
         position = host.log.append_publication(piece, (pub.head, pub.epoch), pub.offset)
+        if host.group_lags.by_group:
+            host.group_lags.note(attributes, position)
         if host.journal is not None:
             host.journal.logged(piece, source, self.heard.get(source, (0, 0)))
         keys = host.routes.match(attributes)
@@ -146,6 +150,7 @@ class Distributor(HeadPart):
         record = wire.encode(msg.Gap(host.name, host.epoch, at, host.epoch, at, last, reason))
         accounts_for = tuple(((head, epoch), offset) for head, epoch, offset in last)
         position = host.log.append(LogEntry(record, accounts_for, True))
+        host.group_lags.note({}, position)
         if host.journal is not None:
             host.journal.gap(record, source, self.heard.get(source, (0, 0)))
         host.counters["gaps_logged"] += 1

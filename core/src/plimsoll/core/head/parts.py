@@ -15,6 +15,8 @@ from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, durable_log
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.groups.definition import declared_in
+from plimsoll.core.head.groups.group_links import GroupLinks
+from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.slice_commands import SliceCommands
 from plimsoll.core.head.groups.times import GroupTimes
@@ -108,6 +110,7 @@ class HeadParts(OverlayNode):
         self.mediator_fence = MediatorFence(self)
         self.continuation = EpochContinuation(self)
         self.covers = CoverUpdates(self.routes, self.outboxes, self.mediator_fence, self.continuation)
+        self.group_lags = GroupLags(self)
         self.distributor = Distributor(self)
         self.startup = StartupBarrier(
             (*config.edges, *neighbors), self.covers, self.distributor, self._on_ready,
@@ -147,7 +150,9 @@ class HeadParts(OverlayNode):
         self.join_requests = JoinRequests(
             self, self.placement, (self.bundles, self.topics), self.router, config.time_factor
         )
-        self.groups = GroupRequests(self, config.cluster, GroupTimes.of(lease_seconds, config.time_factor))
+        times = GroupTimes.of(lease_seconds, config.time_factor)
+        self.group_links = GroupLinks(self, self.router, times.beat, times.lease)
+        self.groups = GroupRequests(self, config.cluster, times)
         self.groups.declare(declared_in(config))
 
     def _build_handovers(self) -> None:
@@ -168,9 +173,10 @@ class HeadParts(OverlayNode):
             self.startup, self.covers, self.record_input, self.durable_places, self.membership,
             self.remote_members, self.coordinator,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
-            self.publisher_moves, self.publisher_audit, self.groups, self.slice_commands, self.distributor, self.router,
-            self.handovers, self.mediator_fence, self.commands, self.publisher_commands, self.publisher_paths,
-            self.head_cordon, self.log_reader, self.bundles, self.topics,
+            self.publisher_moves, self.publisher_audit, self.group_links, self.groups, self.slice_commands,
+            self.distributor, self.router, self.handovers, self.mediator_fence,
+            self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
+            self.log_reader, self.bundles, self.topics,
         )  # fmt: skip
 
     def _on_ready(self) -> None:

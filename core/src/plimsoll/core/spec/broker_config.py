@@ -169,6 +169,7 @@ def declared_groups(resources: Resources) -> tuple[DeclaredGroup, ...]:
                     cluster=cluster, name=group.name, filter=group.filter, count=group.slices.count,
                     function=group.slices.function, by=group.slices.by, low=low, high=high,
                     unassigned=group.slices.unassigned, balancing=group.balancing, in_session=group.in_session,
+                    head=head_name(cluster),
                 )
             )  # fmt: skip
     return tuple(found)

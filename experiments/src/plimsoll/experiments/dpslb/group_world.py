@@ -16,6 +16,9 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from plimsoll.core import session as s
+from plimsoll.core.head.groups.definition import Declared
+from plimsoll.core.head.groups.group_links import GroupLinks
+from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.slice_commands import SliceCommands
 from plimsoll.core.head.groups.times import GroupTimes
@@ -116,6 +119,7 @@ class GroupWorld:
         self.owners = OwnershipTable()
         self.log = SimpleNamespace(first=1, last=0)
         self.is_starting = False
+        self.publishers = SimpleNamespace(links=list)
         self.startup = SimpleNamespace(missing=set(), reported=lambda _: None)
         self.reporter = SimpleNamespace(mediators={MEDIATOR: 0.0})
         self.mediator_fence = SimpleNamespace(epoch=1, raise_to=lambda _: None)
@@ -125,12 +129,16 @@ class GroupWorld:
         self.requests: dict[str, s.SessionRequest] = {}
         self._joined = 0
         host = cast(Any, self)
-        self.groups = GroupRequests(host, "east", GroupTimes.of(PLACE_LEASE_SECONDS, 1.0))
+        times = GroupTimes.of(PLACE_LEASE_SECONDS, 1.0)
+        self.journal, self.publishers = None, SimpleNamespace(links=list)
+        self.group_lags = GroupLags(host)
+        self.group_links = GroupLinks(host, cast(Any, None), times.beat, times.lease)
+        self.groups = GroupRequests(host, "east", times)
         self.commands = SliceCommands(host, self.groups, MediatorCommands(host, lambda _: []))
         self.engine = s.MediatorEngine(1)
         self.groups.tick()
         definition = msg.GroupDefinition("", len(rates), "Modulo", "n", balancing=balancing)
-        self.groups.declare([("east", GROUP, definition)])
+        self.groups.declare([Declared("east", GROUP, definition)])
 
     # -- what the head's parts ask of it
 

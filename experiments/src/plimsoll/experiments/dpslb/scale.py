@@ -26,8 +26,8 @@ class ScalePlan:
     consumers: int = 1000
     slices: int = 10_000
     change: int = 50
-    seconds: tuple[float, float, float] = (180.0, 180.0, 120.0)
-    step: float = 0.25
+    seconds: tuple[float, float, float] = (120.0, 120.0, 60.0)
+    step: float = 0.5
 
 
 PLAN: Final = ScalePlan()

@@ -22,6 +22,7 @@ from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundEr
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.health import OperatorHealth
 from plimsoll.operator.metrics import OperatorMetrics
+from plimsoll.operator.metrics_api.group_figures import GroupFigure, group_figures
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.collectors import FleetCollectorClient
 from plimsoll.operator.objects.dataset_figures import DatasetFigures
@@ -107,6 +108,11 @@ class FleetReconciler:
     def is_woken(self) -> bool:
         """Whether something has changed since the last reconciliation began."""
         return self._woken.is_set()
+
+    def group_figures(self) -> Iterator[GroupFigure]:
+        """What autoscalers read of its consumer groups."""
+        places = self._desired.places if self._desired is not None else {}
+        return group_figures(self._mediator.readings, {name: place.cluster for name, place in places.items()})
 
     def wake(self) -> None:
         """Ask for a reconciliation: something in the namespace has changed."""

@@ -22,6 +22,7 @@ from typing import Final, Literal, Protocol
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.messages import AnswerToMember
 from plimsoll.core.protocol.slice_names import slice_name
 
 RELAYED_BYTES_AT_MOST: Final = 2 * 1024 * 1024
@@ -41,7 +42,7 @@ class GroupOfSlices(Protocol):
 
     def next_epoch(self, each: GroupSlice) -> int: ...
     def end_place(self, name: str) -> None: ...
-    def say(self, member: MemberEntry, record: msg.ToClient) -> None: ...
+    def say(self, member: MemberEntry, record: AnswerToMember) -> None: ...
 
 
 @dataclass(slots=True)

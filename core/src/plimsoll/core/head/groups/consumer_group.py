@@ -19,6 +19,7 @@ from typing import Final, Protocol
 import msgspec
 
 from plimsoll.core.head.groups.cache_sessions import CacheSessions
+from plimsoll.core.head.groups.group_links import GroupLinks, MemberLink
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
@@ -28,9 +29,10 @@ from plimsoll.core.policies.consumer_groups.membership import settle
 from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceMove, SlicePlan
 from plimsoll.core.policies.consumer_groups.named import BALANCING
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.messages import AnswerToMember
 from plimsoll.core.protocol.slice_names import side_of_name, slice_name
 from plimsoll.core.protocol.wire import Token
-from plimsoll.core.transport.link import NEVER, Link
+from plimsoll.core.transport.link import NEVER
 
 EPOCH_BITS: Final = 10
 """The random bits of a head's epoch, which is microseconds above them. An epoch of a slice is below 2^53."""
@@ -45,8 +47,8 @@ class GroupHost(Protocol):
     log: Log
     owners: OwnershipTable
     counters: Counter[str]
+    group_links: GroupLinks
 
-    def say(self, link: Link, record: msg.ToClient) -> None: ...
     def end_place(self, subscriber: str) -> None:
         """Let what an edge keeps for a subscriber go."""
 
@@ -109,7 +111,7 @@ class ConsumerGroup:
 
     # -- members
 
-    def join(self, link: Link, join: msg.GroupJoin) -> None:
+    def join(self, link: MemberLink, join: msg.GroupJoin) -> None:
         """A new member, or one that goes on over a new link and says which slices it has."""
         host, known = self.host, self.members.get(join.member)
         if known is not None and not known.is_of(link, join.incarnation):
@@ -117,7 +119,7 @@ class ConsumerGroup:
                 f"{self.name!r} has a member {join.member!r}: give each its own name, or wait until that one has gone"
             )
             retry = self.times.beat if known.identity == link.identity else 0.0
-            host.say(link, msg.GroupRefused(self.name, "name", text, retry))
+            host.group_links.say(link, msg.GroupRefused(self.name, "name", text, retry))
             return
         if known is None:
             known = self.members[join.member] = MemberEntry(
@@ -128,10 +130,8 @@ class ConsumerGroup:
             self.caches.member_lost(known.name)  # over a new link nothing of a session goes on
         known.link, known.heard_at = link, host.now
         self._change()
-        host.say(
-            link,
-            msg.GroupJoined(self.name, self.definition, self.times.beat, self.times.lease),
-        )
+        joined = msg.GroupJoined(self.name, self.definition, self.times.beat, self.times.lease, host.name)
+        host.group_links.say(link, joined)
         self._take_places(known, join.places)
 
     def _take_places(self, member: MemberEntry, places: Sequence[msg.SlicePlace]) -> None:
@@ -196,7 +196,7 @@ class ConsumerGroup:
         member.is_leaving = True
         self._change()
 
-    def lost(self, link: Link) -> None:
+    def lost(self, link: MemberLink) -> None:
         """The link of members is over; they may go on over another one within their lease."""
         for member in self.members.values():
             if member.link is link:
@@ -252,9 +252,9 @@ class ConsumerGroup:
         """Let the place of a name of a slice go."""
         self.host.end_place(name)
 
-    def say(self, member: MemberEntry, record: msg.ToClient) -> None:
+    def say(self, member: MemberEntry, record: AnswerToMember) -> None:
         if member.link is not None:  # without a link it says what it has when it comes back
-            self.host.say(member.link, record)
+            self.host.group_links.say(member.link, record)
 
     # -- what an edge asks
 

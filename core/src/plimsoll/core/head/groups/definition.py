@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.policies.consumer_groups.assignment_functions import (
@@ -15,8 +15,15 @@ from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.protocol.messages import GroupDefinition
 from plimsoll.core.protocol.slice_names import SLICES_AT_MOST, is_group_name
 
-Declared = tuple[str, str, GroupDefinition]
-"""(cluster, name, definition) of a group of the custom resources."""
+
+class Declared(NamedTuple):
+    """A group of the custom resources. `head`: of its cluster, whose consumers join there; empty if it is not known."""
+
+    cluster: str
+    name: str
+    definition: GroupDefinition
+    head: str = ""
+
 
 IN_SESSION: Final = ("Deliver", "Cache")
 """How a slice goes from its giver to its taker."""
@@ -52,12 +59,13 @@ def definition_fault(group: str, definition: GroupDefinition) -> str:
 def declared_in(config: BrokerConfig) -> list[Declared]:
     """The groups that a head is started with."""
     return [
-        (
+        Declared(
             each.cluster, each.name,
             GroupDefinition(
                 each.filter, each.count, each.function, each.by, each.low, each.high, each.unassigned, each.balancing,
                 each.in_session,
             ),
+            each.head,
         )
         for each in config.groups
     ]  # fmt: skip

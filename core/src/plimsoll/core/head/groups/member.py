@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from plimsoll.core.head.groups.group_links import MemberLink
 from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceLoad
 from plimsoll.core.protocol.messages import MemberLoad
-from plimsoll.core.transport.link import Link
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class MemberEntry:
     name: str
     identity: str
     incarnation: int
-    link: Link | None
+    link: MemberLink | None
     heard_at: float
     joined_at: float
     changed_at: float = 0.0
@@ -28,7 +28,7 @@ class MemberEntry:
     load: MemberLoad = field(default_factory=MemberLoad)
     measured_at: float = -1.0
 
-    def is_of(self, link: Link, incarnation: int) -> bool:
+    def is_of(self, link: MemberLink, incarnation: int) -> bool:
         """Whether it is the same life of the same identity, perhaps over a new link."""
         return self.identity == link.identity and self.incarnation == incarnation
 

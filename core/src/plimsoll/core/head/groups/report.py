@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
@@ -11,12 +12,12 @@ from plimsoll.core.policies.consumer_groups.model import ConsumerLoad
 CONSUMERS_SHOWN: Final = 200
 """Consumers of a group that a report names: those with most slices, then by name. The count is of all."""
 
-BACKLOGS_SHOWN: Final = 256
-"""A group of more slices is reported without the backlog of each."""
+SLICES_SHOWN: Final = 256
+"""A group of more slices is reported without the backlog and the lag of each."""
 
 
-def group_report(group: ConsumerGroup, stamps: GroupStamps) -> dict[str, Any]:
-    """Of one group: its slices, its consumers and what waits."""
+def group_report(group: ConsumerGroup, stamps: GroupStamps, lags: Sequence[int]) -> dict[str, Any]:
+    """Of one group: its slices, its consumers and what waits. `lags`: of each slice, in items."""
     consumers = group.consumers()
     shown = sorted(consumers, key=lambda each: (-len(each.slices), each.name))[:CONSUMERS_SHOWN]
     return {
@@ -24,7 +25,9 @@ def group_report(group: ConsumerGroup, stamps: GroupStamps) -> dict[str, Any]:
         "without_consumer": sum(not each.holder for each in group.slices),
         "in_session": sum(each.is_revoked for each in group.slices),
         "members": len(consumers),
+        "lag": sum(lags),
         "backlog": sum(each.backlog for consumer in consumers for each in consumer.slices),
+        "busy_consumers": round(sum(each.cost for each in consumers), 3),
         "items_per_second": round(sum(_rate(each) for each in consumers), 3),
         "unassigned_publications": stamps.unassigned[group.name],
         "corrected_stamps": stamps.corrected[group.name],
@@ -33,8 +36,9 @@ def group_report(group: ConsumerGroup, stamps: GroupStamps) -> dict[str, Any]:
         "caches": {name: group.caches.counts[name] for name in ("merged", "slow", "uncached", "lost", "relayed_bytes")},
         "plan": group.plan.reason,
         "idle": dict(group.plan.idle[:CONSUMERS_SHOWN]),
-        "consumers": {each.name: _consumer(each) for each in shown},
-        "slice_backlogs": _backlogs(consumers) if len(group.slices) <= BACKLOGS_SHOWN else {},
+        "consumers": {each.name: _consumer(each, lags) for each in shown},
+        "slice_backlogs": _backlogs(consumers) if len(lags) <= SLICES_SHOWN else {},
+        "slice_lags": {str(number): lag for number, lag in enumerate(lags)} if len(lags) <= SLICES_SHOWN else {},
     }
 
 
@@ -42,10 +46,11 @@ def _rate(consumer: ConsumerLoad) -> float:
     return sum(each.items_per_second for each in consumer.slices)
 
 
-def _consumer(consumer: ConsumerLoad) -> dict[str, Any]:
+def _consumer(consumer: ConsumerLoad, lags: Sequence[int]) -> dict[str, Any]:
     rate, cost = _rate(consumer), consumer.cost
     return {
         "slices": len(consumer.slices),
+        "lag": sum(lags[each.number] for each in consumer.slices),
         "backlog": sum(each.backlog for each in consumer.slices),
         "items_per_second": round(rate, 3),
         "seconds_per_item": round(cost / rate, 6) if rate else 0.0,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
+from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
 from plimsoll.core.head.groups.definition import Declared, definition_fault
-from plimsoll.core.head.groups.function_notices import FunctionNotices
+from plimsoll.core.head.groups.function_notices import FunctionNotices, NoticeHost
+from plimsoll.core.head.groups.group_links import MemberLink
+from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
@@ -21,7 +24,7 @@ from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
 from plimsoll.core.policies.consumer_groups.reported import report_field
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.messages import GroupDefinition
+from plimsoll.core.protocol.messages import FromMember, GroupDefinition
 from plimsoll.core.protocol.slice_names import slice_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import NEVER, Link, Peer
@@ -41,10 +44,12 @@ REFUSED = "epoch"
 """The code for a slice that is not the client's: it may be soon."""
 
 
-class GroupsHost(GroupHost, Protocol):
+class GroupsHost(GroupHost, NoticeHost, Protocol):
     """What the groups need of their head, beside what each needs."""
 
     startup: StartupBarrier
+    group_lags: GroupLags
+    journal: LogJournal | None
     publishers: PublisherTable
 
     @property
@@ -59,7 +64,7 @@ class GroupRequests(HeadPart):
     def __init__(self, host: GroupsHost, cluster: str, times: GroupTimes) -> None:
         self.host, self.cluster, self.times = host, cluster, times
         self._announce: Announce = announce_to_none
-        self._elsewhere: dict[str, GroupDefinition] = {}
+        self._elsewhere: dict[str, Declared] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
         self.notices = FunctionNotices(host)
@@ -67,14 +72,15 @@ class GroupRequests(HeadPart):
         self.ready_at: float | None = None
         self._has_restarted = False
         self._forgotten: set[str] = set()
+        host.group_links.take = self.on_member
 
     def register(self, handlers: RecordHandlers) -> None:
-        handlers.of_clients.add_costly(msg.GroupJoin, self.on_join, JOIN_UNITS)
-        handlers.of_clients.add(msg.GroupBeat, self.on_beat)
-        handlers.of_clients.add(msg.SliceReleased, self.on_released)
-        handlers.of_clients.add(msg.GroupLeave, self.on_leave)
-        handlers.of_clients.add(msg.SliceCaching, self.on_caching)
-        handlers.of_clients.add_costly(msg.SliceCache, self.on_cache, CACHE_UNITS)
+        handlers.of_clients.add_costly(msg.GroupJoin, self.on_client, JOIN_UNITS)
+        handlers.of_clients.add(msg.GroupBeat, self.on_client)
+        handlers.of_clients.add(msg.SliceReleased, self.on_client)
+        handlers.of_clients.add(msg.GroupLeave, self.on_client)
+        handlers.of_clients.add(msg.SliceCaching, self.on_client)
+        handlers.of_clients.add_costly(msg.SliceCache, self.on_client, CACHE_UNITS)
         handlers.of_mediators.add(msg.ClusterGroups, self.on_declared)
 
     def announce_by(self, announce: Announce) -> None:
@@ -85,7 +91,35 @@ class GroupRequests(HeadPart):
 
     # -- members
 
-    def on_join(self, link: Link, join: msg.GroupJoin) -> None:
+    def on_client(self, link: Link, record: FromMember) -> None:
+        """What a client of this head says as a member: of a group here, or of another cluster's."""
+        other = self._elsewhere.get(record.group) if record.group not in self.by_name else None
+        if other is None or not other.head:
+            self.on_member(link, record)
+        elif isinstance(record, msg.GroupJoin) and not link.grant.subscribes:
+            self._refuse(link, record.group, NOT_PERMITTED, link.grant.subscribe_refusal)
+        else:
+            self.host.group_links.pass_on(link, other.head, record)
+
+    def on_member(self, link: MemberLink, record: FromMember) -> None:
+        """What a member of a group here says, over whichever way."""
+        match record:
+            case msg.GroupJoin():
+                self.on_join(link, record)
+            case msg.GroupBeat():
+                self.on_beat(link, record)
+            case msg.SliceReleased():
+                self.on_released(link, record)
+            case msg.GroupLeave():
+                self.on_leave(link, record)
+            case msg.SliceCaching():
+                self.on_caching(link, record)
+            case msg.SliceCache():
+                self.on_cache(link, record)
+            case _:
+                assert_never(record)
+
+    def on_join(self, link: MemberLink, join: msg.GroupJoin) -> None:
         """Answer GROUP_JOIN: with GROUP_JOINED and slices, or with a refusal that says what to do."""
         host = self.host
         if not link.grant.subscribes:
@@ -108,12 +142,12 @@ class GroupRequests(HeadPart):
         elif group is not None:
             group.join(link, join)
 
-    def _may_make(self, link: Link, name: str, definition: GroupDefinition) -> bool:
+    def _may_make(self, link: MemberLink, name: str, definition: GroupDefinition) -> bool:
         """Whether this member may make the group as it says; while the head starts, nothing is refused for good."""
         is_valid = not definition_fault(name, definition)
         return is_valid and not link.grant.group_refusal and len(self.by_name) < GROUPS_AT_MOST
 
-    def _make(self, link: Link, join: msg.GroupJoin) -> ConsumerGroup | None:
+    def _make(self, link: MemberLink, join: msg.GroupJoin) -> ConsumerGroup | None:
         """The group of a first member, which says what it is."""
         host = self.host
         if join.definition is None:
@@ -142,6 +176,9 @@ class GroupRequests(HeadPart):
         group.announce = self._announce
         self.by_name[name] = group
         self._stamp(name, definition)
+        # Without a log on a disk all that is logged of a group that is made now has come without its stamp.
+        is_recovered = self.host.journal is not None
+        self.host.group_lags.begin(name, self.stamps.by_group[name], definition.count, from_start=is_recovered)
         if self.host.is_starting:
             self.host.startup.reported(AWAITED + name)
         return group
@@ -152,7 +189,8 @@ class GroupRequests(HeadPart):
             del self.stamps.by_group[name]
         else:
             self.stamps.by_group[name] = stamper(name, definition)
-        known = {**self._elsewhere, **{each.name: each.definition for each in self.by_name.values()}}
+        known = {name: each.definition for name, each in self._elsewhere.items()}
+        known |= {each.name: each.definition for each in self.by_name.values()}
         if definition is not None:
             known[name] = definition
         self.notices.change({each: known[each] for each in self.stamps.by_group})
@@ -194,27 +232,25 @@ class GroupRequests(HeadPart):
 
         A group that is declared no longer goes on until its last member has left; one that members have made stays.
         """
-        all_of_them = {name: (cluster, definition) for cluster, name, definition in declared}
+        all_of_them = {each.name: each for each in declared}
+        own = {name for name, each in all_of_them.items() if each.cluster == self.cluster}
         for name, group in self.by_name.items():
-            group.is_declared = all_of_them.get(name, ("", None))[0] == self.cluster
-        for name in [
-            name for name in self._elsewhere if all_of_them.get(name, (self.cluster, None))[0] == self.cluster
-        ]:
+            group.is_declared = name in own
+        for name in [name for name in self._elsewhere if name in own or name not in all_of_them]:
             del self._elsewhere[name]
             self._stamp(name, None)
-        for name, (cluster, definition) in all_of_them.items():
-            if definition_fault(name, definition):
+        for name, each in all_of_them.items():
+            if definition_fault(name, each.definition):
                 self.host.counters["groups_refused"] += 1
-            elif cluster != self.cluster and name not in self.by_name:
-                if self._elsewhere.get(name) != definition:
-                    self._elsewhere[name] = definition
-                    self._stamp(name, definition)
-            elif cluster == self.cluster:
-                self._declare_own(name, definition)
+            elif name in own:
+                self._declare_own(name, each.definition)
+            elif name not in self.by_name and self._elsewhere.get(name) != each:
+                self._elsewhere[name] = each
+                self._stamp(name, each.definition)
 
     def on_declared(self, _: Peer, said: msg.ClusterGroups) -> None:
         """A mediator names the groups of the custom resources, all of them."""
-        self.declare([(each.cluster, each.name, each.definition) for each in said.groups])
+        self.declare([Declared(each.cluster, each.name, each.definition, each.head) for each in said.groups])
 
     def _declare_own(self, name: str, definition: GroupDefinition) -> None:
         group = self.by_name.get(name)
@@ -224,35 +260,41 @@ class GroupRequests(HeadPart):
             if group.members and group.has_other_slices(definition):
                 self.host.counters["groups_refused"] += 1  # its members know it as it is
                 return
+            has_other_count = definition.count != group.definition.count
             group.redefine(definition)
             self._stamp(name, definition)
+            stamps = self.stamps.by_group[name]
+            if has_other_count:
+                self.host.group_lags.begin(name, stamps, definition.count, from_start=False)
+            else:
+                self.host.group_lags.by_group[name].stamper = stamps
         group.is_declared = True
 
-    def _refuse(self, link: Link, group: str, code: str, text: str, retry: float = 0.0) -> None:
+    def _refuse(self, link: MemberLink, group: str, code: str, text: str, retry: float = 0.0) -> None:
         self.host.counters["group_joins_refused"] += 1
-        self.host.say(link, msg.GroupRefused(group, code, text, retry))
+        self.host.group_links.say(link, msg.GroupRefused(group, code, text, retry))
 
-    def on_beat(self, link: Link, beat: msg.GroupBeat) -> None:
+    def on_beat(self, link: MemberLink, beat: msg.GroupBeat) -> None:
         for group, member in self._members(link, beat.group):
             group.beat(member, beat)
 
-    def on_released(self, link: Link, released: msg.SliceReleased) -> None:
+    def on_released(self, link: MemberLink, released: msg.SliceReleased) -> None:
         for group, member in self._members(link, released.group):
             group.released(member, released)
 
-    def on_caching(self, link: Link, said: msg.SliceCaching) -> None:
+    def on_caching(self, link: MemberLink, said: msg.SliceCaching) -> None:
         for group, member in self._members(link, said.group):
             group.caches.on_caching(member, said)
 
-    def on_cache(self, link: Link, part: msg.SliceCache) -> None:
+    def on_cache(self, link: MemberLink, part: msg.SliceCache) -> None:
         for group, member in self._members(link, part.group):
             group.caches.on_cache(member, part)
 
-    def on_leave(self, link: Link, leave: msg.GroupLeave) -> None:
+    def on_leave(self, link: MemberLink, leave: msg.GroupLeave) -> None:
         for group, member in self._members(link, leave.group):
             group.leave(member)
 
-    def _members(self, link: Link, name: str) -> list[tuple[ConsumerGroup, MemberEntry]]:
+    def _members(self, link: MemberLink, name: str) -> list[tuple[ConsumerGroup, MemberEntry]]:
         """The member of a group that this link is for; one that is none is told so, and joins again."""
         group = self.by_name.get(name)
         found = [member for member in group.members.values() if member.link is link] if group is not None else []
@@ -261,6 +303,10 @@ class GroupRequests(HeadPart):
             self._refuse(link, name, "unknown", text, self.times.beat / 10)
             return []
         return [(group, member) for member in found]
+
+    def expire(self) -> None:
+        members = (member for group in self.by_name.values() for member in group.members.values())
+        self.host.group_links.keep({member.link for member in members if member.link is not None})
 
     def client_lost(self, link: Link) -> None:
         self.notices.lost(link)
@@ -314,6 +360,7 @@ class GroupRequests(HeadPart):
         self.notices.tell_all(self.host.publishers.links())
         if self.started_at is None:
             self.started_at = self.host.now
+        self.host.group_lags.read()
         if self.host.is_starting:
             if self.host.now > self.started_at + self.times.gone:
                 self._stop_waiting()
@@ -328,10 +375,14 @@ class GroupRequests(HeadPart):
         for group in [each for each in self.by_name.values() if each.is_over]:
             self._end(group)
 
+    def wake_at(self) -> float:
+        return self.host.now if self.host.group_lags.is_reading else NEVER
+
     def _end(self, group: ConsumerGroup) -> None:
         """A group that has had no member for long is forgotten, with the places of its slices."""
         del self.by_name[group.name]
         self._stamp(group.name, None)
+        self.host.group_lags.end(group.name)
         for each in group.slices:
             for side in (0, 1):
                 self.host.end_place(slice_name(group.name, each.number, side))
@@ -341,7 +392,10 @@ class GroupRequests(HeadPart):
 
     def by_group(self) -> dict[str, Any]:
         """Of each group: its slices, its consumers and what waits, what has moved, and why the last plan ended."""
-        return {name: group_report(group, self.stamps) for name, group in sorted(self.by_name.items())}
+        return {
+            name: group_report(group, self.stamps, self.host.group_lags.of(name, [each.token for each in group.slices]))
+            for name, group in sorted(self.by_name.items())
+        }
 
     def report(self) -> dict[str, Any]:
         """Fields of a head's load report."""

@@ -24,6 +24,9 @@ ITEMS_PER_PAGE: Final = 1000
 """Consumers and slices per SLICE_PAGE."""
 
 REASON_CHARACTERS: Final = 1000
+QUIET_LOAD: Final = 0.05
+"""A group whose busiest consumer works less than this share of its time is left as it is: there is nothing to even out,
+and what is measured of so little work differs from look to look."""
 
 
 class SliceCommandsHost(SliceMovesHost, FencedHead, Protocol):
@@ -74,7 +77,12 @@ class SliceCommands(HeadPart):
         self.host.say_control(peer, msgspec.structs.replace(outcome, mediator=self.host.mediator_fence.epoch))
 
     def announce(self, group: str, consumers: Sequence[ConsumerLoad], plan: SlicePlan) -> bool:
-        """Tell all mediators that slices should move; False if there is none, and the head moves them by itself."""
+        """Tell all mediators that slices should move, unless there is next to no work.
+
+        Returns False if there is no mediator, and the head moves them by itself.
+        """
+        if self.host.reporter.mediators and max(max(c.cost, c.cpu) for c in consumers) < QUIET_LOAD:
+            return True
         trigger = msg.GroupTrigger(group, imbalance_text(consumers, plan)[:REASON_CHARACTERS])
         for peer in list(self.host.reporter.mediators):
             self.host.say_control(peer, trigger)

@@ -51,12 +51,16 @@ from plimsoll.core.protocol.messages.control import (
     SubscriberPage,
 )
 from plimsoll.core.protocol.messages.groups import (
+    AnswerToMember,
     CachedItem,
     ClusterGroups,
     DeclaredGroupItem,
+    FromMember,
+    GroupAnswer,
     GroupBeat,
     GroupBeatAnswer,
     GroupDefinition,
+    GroupFor,
     GroupFunction,
     GroupFunctions,
     GroupJoin,
@@ -247,6 +251,7 @@ __all__ = [
     "Abort",
     "Accepted",
     "ActionItem",
+    "AnswerToMember",
     "AssignedBundle",
     "Attach",
     "AttachItem",
@@ -307,14 +312,17 @@ __all__ = [
     "FromClient",
     "FromEdge",
     "FromHead",
+    "FromMember",
     "FromStandby",
     "Gap",
     "Go",
     "GoItem",
     "GoOnAlone",
+    "GroupAnswer",
     "GroupBeat",
     "GroupBeatAnswer",
     "GroupDefinition",
+    "GroupFor",
     "GroupFunction",
     "GroupFunctions",
     "GroupJoin",
@@ -503,7 +511,7 @@ LinkMessage = FromClient | ToClient | FromEdge | FromHead | FromStandby | ToStan
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
     PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived |
-    PublisherAuditRequest
+    PublisherAuditRequest | GroupFor | GroupAnswer
 )  # fmt: skip
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |

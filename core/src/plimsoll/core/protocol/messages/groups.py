@@ -33,6 +33,7 @@ class DeclaredGroupItem(Struct, array_like=True, frozen=True):
     cluster: Name
     name: Name
     definition: GroupDefinition
+    head: Text = ""
 
 
 class SliceCount(Struct, array_like=True, frozen=True):
@@ -91,12 +92,16 @@ class GroupJoin(Struct, array_like=True, frozen=True, tag=41):
 
 
 class GroupJoined(Struct, array_like=True, frozen=True, tag=42):
-    """The answer: a member that has had no answer to GROUP_BEAT for `lease_seconds` stops by itself."""
+    """The answer: a member that has had no answer to GROUP_BEAT for `lease_seconds` stops by itself.
+
+    `head`: of the group; its slices attach to edges of that head.
+    """
 
     group: Name
     definition: GroupDefinition
     beat_seconds: float
     lease_seconds: float
+    head: Text = ""
 
 
 class GroupRefused(Struct, array_like=True, frozen=True, tag=43):
@@ -222,3 +227,31 @@ class GroupLeave(Struct, array_like=True, frozen=True, tag=49):
 
 class GroupLeft(Struct, array_like=True, frozen=True, tag=29):
     group: Name
+
+
+FromMember = GroupJoin | GroupBeat | SliceReleased | GroupLeave | SliceCaching | SliceCache
+AnswerToMember = (
+    GroupJoined | GroupRefused | GroupBeatAnswer | SliceAssigned | SliceRevoked | SliceCache | GroupLeft
+)  # fmt: skip
+
+
+class GroupFor(Struct, array_like=True, frozen=True, tag=68):
+    """From the head of a member to that of its group, through the tree: what the member says.
+
+    `epoch`: of its head. `client`: the member's way, from each of its GROUP_JOINs on; `number`: on that way, from 1.
+    """
+
+    epoch: U63
+    client: U32
+    number: U63
+    identity: Text
+    record: FromMember
+
+
+class GroupAnswer(Struct, array_like=True, frozen=True, tag=69):
+    """From the head of a group to that of a member. `number`: on that way, from 1; 0: it does not know the way."""
+
+    epoch: U63
+    client: U32
+    number: U63
+    record: AnswerToMember

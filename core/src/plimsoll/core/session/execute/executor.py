@@ -154,7 +154,8 @@ def _new_batch(context: EngineContext, pair: PlannedPair, names: list[str], time
 def after_last_batch(context: EngineContext, request: SessionRequest, session: Session, left: int) -> Session:
     counts = session.counts()
     planned_members = session.plan.members if session.plan is not None else 0
-    if session.verdict is not None and counts["moved"] < planned_members:
+    # In a later round the plan has those that remain, and what has moved before counts too.
+    if session.verdict is not None and (left or counts["moved"] < planned_members):
         message = f"{session.verdict.message}; {outcomes_text(counts, left)}"
         return end_by_verdict(context, request, session, replace(session.verdict, message=message))
     if not counts["moved"]:

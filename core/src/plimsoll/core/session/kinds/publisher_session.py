@@ -211,14 +211,14 @@ def step_stabilizing(context: EngineContext, request: SessionRequest, session: S
     if context.now < min(session.phase_at + context.timings.ask, session.deadline_at):
         return session  # those that have just opened are listed
     names = context.publisher_listings.of(session.uid, session.sources[0])
-    if delivery_audit.is_awaited(context, session):
-        return session
     if names is None:
         if context.now < min(session.phase_at + context.timings.sample, session.deadline_at):
             return session
         return _finished(context, request, session)
-    context.forget_answers(session.uid)
     left = [name for name in names if name not in request.spec.exclusions.subscribers]
+    if not left and delivery_audit.is_awaited(context, session):
+        return session  # while a head is drained it takes no new ones
+    context.forget_answers(session.uid)
     if not left:
         counts = executor.outcomes_text(session.counts(), 0)
         return end_attempt(context, request, session, "Succeeded", SessionVerdict(reason="Drained", message=counts))

@@ -92,8 +92,10 @@ def make_slice_plan(
         policy = session_policy(sample.balancing, len(consumers))
         found = SlicePlan() if policy is None else policy.balance(consumers)
         why = imbalance_text([c for c in consumers if c.stays], found) if found.moves else ""
-    resting = context.recently_moved(context.settings.seconds(request.spec.limits.move_interval), "slices")
-    left_out = {"MovedRecently": resting, "Excluded": excluded} if not wanted.numbers else {"Excluded": excluded}
+    left_out = {"Excluded": excluded}
+    if not (wanted.giver or wanted.numbers):  # a policy; what a user names moves, as by a drain of an edge
+        seconds = context.settings.seconds(request.spec.limits.move_interval)
+        left_out["MovedRecently"] = context.recently_moved(seconds, "slices")
     pairs = _pairs(wanted.group, head.name, found, left_out, request.spec.limits.max_moves, rejected)
     return SessionPlan(
         hash=planner.hash_pairs(pairs),
@@ -120,7 +122,8 @@ def _selected(
     if missing := sorted(set(numbers) - set(able)):
         rejected["NotThere"] = [slice_name(wanted.group, number) for number in missing]
     givers = {holders[number] for number in able}
-    takers = [c.name for c in sample.consumers if c.stays and c.name not in excluded and c.name not in givers]
+    others = [c for c in sample.consumers if c.name not in excluded and c.name not in givers]
+    takers = [c.name for c in others if c.stays] or [c.name for c in others]  # those that were emptied, if need be
     takers = [wanted.taker] if wanted.taker else takers
     if not takers:
         return SlicePlan(reason="no other consumer takes slices")

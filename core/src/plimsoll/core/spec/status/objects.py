@@ -136,6 +136,7 @@ class ConsumerStatus:
 
     name: Annotated[str, FieldInfo("Its name.")]
     slices: Annotated[int, FieldInfo("Slices that it has.")]
+    lag: Annotated[int, FieldInfo("Items of its slices in the log that it has not acknowledged.")]
     backlog: Annotated[int, FieldInfo("Items that it has been sent and has not finished.")]
     items_per_second: Annotated[int, FieldInfo("Items that it finishes.", unit="items/s")]
     microseconds_per_item: Annotated[int, FieldInfo("Time of an item in the application.", unit="microseconds")]
@@ -165,7 +166,15 @@ class ConsumerGroupStatus:
     slices: Annotated[int, FieldInfo("Its slices.")]
     slices_without_consumer: Annotated[int, FieldInfo("Those that no consumer has.")]
     members: Annotated[int, FieldInfo("Number of its consumers.")]
+    lag: Annotated[
+        int,
+        FieldInfo("Items in the log behind the last acknowledgement of their slice, with a consumer or without."),
+    ]
     backlog: Annotated[int, FieldInfo("Items that consumers have been sent and have not finished.")]
+    busy_percent: Annotated[
+        int,
+        FieldInfo("Time that its consumers work, of one consumer's: 250 keeps two and a half busy.", unit="percent"),
+    ]
     items_per_second: Annotated[int, FieldInfo("Items that consumers finish.", unit="items/s")]
     consumers: Annotated[
         tuple[ConsumerStatus, ...],

@@ -1,0 +1,93 @@
+"""Items between a member and its application: what was not taken is taken back, and what was finished counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.group_play import GroupPlay
+
+from plimsoll.core.client import GroupMember
+from plimsoll.core.protocol import messages as msg
+
+
+def member_with_items(count: int = 2, items: int = 8) -> tuple[GroupPlay, GroupMember]:
+    """One with all slices of a group, whose application has not taken anything."""
+    play = GroupPlay(count=count, sensors=count)
+    consumer = play.join("a")
+    play.run(1.0)
+    consumer.is_paused = True
+    for n in range(items):
+        play.publish(n)
+    play.run(0.5)
+    return play, consumer.member
+
+
+def numbers(member: GroupMember) -> list[Any]:
+    return [handed.item.attributes["n"] for handed in member.buffer.ready]  # type: ignore[union-attr]  # publications
+
+
+def test_what_is_finished_counts_when_the_member_is_looked_at() -> None:
+    play, member = member_with_items()
+    member.refill(8)
+    assert numbers(member) == [1, 3, 5, 7, 2, 4, 6, 8]
+    for _ in range(3):
+        handed = member.buffer.ready.popleft()
+        handed.finished_at = handed.taken_at + 0.5
+        member.buffer.finished.append(handed)
+    owned = member.slices[0]
+    assert (owned.finished, len(owned.handed)) == (0, 4)
+    play.run(1.2)  # a beat says how far it has got
+    (said,) = [each.token for each in play.group.slices if each.number == 0]
+    assert said == owned.acked == handed.item.token
+    assert len(owned.handed) == 1
+
+
+def test_a_slice_that_is_revoked_is_released_at_once_unless_the_application_has_some_of_it() -> None:
+    play, member = member_with_items()
+    member.refill(8)
+    first = member.buffer.ready.popleft()
+    for number in (0, 1):
+        owned = member.slices[number]
+        member.on_record(msg.SliceRevoked(play.group.name, number, owned.assignment))
+    assert sorted(member.slices) == [0]
+    assert not member.buffer.ready
+    assert list(owned.handed) == []
+    assert list(member.slices[0].handed) == [first]
+    member.buffer.finished.append(first)
+    assert member.settle()
+    assert member.slices == {}
+    assert member._released[0][0].token == first.item.token
+
+
+def test_what_is_taken_back_waits_again_in_its_order() -> None:
+    _, member = member_with_items(count=2, items=6)
+    member.refill(6)
+    member.buffer.ready.popleft()
+    member.buffer.take_back(member.slices[0])
+    assert numbers(member) == [2, 4, 6]
+    member.buffer.take_back()
+    assert numbers(member) == []
+    member.refill(6)
+    assert sorted(numbers(member), key=lambda n: (n % 2, n)) == [2, 4, 6, 3, 5]
+
+
+def test_one_whose_lease_is_over_gives_nothing_that_was_not_taken() -> None:
+    play, member = member_with_items()
+    member.refill(8)
+    member.buffer.ready.popleft()
+    until = member.lease_until
+    play.fleet.crash("h")
+    play.run(until - play.fleet.now + 0.2)
+    assert not member.buffer.ready
+    assert member.slices == {}
+
+
+def test_an_item_that_is_finished_before_its_slice_is_revoked_is_behind_the_place() -> None:
+    play, member = member_with_items(count=1, items=3)
+    member.refill(3)
+    for _ in range(3):
+        member.buffer.finished.append(member.buffer.ready.popleft())
+    owned = member.slices[0]
+    member.on_record(msg.SliceRevoked(play.group.name, 0, owned.assignment))
+    assert member.slices == {}
+    assert len([event for event in member.events if getattr(event, "why", "") == "revoked"]) == 1
