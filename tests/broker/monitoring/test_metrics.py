@@ -30,9 +30,11 @@ GROUP = {
 }  # fmt: skip
 
 
+DISK_METRICS = ("log_disk_full", "log_syncs", "log_damages", "log_unchecked_bytes")
 LOG_DISK = {
     "log_sync": "Always", "log_disk_bytes": 5, "log_disk_limit_bytes": 9, "log_fault": "no room", "log_syncs": 3,
     "log_sync_seconds": 0.5, "log_rounds_held": 2, "log_damages": 1, "log_read_faults": 2,
+    "log_unchecked_bytes": 7,
 }  # fmt: skip
 
 
@@ -107,8 +109,8 @@ def families(of: BrokerSnapshot) -> dict[str, Metric]:
 def test_a_log_on_a_disk_has_figures_of_its_own():
     assert "log_disk_full" not in families(snapshot(process={"memory_bytes": 1024}))
     found = families(snapshot())
-    values = {name: found[name].samples[0].value for name in ("log_disk_full", "log_syncs", "log_damages")}
-    assert values == {"log_disk_full": 1, "log_syncs": 3, "log_damages": 3}
+    values = {name: found[name].samples[0].value for name in DISK_METRICS}
+    assert values == {"log_disk_full": 1, "log_syncs": 3, "log_damages": 3, "log_unchecked_bytes": 7}
 
 
 def test_a_head_with_a_standby_says_whether_it_may_be_lost():

@@ -196,6 +196,9 @@ def _log_disk(disk: Mapping[str, Any]) -> Iterator[Metric]:
     yield _counter("log_syncs", "Syncs of the log.", disk["log_syncs"])
     yield _counter("log_sync_seconds", "Time that syncs of the log have taken.", disk["log_sync_seconds"])
     yield _gauge("log_rounds_held", "Rounds whose output waits for a sync.", disk["log_rounds_held"])
+    yield _gauge(
+        "log_unchecked_bytes", "Bytes of segments not read since the start.", disk.get("log_unchecked_bytes", 0)
+    )
     yield _counter(
         "log_damages",
         "Parts of the log that could not be read, and have become gaps.",
