@@ -3,20 +3,24 @@
     python -m bench.broker.durable [--folder DIR] [--quick] [--json FILE]
 
 They run one after the other, again and again, so that the machine is the same for all; medians of their runs. The
-disk is that of DIR; one sync of it is measured first. Recovery reads a log of the size that --recover-mib says.
+disk is that of DIR; one sync of it is measured first. Recovery reads a log of the size that --recover-mib says, by its
+seals and, beside that, as if it had none; and one of 1,600 small segments, whose index is that of 100 GiB.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 from bench.broker.__main__ import Load, latency
@@ -25,12 +29,16 @@ from bench.broker.processes import PLAIN_KEYS, ChainRun
 from plimsoll.broker.storage.log_disk import LogDisk
 from plimsoll.broker.storage.log_folder import LogFolder
 from plimsoll.core.config import BrokerConfig, DiskLog, LinkSecurity
+from plimsoll.core.head.durability import segments as log_segments
 from plimsoll.core.head.durability.records import Checkpoint, DiskRecord, EpochBegan, Logged, PublisherKnown
+from plimsoll.core.head.durability.segments import INDEX_BYTES
+from plimsoll.core.head.durability.store import SEGMENT_BYTES
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
 MIB = 1024 * 1024
+SMALL_SEGMENT_BYTES = 256 * 1024
 SUBSCRIPTIONS, LINKS = 1000, 10
 """Some six deliveries each."""
 SETTINGS = ("memory", "Always", "Interval", "standby", "standby and Always")
@@ -81,16 +89,21 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
             shutil.rmtree(folder)
 
 
-def recovery(folder: Path, size: int) -> dict[str, float]:
-    """Write a log of this size, and recover a head from it."""
-    asked = DiskLog(directory=str(folder), size_bytes=2 * size)
-    disk = LogDisk(asked, "h")
+def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: statistics.median(one[name] for one in runs) for name in runs[0]}
+
+
+def write_log(folder: Path, size: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+    """A log of this size, 64 publications a batch."""
+    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=2 * size), "h")
+    disk.store.segment_bytes = segment_bytes
     disk.recover()
     body = wire.encode(msg.Body({"class": "STOCK", "symbol": "YHOO", "open": 25.25, "high": 43.0}, b"x" * 200))
     offset = 0
     known = [PublisherKnown(f"p{i}", 1) for i in range(100)]
     while disk.store.bytes < size:
         if disk.store.is_full:
+            disk.store.settle()
             disk.store.begin(Checkpoint([EpochBegan(1, 1, 1)], [("h", 1, offset)], known, [], []))
         records: list[DiskRecord] = []
         for _ in range(64):
@@ -99,18 +112,77 @@ def recovery(folder: Path, size: int) -> dict[str, float]:
             records.append(Logged(wire.encode(pub)))
         disk.store.write(records)
     disk.folder.sync()
-    written = disk.store.bytes
     disk.close()
+
+
+def recover(folder: Path) -> dict[str, float]:
+    """Recover a head from its log, in this process: the time, and the memory that this took at most."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
-    disk = LogDisk(asked, "h")
+    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     recovered = disk.recover()
     config = BrokerConfig(name="h", role="head", cluster="c", data="-", control="-", security=LinkSecurity(plain=True))
     head = Head(config, 2, lambda: 1, recovered)
     seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     disk.close()
+    return {
+        "mib": disk.store.bytes / MIB, "segments": len(disk.store.segments), "entries": head.log.last,
+        "seconds": seconds, "peak_mib": peak / 1024,
+    }  # fmt: skip
+
+
+def in_a_process(folder: Path) -> dict[str, float]:
+    """`recover` in a process of its own, so that its memory is its own."""
+    command = [sys.executable, "-m", "bench.broker.durable", "--recover", str(folder)]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def break_seals(folder: Path) -> None:
+    """Change the last byte of each segment, or change it back: without a good seal a segment is read whole."""
+    for file in sorted(folder.glob("*.log"))[:-1]:
+        with file.open("r+b") as opened:
+            opened.seek(-1, 2)
+            last = opened.read(1)
+            opened.seek(-1, 2)
+            opened.write(bytes([last[0] ^ 1]))
+
+
+def recovery(folder: Path, size: int, runs: int) -> dict[str, Any]:
+    """Recover a log by its seals, and by reading every segment, in turn; medians."""
+    write_log(folder, size)
+    found: dict[str, list[dict[str, float]]] = {"by seals": [], "every segment read": []}
+    for _ in range(runs):
+        found["by seals"].append(in_a_process(folder))
+        break_seals(folder)
+        found["every segment read"].append(in_a_process(folder))
+        break_seals(folder)
     shutil.rmtree(folder)
-    per_gib = seconds * 1024 * MIB / written
-    return {"mib": written / MIB, "entries": head.log.last, "seconds": seconds, "seconds_per_gib": per_gib}
+    return {
+        way: {name: statistics.median(one[name] for one in those) for name in those[0]} for way, those in found.items()
+    }
+
+
+def large_log(folder: Path, segments: int) -> dict[str, float]:
+    """Recover a log of so many segments, each with the index of a whole one: 1,600 of them stand for 100 GiB."""
+    small = SMALL_SEGMENT_BYTES
+    with mock.patch.object(log_segments, "INDEX_BYTES", INDEX_BYTES * small // SEGMENT_BYTES):
+        write_log(folder, segments * small, small)
+    found = in_a_process(folder)
+    shutil.rmtree(folder)
+    return found
+
+
+def compared(median: dict[str, Any]) -> dict[str, Any]:
+    """Each setting beside the memory of the same run."""
+    base = median["memory"]
+    return {
+        "ratio": {
+            setting: one["publications_per_second"] / base["publications_per_second"] for setting, one in median.items()
+        },
+        "p99_more_ms": {setting: one["p99_ms"] - base["p99_ms"] for setting, one in median.items()},
+    }
 
 
 def main(arguments: list[str]) -> int:
@@ -120,10 +192,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--runs", type=int, default=3, help="runs of each setting (default %(default)s)")
     parser.add_argument("--rate", type=float, default=3000.0, help="publications/s at which latency is measured")
     parser.add_argument("--recover-mib", type=int, default=1024, help="size of the log that is recovered")
+    parser.add_argument("--recovery-alone", action="store_true", help="measure nothing but recovery")
+    parser.add_argument("--recover", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--settings", nargs="+", default=SETTINGS, choices=SETTINGS, help="which to run")
     options = parser.parse_args(arguments)
-    settings = list(dict.fromkeys(("memory", *options.settings)))
+    if options.recover is not None:
+        print(json.dumps(recover(options.recover)))
+        return 0
+    settings = [] if options.recovery_alone else list(dict.fromkeys(("memory", *options.settings)))
     scale = 0.2 if options.quick else 1.0
     load = Load(SUBSCRIPTIONS)
     with tempfile.TemporaryDirectory(dir=options.folder) as place:
@@ -137,20 +214,14 @@ def main(arguments: list[str]) -> int:
                 runs[setting].append(one)
                 print(setting, {name: round(value, 3) for name, value in one.items()}, flush=True)
         found["runs"] = runs
-        found["median"] = {
-            setting: {name: statistics.median(one[name] for one in those) for name in those[0]}
-            for setting, those in runs.items()
-        }
-        base = found["median"]["memory"]
-        found["ratio"] = {
-            setting: found["median"][setting]["publications_per_second"] / base["publications_per_second"]
-            for setting in settings
-        }
-        found["p99_more_ms"] = {setting: found["median"][setting]["p99_ms"] - base["p99_ms"] for setting in settings}
-        found["recovery"] = recovery(folder / "recovery", options.recover_mib * MIB)
-    print("ratio of publications/s to memory:", found["ratio"])
-    print("p99 more than memory, ms:", found["p99_more_ms"])
-    print("recovery:", found["recovery"])
+        found["median"] = {setting: medians(those) for setting, those in runs.items()}
+        if settings:
+            found |= compared(found["median"])
+        found["recovery"] = recovery(folder / "recovery", options.recover_mib * MIB, options.runs)
+        found["large log"] = large_log(folder / "large", 1600)
+    for name in ("ratio", "p99_more_ms", "recovery", "large log"):
+        if name in found:
+            print(f"{name}: {found[name]}")
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1))
     return 0

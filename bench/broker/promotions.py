@@ -3,7 +3,8 @@
     python -m bench.broker.promotions [--count 100] [--json FILE]
 
 Each time the process that leads gets SIGKILL, or SIGTERM as for a planned change, in turn; the next kill comes once the
-other process is in sync. A pause is the longest time without an answer to any publisher around the kill.
+other process is in sync. A pause is the longest time without an answer to any publisher around the kill. After some
+promotions there is a new fleet: a process that ends again and again is started later each time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,6 +50,7 @@ spec:
 """
 PUBLISHERS, INTERVAL_SECONDS = 5, 0.01
 PATIENCE_SECONDS = 60.0
+OF_ONE_FLEET = 4
 T = TypeVar("T")
 
 
@@ -131,6 +134,34 @@ def promote(folder: FleetFolder, traffic: Publishing, sign: signal.Signals) -> f
     return traffic.pause_since(then)
 
 
+def measure(folder: FleetFolder, count: int) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """So many promotions, every other one planned: the pauses of each kind, and what became of publications."""
+    traffic = Publishing(folder)
+    pauses: dict[str, list[float]] = {"killed": [], "planned": []}
+    try:
+        wait_until("publications are answered", lambda: len(traffic.times) > 20)
+        for number in range(count):
+            kind, sign = (("killed", signal.SIGKILL), ("planned", signal.SIGTERM))[number % 2]
+            pauses[kind].append(promote(folder, traffic, sign))
+    finally:
+        answers = traffic.end()
+    return pauses, answers
+
+
+def run_fleet(count: int) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """As `measure`, of a fleet of its own."""
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["PLIMSOLL_HOME"] = place
+        file = Path(place, "fleet.yaml")
+        file.write_text(FLEET)
+        runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
+        folder = FleetFolder.of("promotions")
+        try:
+            return measure(folder, count)
+        finally:
+            runtime.down(folder)
+
+
 def quantiles(pauses: Sequence[float]) -> dict[str, float]:
     """Of some pauses, in seconds."""
     if not pauses:
@@ -143,38 +174,22 @@ def quantiles(pauses: Sequence[float]) -> dict[str, float]:
     }  # fmt: skip
 
 
-def measure(folder: FleetFolder, count: int) -> dict[str, Any]:
-    """So many promotions, half of them planned."""
-    traffic = Publishing(folder)
-    pauses: dict[str, list[float]] = {"killed": [], "planned": []}
-    try:
-        wait_until("publications are answered", lambda: len(traffic.times) > 20)
-        for number in range(count):
-            kind, sign = (("killed", signal.SIGKILL), ("planned", signal.SIGTERM))[number % 2]
-            pauses[kind].append(promote(folder, traffic, sign))
-    finally:
-        answers = traffic.end()
-    return {"answers": answers, **{kind: quantiles(some) for kind, some in pauses.items()}, "pauses": pauses}
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.broker.promotions", description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100, help="promotions (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as place:
-        os.environ["PLIMSOLL_HOME"] = place
-        file = Path(place, "fleet.yaml")
-        file.write_text(FLEET)
-        runtime.up_detached(parse(manifests.load([str(file)])), print)
-        folder = FleetFolder.of("promotions")
-        try:
-            found = measure(folder, options.count)
-        finally:
-            runtime.down(folder)
+    found: dict[str, Any] = {"pauses": {"killed": [], "planned": []}, "answers": Counter()}
+    for begun in range(0, options.count, OF_ONE_FLEET):
+        pauses, answers = run_fleet(min(OF_ONE_FLEET, options.count - begun))
+        found["answers"].update(answers)
+        for kind, some in pauses.items():
+            found["pauses"][kind] += some
+        print(f"{begun + sum(map(len, pauses.values()))} of {options.count}", flush=True)
+    found |= {kind: quantiles(some) for kind, some in found["pauses"].items()}
     for kind in ("killed", "planned"):
         print(kind, {name: round(value, 3) for name, value in found[kind].items()})
-    print("answers:", found["answers"])
+    print("answers:", dict(found["answers"]))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1))
     return 0 if set(found["answers"]) == {"accepted"} else 1

@@ -96,7 +96,7 @@ FLEET: Final = Dashboard(
         Row(
             "Now",
             [
-                firing("Gaps|Broker|Bundle|Cluster|Deadline|Edge|Keys|Log|Slow|Strangers"),
+                firing("Gaps|Broker|Bundle|Cluster|Deadline|Edge|HeadAlone|Keys|Log|Slow|Strangers"),
                 Panel(
                     title="Brokers",
                     kind="stat",

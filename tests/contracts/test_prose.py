@@ -35,7 +35,7 @@ def tracked() -> list[Path]:
 FILES = tracked()
 GENERATED = {
     Path("docs/mutants.md"), Path("docs/kill-matrix.md"), Path("docs/kill-matrix-bundles.md"),
-    Path("docs/kill-matrix-publishers.md"), Path("docs/reasons.md"),
+    Path("docs/kill-matrix-publishers.md"), Path("docs/kill-matrix-durable.md"), Path("docs/reasons.md"),
 }  # fmt: skip
 
 

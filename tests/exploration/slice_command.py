@@ -79,10 +79,11 @@ class World:
     def with_memory(self, number: int, state: str) -> World:
         return replace(self, memory=(state, self.memory[1]) if number == 0 else (self.memory[0], state))
 
-    def counted(self, field: str, number: int) -> World:
-        values = list(getattr(self, field))
-        values[number] += 1
-        return replace(self, **{field: tuple(values)})
+    def has_begun(self, number: int) -> World:
+        return replace(self, begun=_one_more(self.begun, number))
+
+    def has_arrived(self, number: int) -> World:
+        return replace(self, arrived=_one_more(self.arrived, number))
 
     def send(self, *message: Any) -> World:
         return replace(self, sent=self.sent | {message})
@@ -174,7 +175,7 @@ class World:
         if self.holder != giver or self.taker:
             return self.with_memory(number, "moved" if self.holder == taker else "detached")
         asked = replace(self.with_memory(number, "asked"), taker=taker, for_session=number)
-        return asked.counted("begun", number)
+        return asked.has_begun(number)
 
     def released(self) -> World:
         """The holder lets go, and the taker has the slice."""
@@ -182,7 +183,7 @@ class World:
         w = replace(self, holder=self.taker, taker="", for_session=-1)
         if number < 0:
             return w
-        w = w.counted("arrived", number)
+        w = w.has_arrived(number)
         return w.with_memory(number, "moved") if w.memory[number] == "asked" else w
 
     def told(self, number: int, head_epoch: int, state: str) -> World:
@@ -227,6 +228,11 @@ class World:
 
     def outcomes(self) -> list[str]:
         return [f"{number} {session.outcome}" for number, session in enumerate(self.sessions)]
+
+
+def _one_more(counts: tuple[int, int], number: int) -> tuple[int, int]:
+    first, second = counts
+    return (first + 1, second) if number == 0 else (first, second + 1)
 
 
 def explore(config: Config) -> Result:

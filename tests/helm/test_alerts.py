@@ -82,6 +82,7 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PlimsollLogSlow": (
         {"plimsoll_broker_log_sync_seconds_total": "0+48x30", "plimsoll_broker_log_syncs_total": "0+60x30"}, {},
     ),
+    "PlimsollHeadAlone": ({"plimsoll_broker_standby_in_sync": "1x2 0x20"}, {}),
     "PlimsollLogDamaged": ({"plimsoll_broker_log_damages_total": "0x2 1x20"}, {}),
     "PlimsollBundleTooLarge": (
         {'plimsoll_broker_bundle_messages_per_second{bundle="0x00000000_0x80000000", direction="out"}': "400x20",

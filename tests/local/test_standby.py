@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import statistics
 import threading
@@ -59,6 +60,13 @@ def leadership(folder: FleetFolder) -> HeadLeadership:
 
 def head_pid(folder: FleetFolder) -> int:
     return int(cluster_status(folder).get("head", {}).get("pid", 0))
+
+
+def standby_pid(folder: FleetFolder) -> int:
+    """By the last event about it: `process PID follows its log`."""
+    with ObjectStore(folder.store) as store:
+        told = [event.message for event in store.events() if event.reason == "StandbyStarted"]
+    return int(re.findall(r"process (\d+) follows", told[-1])[0])
 
 
 def await_standby(folder: FleetFolder) -> HeadLeadership:
@@ -162,4 +170,25 @@ def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder):
     faults = traffic.end()
     longest = sorted(pauses)
     print(f"{len(pauses)} promotions: median {statistics.median(pauses):.2f} s, longest {longest[-3:]}")
+    assert not faults, "\n".join(faults[:10])
+
+
+@pytest.mark.slow
+def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: FleetFolder):
+    """Nothing leaves the head meanwhile, its status included: so it is asked in another way."""
+    await_standby(folder)
+    traffic = Traffic(folder)
+    wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
+    before = leadership(folder)
+    pid = standby_pid(folder)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: not leadership(folder).standby, what="the standby is given up")
+        answered = len(traffic.times)
+        wait_for(lambda: len(traffic.times) > answered + 20, what="publications are answered again")
+        assert (leadership(folder).term, leadership(folder).leader) == (before.term, before.leader)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    await_standby(folder)
+    faults = traffic.end()
     assert not faults, "\n".join(faults[:10])

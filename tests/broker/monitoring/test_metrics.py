@@ -30,10 +30,15 @@ GROUP = {
 }  # fmt: skip
 
 
+DISK_METRICS = ("log_disk_full", "log_syncs", "log_damages", "log_unchecked_bytes")
 LOG_DISK = {
     "log_sync": "Always", "log_disk_bytes": 5, "log_disk_limit_bytes": 9, "log_fault": "no room", "log_syncs": 3,
     "log_sync_seconds": 0.5, "log_rounds_held": 2, "log_damages": 1, "log_read_faults": 2,
+    "log_unchecked_bytes": 7,
 }  # fmt: skip
+
+
+STANDBY = {"term": 3, "standby_in_sync": 9, "standby_behind_bytes": 70, "standby_rounds_held": 2}
 
 
 def snapshot(**given: object) -> BrokerSnapshot:
@@ -81,7 +86,7 @@ def snapshot(**given: object) -> BrokerSnapshot:
         "sessions": 1,
         "arriving": 2,
         "outcomes": {"moved": 11},
-        "process": {"memory_bytes": 1024, "data_connections_accepted": 12, "keys_fault": "", **LOG_DISK},
+        "process": {"memory_bytes": 1024, "data_connections_accepted": 12, "keys_fault": "", **LOG_DISK, **STANDBY},
         "quota_holds": 9,
         "link_holds": 13,
         "refusals": {"curve": 13, "role": 1},
@@ -104,8 +109,15 @@ def families(of: BrokerSnapshot) -> dict[str, Metric]:
 def test_a_log_on_a_disk_has_figures_of_its_own():
     assert "log_disk_full" not in families(snapshot(process={"memory_bytes": 1024}))
     found = families(snapshot())
-    values = {name: found[name].samples[0].value for name in ("log_disk_full", "log_syncs", "log_damages")}
-    assert values == {"log_disk_full": 1, "log_syncs": 3, "log_damages": 3}
+    values = {name: found[name].samples[0].value for name in DISK_METRICS}
+    assert values == {"log_disk_full": 1, "log_syncs": 3, "log_damages": 3, "log_unchecked_bytes": 7}
+
+
+def test_a_head_with_a_standby_says_whether_it_may_be_lost():
+    assert "standby_in_sync" not in families(snapshot(process={"memory_bytes": 1024}))
+    found = families(snapshot())
+    names = ("standby_term", "standby_in_sync", "standby_behind_bytes", "standby_rounds_held")
+    assert [found[name].samples[0].value for name in names] == [3, 1, 70, 2]
 
 
 def test_round_trips_are_by_role_of_the_peer_and_nothing_else():
@@ -200,7 +212,8 @@ def test_a_broker_that_has_not_reported_yet_has_all_series_already():
     shapes = [
         {(s.name, *s.labels.values()) for f in families(of).values() for s in f.samples} for of in (fresh, snapshot())
     ]
-    later = PREFIX + "refused_total", PREFIX + "bundle_", PREFIX + "topic_", PREFIX + "group_", PREFIX + "log_"
+    kinds = ("refused_total", "bundle_", "topic_", "group_", "log_", "standby_")
+    later = tuple(PREFIX + each for each in kinds)
     assert {shape for shape in shapes[1] - shapes[0] if not shape[0].startswith(later)} == set()
 
 

@@ -58,6 +58,7 @@ def test_it_may_do_no_more_than_it_must():
     assert not spec["automountServiceAccountToken"], "without executors it needs no rights"
     (container,) = spec["containers"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert container["startupProbe"]["failureThreshold"] == 300, "Spark may start slowly"
     mounts = {each["name"]: each.get("readOnly", False) for each in container["volumeMounts"]}
     assert mounts == {"tmp": False, "data": False, "config": True, "keys": True, "control-keys": True}
 

@@ -61,3 +61,21 @@ def test_control_is_for_brokers_collectors_channels_and_the_operator():
         "plimsoll-broker", "plimsoll-collector", "plimsoll-channels", "plimsoll-operator",
     ]  # fmt: skip
     assert spec["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_a_head_with_a_standby_is_reached_where_it_leads_and_asked_by_the_operator_alone():
+    made = World(FLEET.replace("head: {profile: small}", "head: {profile: small, standby: 1}"))
+    made.settle()
+    assert made.objects["Service", "east-head"]["spec"]["selector"] == {
+        names.BROKER: "east-head", names.POD_NAME: "east-head-0",
+    }  # fmt: skip
+    cluster = made.objects["BrokerCluster", "east"]
+    made.put({**cluster, "status": {"leadership": {"term": 2, "leader": 1, "leads": 5}}})
+    made.settle()
+    assert made.objects["Service", "east-head"]["spec"]["selector"][names.POD_NAME] == "east-head-1"
+    budget = made.objects["PodDisruptionBudget", "east-head"]["spec"]
+    assert (budget["minAvailable"], budget["selector"]) == (1, {"matchLabels": {names.BROKER: "east-head"}})
+    *_, asked = made.objects["NetworkPolicy", names.NETWORK_POLICY]["spec"]["ingress"]
+    assert [each["port"] for each in asked["ports"]] == [names.PAIR_PORT]
+    (operator,) = asked["from"]
+    assert operator["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "plimsoll-operator"}

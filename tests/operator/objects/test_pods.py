@@ -175,3 +175,19 @@ def test_a_head_without_a_disk_has_no_claim():
     world = World(FLEET)
     world.settle()
     assert "volumeClaimTemplates" not in world.objects["StatefulSet", HEAD]["spec"]
+
+
+def test_a_head_with_a_standby_has_two_pods_apart_of_which_each_waits_to_be_told_what_it_is():
+    world = World(with_disk("standby: 1, log: {disk: {size: 1Gi}}"))
+    world.settle()
+    found = world.objects["StatefulSet", HEAD]["spec"]
+    assert (found["replicas"], len(found["volumeClaimTemplates"])) == (2, 1)
+    (apart,) = found["template"]["spec"]["affinity"]["podAntiAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert apart["podAffinityTerm"]["labelSelector"] == {"matchLabels": {names.BROKER: HEAD}}
+    config = configuration.decode(world.objects["ConfigMap", f"{HEAD}-config"]["data"][names.CONFIG_FILE])
+    assert config.standby is not None
+    assert (config.standby.waits, config.standby.term, config.standby.follows) == (True, 0, False)
+    assert config.standby.head.data == f"tcp://{HEAD}.ns.svc:{names.DATA_PORT}"
+    assert config.standby.control.endswith(f":{names.PAIR_PORT}")

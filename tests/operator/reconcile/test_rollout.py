@@ -387,3 +387,23 @@ def test_an_edge_that_is_cut_off_from_a_ready_head_is_restarted():
     assert (step.broker, "has lost east-head" in step.reason) == ("edge-1", True)
     world.set_pod("east-head", ready=True)  # it has just come back: its edges will, too
     assert world.look() == []
+
+
+def test_of_a_head_with_a_standby_the_standby_is_replaced_first_and_the_head_once_it_has_handed_over():
+    world = World(FLEET.replace("head: {profile: small}", "head: {profile: small, standby: 1}"))
+    world.settle()
+    first, second = (world.objects["Pod", f"east-head-{n}"]["metadata"]["uid"] for n in (0, 1))
+    world.spec("BrokerCluster", "east", head={"profile": "large", "standby": 1})
+    for _ in range(20):
+        for name in world.sessions():
+            world.end_session(name)
+        world.round()
+    replaced = [world.objects["Pod", f"east-head-{n}"]["metadata"]["uid"] for n in (0, 1)]
+    assert replaced[0] == first, "it leads until its standby does"
+    assert replaced[1] != second
+    assert any("waiting for its standby to lead" in step.reason for step in world.look())
+    cluster = world.objects["BrokerCluster", "east"]
+    world.put({**cluster, "status": {"leadership": {"term": 2, "leader": 1, "leads": 5}}})
+    world.settle()
+    assert world.objects["Pod", "east-head-0"]["metadata"]["uid"] != first
+    assert world.objects["Pod", "east-head-1"]["metadata"]["uid"] == replaced[1]

@@ -6,11 +6,13 @@ from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.client import slice_cache
 from plimsoll.core.client.caching_slices import CachingSlices
+from plimsoll.core.client.edge_finder import EdgeFinder
 from plimsoll.core.client.group_member import GroupMember
 from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
+from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.stamps import GroupStamps
@@ -19,6 +21,7 @@ from plimsoll.core.policies.consumer_groups import membership
 
 CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
 CACHES, CACHE_FAULTS = "groups-caches", "groups-caches-faults"
+CLUSTERS = "groups-clusters"
 
 MUTANTS = [
     Mutant(
@@ -260,5 +263,29 @@ MUTANTS = [
             Change(ConsumerGroup._sweep, "self.end_place(name)", "None"),
         ),
         (CACHES, CACHE_FAULTS),
+    ),
+    Mutant(
+        "lost-answer-is-passed-over",
+        "A member of another cluster that misses an answer joins again.",
+        (Change(GroupLinks.on_answer, "if answer.number == way.received + 1:", "if True:"),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "lost-word-is-passed-over",
+        "What a member of another cluster says is taken only if nothing before it is missing.",
+        (Change(GroupLinks.on_asked, "asked.number != link.received + 1", "False"),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "silent-head-is-waited-for",
+        "A member that gets no answer from the head of its group is told so.",
+        (Change(GroupLinks.expire, "way.waits_since is not None and", "False and"),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "slice-attaches-anywhere",
+        "A slice attaches to an edge of the head of its group.",
+        (Change(EdgeFinder._head_of, "return subscriber.first_head", 'return ""'),),
+        (CLUSTERS,),
     ),
 ]

@@ -26,6 +26,7 @@ from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head import test_publisher_moves as publisher_moves
 from tests.core.head.groups import test_cache_sessions as cache_sessions
+from tests.core.head.groups import test_group_links as group_links
 from tests.core.head.groups import test_slices as slices
 from tests.core.head.handover import test_between_guards as between
 from tests.core.head.handover import test_commands as commands
@@ -59,6 +60,15 @@ def _conformance(scenario: str) -> Test:
 
 SCRIPTED: Final = MappingProxyType(
     {
+        "lost-answer-is-passed-over": (
+            group_links.test_an_answer_that_is_lost_on_the_way_makes_the_member_join_again,
+            (),
+        ),
+        "lost-word-is-passed-over": (
+            group_links.test_what_a_member_says_and_is_lost_on_the_way_makes_it_join_again,
+            (),
+        ),
+        "silent-head-is-waited-for": (group_links.test_a_member_whose_question_is_lost_asks_again, ()),
         "publisher-leaves-for-nothing": (head_relief.test_those_that_bring_no_relief_stay_and_say_why, ()),
         "what-comes-back-is-not-counted": (
             head_fleet.test_subscribers_at_the_source_get_everything_back_over_the_way,

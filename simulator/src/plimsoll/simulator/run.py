@@ -133,7 +133,7 @@ class SimulationRun:
         self.fleet = SimulatedFleet(
             scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
             self._rng("fleet"), None if scenario.policy is None else scenario.policy.to_spec(),
-            scenario.durable,
+            scenario.durable, () if scenario.group is None else scenario.group.declared(scenario.shape.heads()[0]),
         )  # fmt: skip
         links = link_limits(self.fleet.heads()[0].config)
         self.apps = SimulatedApplications(
@@ -293,7 +293,8 @@ class SimulationRun:
                 self._add_consumer(f"g{i}", scenario.group)
 
     def _add_consumer(self, name: str, load: GroupLoad) -> None:
-        self.apps.add_consumer(name, self.scenario.shape.heads()[0], load, self._rng(f"consumer {name}"))
+        home = load.home(name, self.scenario.shape.heads())
+        self.apps.add_consumer(name, home, load, self._rng(f"consumer {name}"))
 
     def _policy(self, rng: random.Random) -> str:
         return rng.choice(["", "block", "drop-oldest", "drop-oldest", "disconnect"])

@@ -99,28 +99,54 @@ def test_a_head_of_members_that_restarts_has_them_join_again() -> None:
     )
 
 
-def test_what_is_lost_on_the_way_ends_it_and_the_member_joins_again() -> None:
+def losing(play: GroupPlay, head: str, kind: type) -> list[Any]:
+    """Lose the first record of a kind that this head sends through the tree; returns what was lost."""
+    links: Any = play.fleet.head(head).group_links
+    original, lost = links.router.send, list[Any]()
+
+    def send(to: str, message: Any, edge: str = "") -> bool:
+        if isinstance(getattr(message, "record", None), kind) and not lost:
+            lost.append(message)
+            return True
+        return bool(original(to, message, edge))
+
+    links.router.send = send
+    return lost
+
+
+def test_an_answer_that_is_lost_on_the_way_makes_the_member_join_again() -> None:
     play = two_clusters()
     from_west(play, "b")
     play.run(2.0)
-    links = play.fleet.head("h").group_links
-    original: Any = links.router.send
-    dropped: list[msg.GroupAnswer] = []
-
-    def send(to: str, message: Any, edge: str = "") -> bool:
-        if isinstance(message, msg.GroupAnswer) and isinstance(message.record, msg.SliceAssigned) and not dropped:
-            dropped.append(message)
-            return True
-        return original(to, message, edge)
-
-    links.router.send = send
     play.join("a")
     play.run(1.0, rate=50)
+    lost = losing(play, "h", msg.SliceAssigned)
     play.leave("a")
     play.run(4.0, rate=50)
-    assert dropped
+    assert lost
     assert play.has("b") == [0, 1, 2, 3]
     play.check(is_exact=False)
+
+
+def test_what_a_member_says_and_is_lost_on_the_way_makes_it_join_again() -> None:
+    play = two_clusters()
+    from_west(play, "b")
+    play.run(2.0)
+    lost = losing(play, "w", msg.SliceReleased)
+    play.join("a")
+    play.run(4.0, rate=50)
+    assert lost
+    assert (len(play.has("a")), len(play.has("b"))) == (2, 2)
+    play.check(is_exact=False)
+
+
+def test_a_member_whose_question_is_lost_asks_again() -> None:
+    play = two_clusters()
+    lost = losing(play, "w", msg.GroupJoin)
+    from_west(play, "b")
+    play.run(6.0)
+    assert lost
+    assert play.has("b") == [0, 1, 2, 3]
 
 
 def test_a_member_of_another_cluster_is_told_why_it_cannot_join() -> None:

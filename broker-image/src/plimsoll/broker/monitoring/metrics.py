@@ -175,6 +175,8 @@ def _contents(now: BrokerSnapshot) -> Iterator[Metric]:
     )
     if "log_sync" in now.process:
         yield from _log_disk(now.process)
+    if "standby_in_sync" in now.process:
+        yield from _standby(now.process)
     yield _gauge("sessions", "Hand-overs under way that this head decides on.", now.sessions)
     yield _gauge("arriving_subscribers", "Places kept by an edge for subscribers on their way here.", now.arriving)
     yield _counters(
@@ -194,11 +196,23 @@ def _log_disk(disk: Mapping[str, Any]) -> Iterator[Metric]:
     yield _counter("log_syncs", "Syncs of the log.", disk["log_syncs"])
     yield _counter("log_sync_seconds", "Time that syncs of the log have taken.", disk["log_sync_seconds"])
     yield _gauge("log_rounds_held", "Rounds whose output waits for a sync.", disk["log_rounds_held"])
+    yield _gauge(
+        "log_unchecked_bytes", "Bytes of segments not read since the start.", disk.get("log_unchecked_bytes", 0)
+    )
     yield _counter(
         "log_damages",
         "Parts of the log that could not be read, and have become gaps.",
         disk["log_damages"] + disk["log_read_faults"],
     )
+
+
+def _standby(pair: Mapping[str, Any]) -> Iterator[Metric]:
+    yield _gauge("standby_term", "How many times a process has been made this head.", pair["term"])
+    yield _gauge("standby_in_sync", "1 while a standby has all of the log, else 0.", bool(pair["standby_in_sync"]))
+    yield _gauge(
+        "standby_behind_bytes", "Bytes of the log that it has not stored.", pair["standby_behind_bytes"]
+    )
+    yield _gauge("standby_rounds_held", "Rounds whose output waits for the standby.", pair["standby_rounds_held"])
 
 
 def _refusals(now: BrokerSnapshot) -> Iterator[Metric]:

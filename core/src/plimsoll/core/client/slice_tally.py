@@ -23,12 +23,13 @@ REMEMBERED: Final = 64
 class SliceTally:
     """`items`: finished for the first time here. `duplicated`: had before, here or by an earlier member."""
 
-    __slots__ = ("_begin", "_recent", "duplicated", "items", "reordered")
+    __slots__ = ("_begin", "_highest", "_recent", "duplicated", "items", "reordered")
 
     def __init__(self, marks: Iterable[Token]) -> None:
         self.items = self.duplicated = self.reordered = 0
         self._begin: dict[Origin, int] = {(head, epoch): offset for head, epoch, offset in marks}
         self._recent: dict[Origin, deque[int]] = {}
+        self._highest = dict(self._begin)
 
     def saw(self, pub: msg.PubOpen) -> None:
         """The application has finished this publication."""
@@ -36,6 +37,11 @@ class SliceTally:
         recent = self._recent.get(origin)
         if recent is None:
             recent = self._recent[origin] = deque(maxlen=REMEMBERED)
+        if offset > self._highest.get(origin, 0):  # as nearly all are: neither had before nor late
+            self._highest[origin] = offset
+            self.items += 1
+            recent.append(offset)
+            return
         if offset <= self._begin.get(origin, 0) or offset in recent:
             self.duplicated += 1
             return

@@ -29,6 +29,8 @@ from plimsoll.operator.objects.pods import port_of
 
 GRACE_SECONDS: Final = 30
 """Time for a driver to end its batches and to hear of their results."""
+START_SECONDS: Final = 300
+"""It answers once Spark has started, which takes ten seconds on two idle cores."""
 LEDGERS: Final = "channels"
 """The folder of the ledgers, on the volume."""
 
@@ -62,6 +64,7 @@ def driver_objects(
         cpu="250m",
         memory=("1500Mi", "2000Mi"),
         grace_seconds=GRACE_SECONDS,
+        start_seconds=START_SECONDS,
         keys="" if plain else names.CHANNEL_KEYS,
         control_keys="" if plain else names.PARAMETER_KEYS,
         control_key=control_key,

@@ -38,7 +38,7 @@ class DatasetPod:
 
     `keys`: the Secret of its identity as a client; `control_keys`: that of its identity at edges, and `control_key` the
     public key there, which it reads once; all empty in a fleet without keys. `config`: the text of its configuration.
-    `restarts`: whether a change of it restarts the pod.
+    `restarts`: whether a change of it restarts the pod. `start_seconds`: how long it may take until it answers.
     """
 
     name: str
@@ -49,6 +49,7 @@ class DatasetPod:
     cpu: str
     memory: tuple[str, str]
     grace_seconds: int
+    start_seconds: int
     keys: str = ""
     control_keys: str = ""
     control_key: str = ""
@@ -185,6 +186,7 @@ def _on_one_node(fleet: str) -> Object:
 
 def _container(wanted: DatasetPod) -> Object:
     memory, most_memory = wanted.memory
+    basics = container_basics(ready_seconds=2)
     mounts = {"tmp": "/tmp", "data": DATA_FOLDER}  # noqa: S108  # a volume of the pod's own
     read_only = {"config": names.CONFIG_FOLDER}
     read_only |= {"keys": names.KEYS_FOLDER} if wanted.keys else {}
@@ -196,7 +198,8 @@ def _container(wanted: DatasetPod) -> Object:
         "command": list(wanted.command),
         "ports": [{"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"}],
         "resources": {"requests": {"cpu": wanted.cpu, "memory": memory}, "limits": {"memory": most_memory}},
-        **container_basics(ready_seconds=2),
+        **basics,
+        "startupProbe": {**basics["startupProbe"], "failureThreshold": wanted.start_seconds},
         "volumeMounts": [
             *({"name": name, "mountPath": path} for name, path in mounts.items()),
             *({"name": name, "mountPath": path, "readOnly": True} for name, path in read_only.items()),

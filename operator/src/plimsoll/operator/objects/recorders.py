@@ -20,6 +20,8 @@ from plimsoll.operator.objects.dataset_pods import DATA_FOLDER, HTTP_PORT, RECOR
 
 GRACE_SECONDS: Final = 30
 """Time for a recorder to commit what it holds."""
+START_SECONDS: Final = 120
+"""It answers once a head has taken its subscription, for which it waits for a minute."""
 FEED_LABEL: Final = f"{GROUP}/feed"
 
 
@@ -57,6 +59,7 @@ def _recorder(resources: Resources, feed: Resource[FeedSpec], image: str) -> Dat
         cpu="50m",
         memory=("160Mi", "512Mi"),
         grace_seconds=GRACE_SECONDS,
+        start_seconds=START_SECONDS,
         keys="" if resources.fleet.spec.security.plain else names.RECORDER_KEYS,
         labels={FEED_LABEL: feed.name},
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.core import verify
-from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, LinkSecurity, PeerBroker
+from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, DeclaredGroup, LinkSecurity, PeerBroker
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -161,8 +161,9 @@ class SimulatedFleet:
         rng: random.Random,
         policy: dict[str, Any] | None = None,
         durable: DurableHeads | StandbyHeads | None = None,
+        groups: tuple[DeclaredGroup, ...] = (),
     ) -> None:
-        self.policy, self.durable = policy, durable
+        self.policy, self.durable, self.groups = policy, durable, groups
         self.shape, self.schedule, self.network, self.journal, self.rng = shape, schedule, network, journal, rng
         self.links = shape.links(rng)
         self.brokers: dict[str, SimulatedBroker] = {}
@@ -192,7 +193,9 @@ class SimulatedFleet:
             )  # fmt: skip
 
         return [
-            config(head, role="head", edges=tuple(edges), neighbors=tuple(map(peer_config, neighbors))),
+            config(
+                head, role="head", edges=tuple(edges), neighbors=tuple(map(peer_config, neighbors)), groups=self.groups
+            ),
             *(config(edge, role="edge", head=peer_config(head)) for edge in edges),
         ]
 

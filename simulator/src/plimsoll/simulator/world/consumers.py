@@ -7,10 +7,11 @@ it for nothing: another consumer may have been given it meanwhile, marked.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.core import client as c
+from plimsoll.core.config import DeclaredGroup
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.verify import observations as seen
@@ -30,7 +31,8 @@ class GroupLoad:
 
     `changes`: how often one leaves, or a further one joins. `work_seconds`: the least and the most that an item takes,
     drawn once for each consumer, so that the slow ones are to give slices to others. `in_hand`: the most items that one
-    has at a time; half of the consumers finish the newest first, and then take as many again.
+    has at a time; half of the consumers finish the newest first, and then take as many again. `clusters`: over which
+    consumers are spread in turn; with more than one the group is declared.
     """
 
     slices: int = 5
@@ -40,6 +42,23 @@ class GroupLoad:
     in_hand: int = 3
     balancing: str = "Rates"
     in_session: str = "Deliver"
+    clusters: int = 1
+
+    def home(self, consumer: str, heads: Sequence[str]) -> str:
+        """The head that a consumer connects to."""
+        return heads[int(consumer.removeprefix("g")) % self.clusters]
+
+    def declared(self, head: str) -> tuple[DeclaredGroup, ...]:
+        """The group as heads are started with it, if it is declared; `head`: of its cluster."""
+        if self.clusters == 1:
+            return ()
+        what = self.definition()
+        return (
+            DeclaredGroup(
+                cluster=head, name=GROUP, filter=what.filter, count=what.count, function=what.function, by=what.by,
+                balancing=what.balancing, in_session=what.in_session, head=head,
+            ),
+        )  # fmt: skip
 
     def definition(self) -> msg.GroupDefinition:
         return msg.GroupDefinition(

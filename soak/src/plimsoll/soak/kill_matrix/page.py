@@ -20,7 +20,7 @@ from plimsoll.soak.kill_matrix.cells import (
 )
 
 PAGE_HEAD = """\
-<!-- Written by `python -m plimsoll.soak.kill_matrix.runner --write docs/kill-matrix.md` from a run. Do not edit. -->
+<!-- Written by `python -m plimsoll.soak.kill_matrix.runner --write FILE` from a run. Do not edit. -->
 # Kill matrix of a hand-over
 
 Each process of a hand-over is killed or frozen at each of its steps, while publications flow, and every delivery is

@@ -240,7 +240,18 @@ def scan(data: bytes, first: int) -> Scan:
     while (batch := batch_at(view, at)) is not None and batch.first == first:
         found.append(batch)
         at, first = batch.end, first + batch.entries
-    return Scan(found, at, max(len(data.rstrip(b"\0")) - at, 0))
+    return Scan(found, at, _used(data, at))
+
+
+def _used(data: bytes, start: int) -> int:
+    """How many bytes from `start` on are not the zeros at the end; without a copy of a whole segment."""
+    end = len(data)
+    while end > start:
+        low = max(start, end - 65_536)
+        if used := data[low:end].rstrip(b"\0"):
+            return low + len(used) - start
+        end = low
+    return 0
 
 
 def batches_behind(data: bytes, start: int) -> Iterator[BatchPlace]:
