@@ -53,8 +53,7 @@ GROUPS: list[tuple[str, str, Any]] = [
     ("group-left", "it has none any more, and is no member", msg.GroupLeft("readings")),
     ("slice-command", "mediator 3 moves slices 4 and 7 from worker-1 to worker-2, and empties worker-1",
      msg.SliceCommand(
-         3, 11, "3.1", "move", msg.SliceMovesPlan("readings", "worker-1", "worker-2", [4, 7], 40.0, True)
-     )),
+         3, 11, "3.1", "move", msg.SliceMovesPlan("readings", "worker-1", "worker-2", [4, 7], 40.0, True))),
     ("slice-outcome", "slice 4 has moved, and its members have counted; of slice 7 worker-1 has yet to let go",
      msg.SliceOutcome("3.1", 3, 11, "moving", [(4, "moved"), (7, "asked")], "", msg.AuditItem(1, 0, 0, 0, 0))),
     ("slice-query", "the consumers and slices of a group, from the first on", msg.SliceQuery(12884901889, "readings")),

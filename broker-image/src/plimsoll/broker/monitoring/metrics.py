@@ -209,9 +209,7 @@ def _log_disk(disk: Mapping[str, Any]) -> Iterator[Metric]:
 def _standby(pair: Mapping[str, Any]) -> Iterator[Metric]:
     yield _gauge("standby_term", "How many times a process has been made this head.", pair["term"])
     yield _gauge("standby_in_sync", "1 while a standby has all of the log, else 0.", bool(pair["standby_in_sync"]))
-    yield _gauge(
-        "standby_behind_bytes", "Bytes of the log that it has not stored.", pair["standby_behind_bytes"]
-    )
+    yield _gauge("standby_behind_bytes", "Bytes of the log that it has not stored.", pair["standby_behind_bytes"])
     yield _gauge("standby_rounds_held", "Rounds whose output waits for the standby.", pair["standby_rounds_held"])
 
 
