@@ -65,13 +65,13 @@ def test_nothing_is_given_before_the_givers_cache_is_there_and_then_both_in_orde
     assert (member.take(9), member.slices) == ([], {})
     member.on_cache(msg.SliceCache("g", 2, 12, [raw(6), raw(9)]))
     assert member.take(9) == []
-    member.on_cache(msg.SliceCache("g", 2, 12, [raw(10)]))
+    member.on_cache(msg.SliceCache("g", 2, 12, [raw(10), raw(13)]))
     member.on_cache(msg.SliceCache("g", 2, 12, [], PLACE))
-    assert [each.item.token[2] for each in member.take(9)] == [6, 9, 10, 11]
+    assert [each.item.token[2] for each in member.take(9)] == [6, 9, 10, 11, 13]
     assert (owned.place().token, owned.place().side) == (("h", 1, 5), 1)
-    assert (owned.counts["cached"], owned.counts["cached_twice"]) == (4, 1)
-    take(owned, 10, 12)
-    assert [each.item.token[2] for each in member.take(9)] == [12], "what the giver had cached is not taken again"
+    assert (owned.counts["cached"], owned.counts["cached_twice"]) == (5, 1)
+    take(owned, 13, 14)
+    assert [each.item.token[2] for each in member.take(9)] == [14], "what the giver had cached is not taken again"
 
 
 @pytest.mark.parametrize("limits", [{"slice_cache_records": 3}, {"slice_cache_bytes": 600}])

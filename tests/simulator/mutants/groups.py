@@ -203,7 +203,7 @@ MUTANTS = [
         "A giver says that it caches once its application has finished what it has.",
         (
             Change(GroupMember.on_revoked, "if owned.handed:", "if owned.handed and not revoked.caches:"),
-            Change(GroupMember.finish, "if owned.is_stopping and not owned.handed", "if False and not owned.handed"),
+            Change(GroupMember._finished, "if owned.is_stopping and not owned.handed", "if False and not owned.handed"),
         ),
         (CACHES, CACHE_FAULTS),
     ),

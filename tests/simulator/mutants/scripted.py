@@ -88,6 +88,10 @@ SCRIPTED: Final = MappingProxyType(
             head_overload.test_where_no_head_is_low_it_ends_with_that_reason_and_asks_again_later_and_later,
             (),
         ),
+        "merged-cache-is-not-seen": (
+            caching_slices.test_nothing_is_given_before_the_givers_cache_is_there_and_then_both_in_order,
+            (),
+        ),
         "taker-goes-on-behind-its-own-place": (
             caching_slices.test_nothing_is_given_before_the_givers_cache_is_there_and_then_both_in_order,
             (),
