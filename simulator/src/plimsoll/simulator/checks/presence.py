@@ -23,9 +23,13 @@ NEVER = float("-inf")
 
 @dataclass(slots=True)
 class SourcePresence:
-    """`began`, `ended`: when an edge last began and ceased to serve a subscriber. `node_of`: the running edge."""
+    """`began`, `ended`: when an edge last began and ceased to serve a subscriber.
+
+    `node_of`: the running edge. `said_by`: when the words that a head deals with now were sent at the earliest.
+    """
 
     node_of: Callable[[str], OverlayNode | None]
+    said_by: Callable[[str], float]
     now: Callable[[], float]
     observe: Callable[[seen.Observation], None]
     began: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -73,7 +77,9 @@ class SourcePresence:
         outbox = head.edges.get(source)
         heard_at = outbox.link.last_heard if outbox is not None else NEVER
         self.observe(
-            seen.UncutMemberObserved(session.id, x, source, outcome, served_at, missed_at, heard_at, self.now())
+            seen.UncutMemberObserved(
+                session.id, x, source, outcome, served_at, missed_at, heard_at, self.now(), self.said_by(head.name)
+            )
         )
 
     def _times(self, edge: str, x: str) -> tuple[float, float]:
