@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -81,7 +82,7 @@ def test_a_silent_head_is_dialled_anew_once_its_standby_may_lead_and_then_ever_m
     pair.run(20.0, is_silent=True)
     waits = [at - heard for at in pair.dials[1:]]
     assert SILENCE <= waits[0] < SILENCE + 0.1
-    pauses = [later - earlier for earlier, later in zip(waits, waits[1:], strict=False)]
+    pauses = [later - earlier for earlier, later in pairwise(waits)]
     assert all(pause < SILENCE / STEPS + 0.1 for pause in pauses[: EVEN_ATTEMPTS - 1])
     assert all(
         later > 1.8 * earlier
