@@ -317,6 +317,6 @@ def link_limits(config: BrokerConfig) -> LinkLimits:
 
 
 def output_bucket(config: BrokerConfig) -> TokenBucket | None:
-    """The token bucket that keeps a broker to its output bandwidth; it saves up a twentieth of a second."""
+    """The token bucket that keeps a broker to its output bandwidth; it saves up at least a page."""
     rate = config.hardware.output_bytes_per_second
-    return None if rate is None else TokenBucket(rate, max(rate / 20, 4096.0))
+    return None if rate is None else TokenBucket(rate, max(rate * config.hardware.output_burst_seconds, 4096.0))
