@@ -27,6 +27,7 @@ from plimsoll.simulator.checks.audit_laws import disagreements
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.group_laws import GroupLaws
 from plimsoll.simulator.checks.head_laws import HeadLaws
+from plimsoll.simulator.checks.promotion_laws import PromotionLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
 from plimsoll.simulator.checks.topic_laws import TopicLaws
@@ -148,6 +149,8 @@ class SimulationRun:
         self.faults = FaultInjector(
             scenario.fault_rates, self.fleet, self.apps, self.network, self.schedule, self._rng("faults")
         )  # fmt: skip
+        promotions = PromotionLaws(self.fleet, self.apps, self.schedule, self.journal.add)
+        self.faults.processes.on_node_lost = promotions.node_lost
         self.mediators = self._mediators()
         self.bundles = self._bundles()
         self.topics = self._topics()

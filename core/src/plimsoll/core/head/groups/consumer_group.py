@@ -84,6 +84,7 @@ class ConsumerGroup:
         self.caches = CacheSessions(self)
         self._sessions: list[tuple[SliceMove, ...]] = []
         self._revoked: set[int] = set()
+        self._newcomers: set[str] = set()  # members that are yet to get their share
         self._next_look = self._next_sweep = 0.0
         self._session_until = 0.0
         self._is_settled = False
@@ -206,6 +207,7 @@ class ConsumerGroup:
 
     def _drop(self, member: MemberEntry, kind: str) -> None:
         del self.members[member.name]
+        self._newcomers.discard(member.name)
         self.counts[kind] += 1
         self.caches.member_lost(member.name)
         for each in self.slices:
@@ -350,6 +352,7 @@ class ConsumerGroup:
         if taker is not None:
             taker.is_emptied = False
         if giver is not None:
+            self._newcomers.discard(giver.name)
             left = {each.number for each in self.slices if each.holder == giver.name and not each.is_revoked}
             giver.is_emptied = giver.is_emptied or empties or left <= {move.number for move in moves}
         self.commanded.append(moves)
@@ -370,7 +373,7 @@ class ConsumerGroup:
     def _go_on(self) -> None:
         if self._revoked and self.host.now < self._session_until:
             return
-        if not self._sessions and not self._is_settled:
+        if not self._sessions and (not self._is_settled or (self._newcomers and not self._revoked)):
             self._settle()
         elif not self._sessions and self.commanded:
             self._sessions = [self.commanded.pop(0)]
@@ -396,11 +399,23 @@ class ConsumerGroup:
         free = [each.number for each in self.slices if not each.holder]
         self._is_settled = True
         if any(not member.is_leaving for member in self.members.values()):
-            self.take_plan(settle(self.consumers(), free))
+            self._share_out(free)
             return
         for each in self.slices:  # the last ones leave: their slices wait for the next member
             if each.holder and not each.is_revoked:
                 self._revoke(each, "")
+
+    def _share_out(self, free: list[int]) -> None:
+        """Every slice has a consumer, and a newcomer its even share.
+
+        What happens meanwhile cuts a plan short, so one stays a newcomer until nothing is left to move for it.
+        """
+        consumers = self.consumers()
+        self._newcomers |= {each.name for each in consumers if each.stays and not each.slices}
+        plan = settle(consumers, free, self._newcomers)
+        if not plan.moves and not self._revoked:
+            self._newcomers.clear()
+        self.take_plan(plan)
 
     def _balance(self) -> None:
         self._next_balance = self.host.now + self.times.balance
