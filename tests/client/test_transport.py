@@ -356,3 +356,20 @@ def test_a_silent_broker_is_dialled_again_late_or_soon_after_the_own_key_was_rep
         assert transport.counters["dials_again"] == 2
     finally:
         transport.close()
+
+
+def test_a_peer_that_is_dialled_anew_has_one_connection_and_what_waits_for_it(
+    router: Any, transport: DealerTransport, eventually: Any
+):
+    transport.apply([Dial("a", endpoint(router))])
+    transport.send([("a", b"abc")])
+    sent(transport, eventually)
+    first, _ = router.recv_multipart()
+    transport.apply([Dial("a", endpoint(router))])
+    transport.send([("a", HELLO)])
+    sent(transport, eventually)
+    second, said = router.recv_multipart()
+    assert (said, len(transport.dealers)) == (HELLO, 1)
+    assert first != second
+    router.send_multipart([second, b"answer"])
+    assert drained(transport, eventually) == [("a", [b"answer"])]

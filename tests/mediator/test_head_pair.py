@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core.head.standby.leadership import HeadLeadership
+from plimsoll.core.head.standby.leadership import LEASE_SECONDS, HeadLeadership
 from plimsoll.core.protocol import messages as msg
-from plimsoll.mediator.head_pair import LEASE_SECONDS, SILENT_SECONDS, PairDecision, ProcessView
+from plimsoll.mediator.head_pair import SILENT_SECONDS, PairDecision, ProcessView
 
 IN_SYNC = HeadLeadership(3, 0, standby=22, sync=1, leads=11)
 ALONE = HeadLeadership(3, 0, leads=11)

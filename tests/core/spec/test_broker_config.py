@@ -48,7 +48,8 @@ def chain() -> Resources:
             make("HardwareProfile", "big", memory="512Mi"),
             make(
                 "HardwareProfile", "small", cpu="250m", memory="64Mi",
-                bandwidth={"outputBytesPerSecond": "600k"}, emulation={"base": "1ms", "perSubscription": "2us"},
+                bandwidth={"outputBytesPerSecond": "600k", "burst": "5ms"},
+                emulation={"base": "1ms", "perSubscription": "2us"},
             ),
             make("BrokerCluster", "b", head={"profile": "big"}, neighbors=[{"name": "c"}, {"name": "a"}]),
             make("BrokerCluster", "c", head={"profile": "small"}, edges=[{"name": "ce", "profile": "small"}]),
@@ -117,6 +118,7 @@ def test_hardware_and_limits():
     assert edge.hardware.cpu_millicores == 250
     assert edge.hardware.memory_bytes == 64 * 2**20
     assert edge.hardware.output_bytes_per_second == 600_000
+    assert edge.hardware.output_burst_seconds == pytest.approx(0.005)
     assert edge.hardware.input_bytes_per_second is None
     assert edge.hardware.emulation is not None
     assert edge.hardware.emulation.base_seconds == pytest.approx(0.001)

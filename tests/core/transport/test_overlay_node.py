@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.core.fleet import one_cluster, resume
 
+from plimsoll.core.config import BrokerConfig, BrokerHardware
 from plimsoll.core.metering.bucket import TokenBucket
 from plimsoll.core.permissions import ALL_PERMISSIONS, NO_PERMISSIONS, ClientPermissions
 from plimsoll.core.protocol import messages as msg
@@ -17,7 +18,7 @@ from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport import hooks
 from plimsoll.core.transport.flusher import fitting
 from plimsoll.core.transport.link import FRAME_BYTES, REPEATED_WINDOWS, Link, LinkLimits
-from plimsoll.core.transport.overlay_node import Dial, Hangup, OverlayNode
+from plimsoll.core.transport.overlay_node import Dial, Hangup, OverlayNode, output_bucket
 
 LIMITS = LinkLimits(window_frames=8, heartbeat_seconds=1.0, dead_seconds=5.0)
 FRIEND = Info("friend", "client", 3)
@@ -560,3 +561,17 @@ def test_what_is_said_and_heard_by_control_is_counted_by_kind():
     mediator = fleet.mediator("h")
     fleet.run(3.0)
     assert mediator.counters["heard_LoadUpdate"] == head.counters["said_LoadUpdate"] > 0
+
+
+def test_a_broker_saves_up_as_much_bandwidth_as_its_profile_says():
+    def config(rate: float | None, burst: float) -> BrokerConfig:
+        hardware = BrokerHardware(output_bytes_per_second=rate, output_burst_seconds=burst)
+        return BrokerConfig(name="e", role="edge", cluster="c", data="d", control="c", hardware=hardware)
+
+    assert output_bucket(config(None, 0.05)) is None
+    bucket = output_bucket(config(1_000_000.0, 0.01))
+    assert bucket is not None
+    assert (bucket.rate, bucket.burst) == (1_000_000.0, 10_000.0)
+    small = output_bucket(config(1_000.0, 0.01))
+    assert small is not None
+    assert small.burst == 4096.0, "less than a page would wait for each record"

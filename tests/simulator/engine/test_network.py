@@ -7,7 +7,7 @@ import random
 import pytest
 
 from plimsoll.simulator.engine.event_queue import EventQueue
-from plimsoll.simulator.engine.network import ConnectionQuality, Peer, SimulatedNetwork
+from plimsoll.simulator.engine.network import ATTEMPT_SECONDS, ConnectionQuality, Peer, SimulatedNetwork
 
 
 class Box:
@@ -188,3 +188,47 @@ def test_the_same_seed_gives_the_same_run():
 
     assert digest(1) == digest(1)
     assert digest(1) != digest(2)
+
+
+def test_a_lost_node_closes_nothing_and_another_process_is_found_by_dialling_anew():
+    world = World()
+    world.send(b"1")
+    world.run()
+    world.network.lose(world.b)
+    world.send(b"2")
+    world.run()
+    other = Box("c")
+    world.network.listen(other, "sim://b")
+    world.send(b"3")
+    world.run(10.0)
+    assert (world.b.frames, other.frames) == ([b"1"], []), "nothing has arrived, and nothing was refused"
+    world.network.dial(world.a, "bee", "sim://b", False)
+    world.send(b"4")
+    world.run()
+    assert other.frames == [b"4"]
+
+
+def test_an_attempt_to_connect_to_a_lost_node_ends_after_a_while():
+    world = World()
+    world.network.lose(world.b)
+    world.network.dial(world.a, "bee", "sim://b", False)
+    world.send(b"1")
+    world.run(0.5)
+    other = Box("c")
+    world.network.listen(other, "sim://b")
+    world.send(b"2")
+    world.run(ATTEMPT_SECONDS)
+    world.send(b"3")
+    world.run()
+    assert other.frames == [b"3"]
+
+
+def test_what_a_lost_node_had_dialled_is_silent_too():
+    world = World()
+    world.send(b"1")
+    world.run()
+    peer = world.b.got[0][0]
+    world.network.lose(world.a)
+    assert world.answer(peer, b"2") == [True], "the other side does not notice"
+    world.run()
+    assert world.a.frames == []

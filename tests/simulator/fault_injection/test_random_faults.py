@@ -77,6 +77,7 @@ class World:
         ("slow", "slow network between"),
         ("crash_edge", "is killed"),
         ("crash_head", "is killed"),
+        ("lose_head", "is lost with its node"),
     ],
 )
 def test_each_fault_has_about_the_requested_rate(kind: str, text: str):

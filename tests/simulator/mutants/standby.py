@@ -6,8 +6,9 @@ from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.head.standby.log_feed import LogFeed
 from plimsoll.core.head.standby.log_follower import LogFollower
+from plimsoll.core.transport.silent_heads import SilentHeads
 
-HEAD, TREE, OFTEN = "standby-head", "standby-tree", "standby-often"
+HEAD, TREE, OFTEN, LOST = "standby-head", "standby-tree", "standby-often", "standby-lost"
 
 MUTANTS = [
     Mutant(
@@ -27,5 +28,17 @@ MUTANTS = [
         "A standby says that it has what it has written.",
         (Change(LogFollower._store_part, "self.files.write(name, part.start, part.data)", "pass"),),
         (OFTEN, HEAD),
+    ),
+    Mutant(
+        "lost-head-is-waited-for",
+        "A head with a standby that is silent is dialled anew.",
+        (Change(SilentHeads.opened, "if silence := _silence(link):", "if (silence := _silence(link)) and False:"),),
+        (LOST,),
+    ),
+    Mutant(
+        "lost-head-is-dialled-once",
+        "A silent head is dialled again and again, as its standby may lead later than one attempt.",
+        (Change(SilentHeads.due, "now + silence / STEPS", "now + 1000.0"),),
+        (LOST,),
     ),
 ]

@@ -109,6 +109,7 @@ class DealerTransport:
             raise ResourceLimitError(
                 f"no socket for {dial.endpoint} beside {len(self.dealers)} others: {error}"
             ) from error
+        self._close(dial.peer)
         socket.linger = LINGER_MS
         socket.immediate = True
         socket.sndhwm = socket.rcvhwm = HIGH_WATER_MARK

@@ -42,6 +42,7 @@ class BrokerHardware(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Capacity of one broker. `None` means that the resource is not limited by Plimsoll."""
 
     output_bytes_per_second: float | None = None
+    output_burst_seconds: float = 0.05
     input_bytes_per_second: float | None = None
     memory_bytes: int = 256 * 1024 * 1024
     cpu_millicores: int = 1000

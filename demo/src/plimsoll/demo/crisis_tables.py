@@ -93,28 +93,33 @@ def latencies() -> dict[int, float]:
 
 
 def crisis_resources(
-    policy: Mapping[str, Any] | None, time_scale_percent: int, *, speed: float = 1.0, **defaults: Any
+    policy: Mapping[str, Any] | None,
+    time_scale_percent: int,
+    *,
+    speed: float = 1.0,
+    burst: str = "50ms",
+    **defaults: Any,
 ) -> Resources:
     """Table V under a policy, or without one. `speed`: by which brokers are faster than in the table.
 
-    `defaults`: more fields of the fleet's defaults.
+    `burst`: unused bandwidth that they save up. `defaults`: more fields of the fleet's defaults.
     """
     own = defaults if policy is None else {**defaults, "policy": dict(policy)}
     named = {"head": HEAD, **EDGES}
     return parse([SourceDocument(each, "<Table V>") for each in (
         {"apiVersion": API, "kind": "BrokerFleet", "metadata": {"name": CLUSTER},
          "spec": {"defaults": own, "telemetry": {"reportInterval": "1s"}, "timeScalePercent": time_scale_percent}},
-        *(_profile(name, machine, speed, is_edge=name != "head") for name, machine in named.items()),
+        *(_profile(name, machine, speed, burst, is_edge=name != "head") for name, machine in named.items()),
         {"apiVersion": API, "kind": "BrokerCluster", "metadata": {"name": CLUSTER},
          "spec": {"head": {"profile": "head"}, "edges": [{"name": name, "profile": name} for name in EDGES]}},
     )])  # fmt: skip
 
 
-def _profile(name: str, machine: BrokerRow, speed: float, *, is_edge: bool) -> dict[str, Any]:
+def _profile(name: str, machine: BrokerRow, speed: float, burst: str, *, is_edge: bool) -> dict[str, Any]:
     rate = round(machine.megabits * 1e6 / 8 * speed)
     cost = round(SECONDS_OF_A_MATCH / machine.megahertz * 1e9 / speed)
     emulation = {"emulation": {"base": f"{cost}ns"}} if is_edge else {}
-    bandwidth = {"inputBytesPerSecond": rate, "outputBytesPerSecond": rate}
+    bandwidth = {"inputBytesPerSecond": rate, "outputBytesPerSecond": rate, "burst": burst}
     spec = {"cpu": "1", "memory": "1280Mi", "bandwidth": bandwidth, **emulation}
     return {"apiVersion": API, "kind": "HardwareProfile", "metadata": {"name": name}, "spec": spec}
 

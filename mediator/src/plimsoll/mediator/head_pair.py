@@ -11,14 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from plimsoll.core.head.standby.leadership import HeadLeadership
+from plimsoll.core.head.standby.leadership import LEASE_SECONDS, HeadLeadership
 from plimsoll.core.protocol import messages as msg
 
 FRESH_SECONDS: Final = 2.0
 """An answer that is older says nothing about now."""
-
-LEASE_SECONDS: Final = 3.0
-"""A head that has not answered for so long is replaced, if its standby has not heard it for three heartbeats either."""
 
 SILENT_SECONDS: Final = 5.0
 """A standby in sync for which its head has waited so long is given up."""

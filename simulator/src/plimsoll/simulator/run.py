@@ -27,6 +27,7 @@ from plimsoll.simulator.checks.audit_laws import disagreements
 from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.group_laws import GroupLaws
 from plimsoll.simulator.checks.head_laws import HeadLaws
+from plimsoll.simulator.checks.promotion_laws import PromotionLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
 from plimsoll.simulator.checks.topic_laws import TopicLaws
@@ -148,6 +149,8 @@ class SimulationRun:
         self.faults = FaultInjector(
             scenario.fault_rates, self.fleet, self.apps, self.network, self.schedule, self._rng("faults")
         )  # fmt: skip
+        promotions = PromotionLaws(self.fleet, self.apps, self.schedule, self.journal.add)
+        self.faults.processes.on_node_lost = promotions.node_lost
         self.mediators = self._mediators()
         self.bundles = self._bundles()
         self.topics = self._topics()
@@ -254,7 +257,8 @@ class SimulationRun:
         healed_at = self.end if scenario.is_disturbed else 0.0
         names = sorted(name for process in self.apps.processes.values() for name in process.subscribers)
         if scenario.group is not None:
-            names += [slice_name(GROUP, number) for number in range(scenario.group.slices)]
+            sides = (0, 1) if scenario.group.in_session == "Cache" else (0,)
+            names += [slice_name(GROUP, number, side) for number in range(scenario.group.slices) for side in sides]
         return CommandBackend(scenario.shape.heads(), planned, names, healed_at, self.journal.add)
 
     def _session_backend(self, rng: random.Random) -> SessionBackend:
@@ -405,6 +409,7 @@ class SimulationRun:
             if laws is not None:
                 laws.measure(at)
         if self.scenario.has_handovers:
+            self.fleet.presence.measure()
             for one in serving_edges(self.fleet, at):
                 self.journal.add(one)
         self.schedule.after(MEASURE_SECONDS, self._measure)

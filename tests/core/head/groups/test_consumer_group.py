@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.core.group_mediator import GroupMediator
 from tests.core.group_play import GROUP, GroupPlay, definition
 
 from plimsoll.core.protocol import messages as msg
@@ -31,6 +32,27 @@ def test_a_newcomer_gets_its_share_within_two_beats_and_nothing_is_lost_or_repea
     assert sorted(play.has("a") + play.has("b")) == [0, 1, 2, 3]
     play.run(1.0, rate=200)
     play.check()
+
+
+@pytest.mark.parametrize(("balancing", "has_mediator"), [("None", False), ("Rates", False), ("Rates", True)])
+def test_shares_are_even_when_ten_join_at_once_and_one_after_another(balancing: str, has_mediator: bool) -> None:
+    play = GroupPlay(count=200, balancing=balancing)
+    time = GroupMediator(play) if has_mediator else play
+    play.join("a0")
+    time.run(0.5)
+    for i in range(1, 10):
+        slow = play.draw.choice(sorted(play.consumers))
+        play.fleet.freeze(slow)  # the next joins while this one is still to let go
+        play.join(f"a{i}")
+        time.run(play.draw.choice((0.02, 0.1, 0.2)))
+        play.fleet.thaw(slow)
+    for i in range(10):
+        play.join(f"b{i}")
+    time.run(2.0)
+    assert [len(play.has(name)) for name in play.consumers] == [10] * 20
+    moved = play.group.counts["moved"]
+    time.run(11.0)
+    assert play.group.counts["moved"] == moved
 
 
 def test_members_have_keys_of_their_own() -> None:

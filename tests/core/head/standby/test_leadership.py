@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.core.head.standby.leadership import HeadLeadership, leadership_status, stored_leadership
+from plimsoll.core.head.standby.leadership import (
+    LEASE_SECONDS,
+    SILENT_HEARTBEATS,
+    HeadLeadership,
+    leadership_status,
+    silence_seconds,
+    stored_leadership,
+)
 
 ALONE = HeadLeadership().begun(0)
 IN_SYNC = ALONE.noted({"term": 1, "incarnation": 9, "sync": 1})
@@ -51,3 +58,9 @@ def test_a_standby_that_was_never_noted_is_given_up_as_well():
 def test_it_is_read_as_it_was_stored():
     assert stored_leadership({"leadership": leadership_status(IN_SYNC)}) == IN_SYNC
     assert stored_leadership({}) == HeadLeadership()
+
+
+def test_the_silence_after_which_another_may_lead_is_above_the_lease_and_the_patience_of_a_standby():
+    assert silence_seconds(1.0) == 3.25
+    assert silence_seconds(0.4) == LEASE_SECONDS + 0.1
+    assert silence_seconds(2.0) == SILENT_HEARTBEATS * 2.0 + 0.5

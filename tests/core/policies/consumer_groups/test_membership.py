@@ -9,7 +9,7 @@ from dataclasses import replace
 from tests.core.policies.consumer_groups.small import applied, consumer, drawn
 
 from plimsoll.core.policies.consumer_groups.membership import settle, unowned
-from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceLoad, SliceMove, owners
+from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceLoad, SliceMove, SlicePlan, owners
 from plimsoll.core.verify.slice_plan_checker import slice_plan_faults
 
 
@@ -49,6 +49,37 @@ def test_slices_without_a_consumer_go_to_the_cheapest() -> None:
     consumers = [consumer("a", 0.9), consumer("b", 0.1, first=1)]
     assert unowned(4, consumers) == (2, 3)
     assert {move.taker for move in settle(consumers, (2, 3)).moves} == {"b"}
+
+
+def test_a_slice_of_unknown_cost_is_not_free() -> None:
+    # a newcomer that has yet to report its load does not get all that the next one leaves
+    has = [consumer("a", 0.1, 0.1), consumer("b", 0.1, 0.1, first=2), consumer("c", 0.1, 0.1, first=4, is_leaving=True)]
+    newcomer = ConsumerLoad("d", (SliceLoad(6, is_known=False), SliceLoad(7, is_known=False)), has_measured=False)
+    plan = settle([*has, newcomer], (8,))
+    assert Counter(move.taker for move in plan.moves) == {"a": 1, "b": 1, "d": 1}
+
+
+def test_numbers_that_cannot_be_divided_differ_by_one() -> None:
+    plan = settle([consumer("a", *[0.1] * 11), consumer("b"), consumer("c"), consumer("d")])
+    assert sorted(Counter(move.taker for move in plan.moves).values()) == [2, 3, 3]
+
+
+def test_shares_are_even_after_joins_however_plans_were_cut_short() -> None:
+    for seed in range(500):
+        source = random.Random(seed)
+        count, is_known = source.randint(1, 60), source.random() < 0.5
+        slices = tuple(SliceLoad(number, 0.2 * is_known, 0.1, is_known=is_known) for number in range(count))
+        consumers, newcomers = [ConsumerLoad("c00", slices)], set[str]()
+        for i in range(1, source.randint(2, 12)):
+            consumers.append(ConsumerLoad(f"c{i:02}"))
+            newcomers |= {c.name for c in consumers if not c.slices}
+            plan = settle(consumers, (), newcomers)
+            begun = plan.sessions[: source.randint(0, len(plan.sessions))]
+            consumers = applied(consumers, SlicePlan(begun))
+        consumers = applied(consumers, settle(consumers, (), newcomers))
+        many = [len(c.slices) for c in consumers]
+        assert max(many) - min(many) <= 1, (seed, many)
+        assert settle(consumers, (), newcomers).moves == (), seed
 
 
 def test_thousands_of_small_groups_are_settled_at_once_and_stay_so() -> None:

@@ -54,7 +54,7 @@ def group_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
     caches = CounterMetricFamily(
         PREFIX + "cache_sessions",
         "Slices that were to move with caches: merged, or else moved from the log, and why (slow, uncached, lost).",
-        labels=("group", "end"),
+        labels=("group", "outcome"),
     )
     unassigned = CounterMetricFamily(
         PREFIX + "unassigned_publications", "Publications of its stream without a slice.", labels=("group",)

@@ -51,6 +51,7 @@ from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.record_input import QueuedRecord, RecordInput
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.head.standby.leadership import silence_seconds
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.meter import LoadMeter
@@ -74,9 +75,12 @@ class HeadParts(OverlayNode):
     ) -> None:
         self.config, self.name, self.epoch = config, config.name, epoch
         self.journal = recovered and LogJournal(recovered, config.name, epoch, has_neighbors=bool(config.neighbors))
+        limits = link_limits(config)
+        silence = 0.0 if config.standby is None else silence_seconds(limits.heartbeat_seconds)
+        memory = self.journal.memory if self.journal is not None else 0
         super().__init__(
-            Info(config.name, "head", epoch, self.journal.memory if self.journal is not None else 0),
-            link_limits(config),
+            Info(config.name, "head", epoch, memory, round(silence * 1000)),
+            limits,
             new_id,
             max_frame_bytes=config.limits.max_frame_bytes,
             bucket=output_bucket(config),

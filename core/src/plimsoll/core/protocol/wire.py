@@ -63,12 +63,14 @@ class Info(Struct, frozen=True, omit_defaults=True):
     """The party at one end of a link.
 
     `memory`: of a head that keeps its log on a disk, the epoch since which it has forgotten nothing; 0 of all others.
+    `silence_ms`: of a head with a standby, the silence after which another process may lead at its address; else 0.
     """
 
     name: Name
     role: Literal["client", "edge", "head"]
     incarnation: U63
     memory: U63 = 0
+    silence_ms: U32 = 0
 
     def remembers(self, incarnation: int) -> bool:
         """Whether it has all that it had in this earlier incarnation."""

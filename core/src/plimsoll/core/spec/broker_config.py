@@ -214,6 +214,7 @@ def _hardware(profile: HardwareProfileSpec) -> BrokerHardware:
     emulation = profile.emulation
     return BrokerHardware(
         output_bytes_per_second=_rate(profile.bandwidth.output_bytes_per_second),
+        output_burst_seconds=profile.bandwidth.burst.seconds,
         input_bytes_per_second=_rate(profile.bandwidth.input_bytes_per_second),
         memory_bytes=profile.memory.whole,
         cpu_millicores=profile.cpu.milli,

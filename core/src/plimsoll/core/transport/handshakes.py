@@ -18,6 +18,7 @@ from plimsoll.core.transport.flusher import Flusher
 from plimsoll.core.transport.hooks import NodeHooks
 from plimsoll.core.transport.link import NEVER, Link, LinkLimits, Peer
 from plimsoll.core.transport.round_trips import PROBES_PER_HEARTBEAT
+from plimsoll.core.transport.silent_heads import SilentHeads
 
 HandshakeFrame = wire.Hello | wire.HelloOk | wire.Who | wire.Beat | wire.Bye | wire.Refuse
 
@@ -51,6 +52,7 @@ class Handshakes:
         self._of_peer: dict[_PeerKey, Link] = {}
         self.next_beat_at = 0.0
         self.next_probe_at = NEVER
+        self._silent = SilentHeads()
 
     # -- for the machine
 
@@ -219,6 +221,7 @@ class Handshakes:
             self._flusher.drop(link)
             self._hooks.on_lost(link)
         elif frames:
+            self._silent.opened(link, self._hooks.now)
             self._flusher.on_room(link) if known else self._hooks.on_open(link)
 
     # -- time
@@ -238,6 +241,19 @@ class Handshakes:
                 self._ping(link, time_us)
                 if link.stalled(now):
                     self.resync(link)
+
+    @property
+    def next_look_at(self) -> float:
+        """When to look for silent heads next."""
+        return self._silent.next_at
+
+    def silent_heads(self) -> list[str]:
+        """Peers to be dialled anew now, since another process may lead there; HELLO is on its way to each."""
+        found = self._silent.due(self.dialled.values(), self._hooks.now)
+        for link in found:
+            self._hooks.counters["heads_dialled_anew"] += 1
+            self._send(link, link.hello(self._hooks.now))
+        return [str(link.peer) for link in found]
 
     def measure_ways(self, *, closely: bool) -> None:
         """Whether links to brokers are pinged more often than by heartbeats, so that their ways are known closely."""

@@ -44,7 +44,10 @@ _SAID, _HEARD = _CounterNames("said_"), _CounterNames("heard_")
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Connect to `endpoint` and call the peer by this name. `public_key`: Z85, empty on plain links."""
+    """Connect to `endpoint` and call the peer by this name, in place of an earlier connection of that name.
+
+    `public_key`: Z85, empty on plain links.
+    """
 
     peer: str
     endpoint: str
@@ -84,6 +87,7 @@ class OverlayNode(NodeHooks):
         self._out: list[tuple[Peer, bytes]] = []
         self._control_out: list[tuple[Peer, bytes]] = []
         self._dials: list[Dial | Hangup] = []
+        self._addresses: dict[str, Dial] = {}
         self.flusher = Flusher(self, self._out, bucket)
         self.handshakes = Handshakes(self, self.flusher, self._out, info=info, limits=limits, new_id=new_id)
         self.links, self.dialled = self.handshakes.links, self.handshakes.dialled
@@ -151,6 +155,8 @@ class OverlayNode(NodeHooks):
             self.handshakes.beat()
         if now >= self.handshakes.next_probe_at:
             self.handshakes.probe()
+        if now >= self.handshakes.next_look_at:
+            self._dials += [self._addresses[peer] for peer in self.handshakes.silent_heads()]
         self.on_tick()
         self.flusher.flush()
         # After the flush: an acknowledgement that goes with a frame of records need not go alone.
@@ -159,7 +165,8 @@ class OverlayNode(NodeHooks):
     def next_poll_at(self) -> float:
         """When `poll` is needed next."""
         handshakes = self.handshakes
-        return min(handshakes.next_beat_at, handshakes.next_probe_at, self.wake_at(), self.flusher.next_at())
+        beats = min(handshakes.next_beat_at, handshakes.next_probe_at, handshakes.next_look_at)
+        return min(beats, self.wake_at(), self.flusher.next_at())
 
     def data_to_send(self) -> list[tuple[Peer, bytes]]:
         """Frames for the data sockets, in order; they are the shell's from now on."""
@@ -191,7 +198,8 @@ class OverlayNode(NodeHooks):
 
     def dial(self, peer: str, endpoint: str, public_key: str = "") -> Link:
         """Open a link to another broker; it says HELLO until it is answered."""
-        self._dials.append(Dial(peer, endpoint, public_key))
+        self._addresses[peer] = Dial(peer, endpoint, public_key)
+        self._dials.append(self._addresses[peer])
         return self.handshakes.dial(peer)
 
     def dial_control(self, peer: str, endpoint: str, public_key: str = "") -> None:
@@ -199,6 +207,7 @@ class OverlayNode(NodeHooks):
 
     def hang_up(self, peer: str, reason: str) -> None:
         """Close a link that was dialled, in good order."""
+        self._addresses.pop(peer, None)
         if self.handshakes.hang_up(peer, reason):
             self._dials.append(Hangup(peer))
 
@@ -308,6 +317,6 @@ def link_limits(config: BrokerConfig) -> LinkLimits:
 
 
 def output_bucket(config: BrokerConfig) -> TokenBucket | None:
-    """The token bucket that keeps a broker to its output bandwidth; it saves up a twentieth of a second."""
+    """The token bucket that keeps a broker to its output bandwidth; it saves up at least a page."""
     rate = config.hardware.output_bytes_per_second
-    return None if rate is None else TokenBucket(rate, max(rate / 20, 4096.0))
+    return None if rate is None else TokenBucket(rate, max(rate * config.hardware.output_burst_seconds, 4096.0))

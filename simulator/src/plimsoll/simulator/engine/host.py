@@ -78,14 +78,17 @@ class SimulatedHost:
         self.wake()
         return self.node
 
-    def crash(self) -> None:
-        """SIGKILL."""
+    def crash(self, *, with_node: bool = False) -> None:
+        """SIGKILL. `with_node`: the machine is lost as well, so connections stay and are silent."""
         self.node = None
         self.after_poll = self.end_round = self.beside = None
         self._data.clear()
         self._control.clear()
         self._due = NEVER
-        self.network.close_all(self)
+        if with_node:
+            self.network.lose(self)
+        else:
+            self.network.close_all(self)
 
     def pause(self) -> None:
         """SIGSTOP."""

@@ -4,6 +4,7 @@
 - A connection that breaks silently loses the frames in flight, in both directions. The dialling side reconnects without
   noticing, and the frames that it sends meanwhile wait. The accepting side sees a new peer: a new routing id.
 - Sending to a routing id that is gone fails as `unreachable`. Neither side is notified when a connection closes.
+- Nothing is closed with a node that is lost: its peers notice by silence, and find another process by dialling anew.
 - Control sockets may have a quality of their own, so that commands are lost, repeated and reordered.
 
 Each connection draws from its own generator, so events on one do not shift the random numbers of another. TCP never
@@ -32,6 +33,22 @@ class NetworkParty(Protocol):
 
     def on_frame(self, peer: Peer, frame: bytes, control: bool) -> None:
         """A frame has arrived at a socket."""
+
+
+ATTEMPT_SECONDS = 1.0
+"""How long a socket waits for a connection that nothing answers, before it tries again."""
+
+
+class Nowhere:
+    """Where connections to a lost node lead."""
+
+    name = "a lost node"
+
+    def on_frame(self, peer: Peer, frame: bytes, control: bool) -> None:
+        """Nothing is there."""
+
+
+NOWHERE = Nowhere()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +200,14 @@ class SimulatedNetwork:
         connection.host, connection.routing_id = host, b"\0" + self._routing_ids.to_bytes(4, "big")
         self._accepted[host.name, connection.routing_id, connection.control] = connection
         self.trace_line(f"{connection} is up as {self._routing_ids}")
+        if host is NOWHERE:
+            self.schedule.after(ATTEMPT_SECONDS, self._give_up, connection, connection.life)
         while connection.waiting:
             self._depart(connection, connection.forth, connection.waiting.popleft())
+
+    def _give_up(self, connection: SimulatedConnection, life: int) -> None:
+        if connection.life == life:
+            self._break(connection)
 
     def _break(self, connection: SimulatedConnection) -> None:
         """Drop the connection and the frames in flight on it."""
@@ -286,9 +309,26 @@ class SimulatedNetwork:
                     for life, frame in held:
                         self._arrive(connection, way, life, frame)
 
+    def lose(self, party: NetworkParty) -> None:
+        """The node of this process is lost: no connection of it is closed, and what is sent on them never arrives.
+
+        Its addresses lead nowhere until another process listens there: an attempt to connect ends after a while.
+        """
+        for endpoint in self._endpoints_of(party):
+            self._listening[endpoint] = NOWHERE
+        for key in [key for key in self._dialled if key[0] == party.name]:
+            self._dialled.pop(key).closed = True  # the other side has it still
+        for connection in [c for c in self._dialled.values() if c.host is party]:
+            held = self._accepted.pop((party.name, connection.routing_id, connection.control))
+            self._accepted[NOWHERE.name, connection.routing_id, connection.control] = held
+            connection.host = NOWHERE
+
+    def _endpoints_of(self, party: NetworkParty) -> list[str]:
+        return [endpoint for endpoint, host in self._listening.items() if host is party]
+
     def close_all(self, party: NetworkParty) -> None:
         """The process has died, and with it its sockets and the frames that waited in them."""
-        for endpoint in [endpoint for endpoint, host in self._listening.items() if host is party]:
+        for endpoint in self._endpoints_of(party):
             del self._listening[endpoint]
         for key in [key for key in self._dialled if key[0] == party.name]:
             connection = self._dialled.pop(key)

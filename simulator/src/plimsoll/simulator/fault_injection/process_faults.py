@@ -36,10 +36,11 @@ class ProcessFaultHost(Protocol):
 
 
 class ProcessFaults:
-    """Each fault returns whether it has found a victim."""
+    """Each fault returns whether it has found a victim. `on_node_lost`: called with a head that is lost."""
 
     def __init__(self, host: ProcessFaultHost, fleet: SimulatedFleet, clients: CrashableClients) -> None:
         self.host, self.fleet, self.clients = host, fleet, clients
+        self.on_node_lost: Callable[[str], None] = lambda name: None
 
     def _process(self, name: str) -> SimulatedHost:
         return self.fleet.brokers[name].host if name in self.fleet.brokers else self.clients.host(name)
@@ -70,6 +71,16 @@ class ProcessFaults:
         party = self.fleet if name in self.fleet.brokers else self.clients
         party.crash(name)
         return self.host.end_later(f"{name} is killed", lambda: self._start(name))
+
+    def lose(self, heads: list[str]) -> bool:
+        """Lose one of these heads with its node; its standby leads after a while."""
+        up = [name for name in heads if self.fleet.brokers[name].is_up and name not in self.host.spared]
+        if not up:
+            return False
+        name = self.host.rng.choice(up)
+        self.fleet.crash(name, with_node=True)
+        self.on_node_lost(name)
+        return self.host.end_later(f"{name} is lost with its node", lambda: self._start(name))
 
     def _start(self, name: str) -> None:
         if name in self.fleet.brokers:

@@ -23,7 +23,7 @@ class FaultRates:
     """How often each fault happens, per second of the run.
 
     `wall`: a partition in both directions; `one_way`: in one. `seconds`: the shortest and the longest time that a
-    pause, a partition, a slow connection or a crash lasts.
+    pause, a partition, a slow connection or a crash lasts. `lose_head`: with its node, so that connections are silent.
     """
 
     reconnect: float = 0.0
@@ -38,6 +38,7 @@ class FaultRates:
     crash_edge: float = 0.0
     crash_head: float = 0.0
     crash_standby: float = 0.0
+    lose_head: float = 0.0
     seconds: tuple[float, float] = (0.05, 2.0)
 
 
@@ -76,6 +77,7 @@ class FaultInjector:
             "crash_client": lambda: processes.crash(clients.names()),
             "crash_edge": lambda: processes.crash([broker.name for broker in fleet.edges()]),
             "crash_head": lambda: processes.crash(fleet.covered_heads()),
+            "lose_head": lambda: processes.lose(fleet.covered_heads()),
             "crash_standby": lambda: fleet.crash_standby(self.rng.choice([broker.name for broker in fleet.heads()])),
         }
         """By the names of the fields of `FaultRates`."""

@@ -31,7 +31,7 @@ class Left(NamedTuple, Generic[Item]):
 class FairOutput(Generic[Item]):
     """`on_left` is called with each item when its turn has come. `sent`, `given`: items so far by subscriber.
 
-    `saves_up`: unused bandwidth is saved for a twentieth of a second, as the product's output does.
+    `saves_up`: unused bandwidth is saved up, as the product's output does.
     """
 
     def __init__(self, config: BrokerConfig, on_left: Callable[[Left[Item]], object], *, saves_up: bool = True) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
+from plimsoll.core.head.standby.leadership import LEASE_SECONDS
 from plimsoll.simulator.engine.network import ConnectionQuality
 from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.scenarios import group_scenarios, handover_scenarios
@@ -19,6 +20,9 @@ CALM = FaultRates(reconnect=0.3)
 ROUGH = FaultRates(
     reconnect=0.3, storm=0.05, pause_client=0.15, pause_edge=0.15, wall=0.1, one_way=0.15, slow=0.15, crash_client=0.05
 )
+
+PROMOTED = (LEASE_SECONDS, LEASE_SECONDS + 0.35)
+"""After the loss of a node: a mediator asks four times a second, and then changes what is stored."""
 
 SIX = WorkloadSize(subscribers=6)
 
@@ -130,6 +134,17 @@ _ALL = [
         is_gap_free=True,
         durable=StandbyHeads(segment_bytes=5_000),
         is_always_answered=True,
+    ),
+    SimulationScenario(
+        "standby-lost",
+        "heads are lost with their nodes, and no connection is closed: publishing again within the lease and a second",
+        FleetShape(2, 2),
+        WorkloadSize(publications=120, seconds=24.0),
+        fault_rates=FaultRates(lose_head=0.1, seconds=PROMOTED),
+        is_gap_free=True,
+        durable=StandbyHeads(),
+        is_always_answered=True,
+        base=msgspec.structs.replace(SMALL_LIMITS, heartbeat_seconds=1.0, dead_seconds=10.0, lease_seconds=30.0),
     ),
     SimulationScenario(
         "standby-both",

@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.core import verify
-from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, DeclaredGroup, LinkSecurity, PeerBroker
+from plimsoll.core.config import (
+    BrokerConfig,
+    BrokerHardware,
+    BrokerLimits,
+    DeclaredGroup,
+    HeadStandby,
+    LinkSecurity,
+    PeerBroker,
+)
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.outbox import Outbox
@@ -183,7 +191,7 @@ class SimulatedFleet:
         self.shape, self.schedule, self.network, self.journal, self.rng = shape, schedule, network, journal, rng
         self.links = shape.links(rng)
         self.brokers: dict[str, SimulatedBroker] = {}
-        self.presence = SourcePresence(self._running, self._said_by, lambda: schedule.now, journal.add)
+        self.presence = SourcePresence(self._running, lambda: schedule.now, journal.add, said_by=self._said_by)
         for head in shape.heads():
             for config in self._cluster(head, limits, hardware):
                 broker = SimulatedBroker(config, SimulatedHost(config.name, schedule, network))
@@ -208,9 +216,16 @@ class SimulatedFleet:
                 policy=self.policy, **more,
             )  # fmt: skip
 
+        has_standby = isinstance(self.durable, StandbyHeads)
+        standby = HeadStandby(head=peer_config(head), control=control_endpoint(head)) if has_standby else None
         return [
             config(
-                head, role="head", edges=tuple(edges), neighbors=tuple(map(peer_config, neighbors)), groups=self.groups
+                head,
+                role="head",
+                edges=tuple(edges),
+                neighbors=tuple(map(peer_config, neighbors)),
+                groups=self.groups,
+                standby=standby,
             ),
             *(config(edge, role="edge", head=peer_config(head)) for edge in edges),
         ]
@@ -273,11 +288,12 @@ class SimulatedFleet:
             if not isinstance(broker.disk, StandbyPair) or broker.disk.is_covered or not broker.disk.pair.spares_alone
         ]  # fmt: skip
 
-    def crash(self, name: str) -> None:
+    def crash(self, name: str, *, with_node: bool = False) -> None:
+        """Kill a broker; with its node, so that no connection is closed."""
         broker = self.brokers[name]
         if isinstance(broker.host.node, Edge):
             self.presence.crashed(broker.host.node)
-        broker.host.crash()
+        broker.host.crash(with_node=with_node)
         keeps_all = broker.disk is not None and broker.disk.keeps_all
         if broker.disk is not None:
             broker.disk.crash()

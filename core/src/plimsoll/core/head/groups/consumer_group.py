@@ -21,6 +21,7 @@ import msgspec
 from plimsoll.core.head.groups.cache_sessions import CacheSession, CacheSessions
 from plimsoll.core.head.groups.group_links import GroupLinks, MemberLink
 from plimsoll.core.head.groups.member import MemberEntry
+from plimsoll.core.head.groups.removal import Removal
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.log import Log
@@ -65,7 +66,8 @@ def announce_to_none(*_: object) -> bool:
 class ConsumerGroup:
     """`hold_until`: until then members may still say which slices they have. `version`: of members and their slices.
 
-    `commanded`: moves of sessions, which begin once those before them have ended; what members do comes before them.
+    `removal`: of a group that was declared. `commanded`: moves of sessions, which begin once those before them have
+    ended; what members do comes before them.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class ConsumerGroup:
         self.host, self.name, self.definition, self.times, self.hold_until = host, name, definition, times, hold_until
         self.policy = BALANCING[definition.balancing]
         self.is_declared = False
+        self.removal: Removal | None = None
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
         self.counts: Counter[str] = Counter()
@@ -84,6 +87,7 @@ class ConsumerGroup:
         self.caches = CacheSessions(self)
         self._sessions: list[tuple[SliceMove, ...]] = []
         self._revoked: set[int] = set()
+        self._newcomers: set[str] = set()  # members that are yet to get their share
         self._next_look = self._next_sweep = 0.0
         self._session_until = 0.0
         self._is_settled = False
@@ -161,7 +165,7 @@ class ConsumerGroup:
                 self.slices[place.number].progress(place)
         if beat.load is not None:
             member.load, member.measured_at = beat.load, self.host.now
-        self.say(member, msg.GroupBeatAnswer(self.name, beat.number))
+        self.say(member, msg.GroupBeatAnswer(self.name, beat.number, self.removal.text if self.removal else ""))
 
     def released(self, member: MemberEntry, released: msg.SliceReleased) -> None:
         """It has given up a slice, which goes on elsewhere behind its place."""
@@ -206,6 +210,7 @@ class ConsumerGroup:
 
     def _drop(self, member: MemberEntry, kind: str) -> None:
         del self.members[member.name]
+        self._newcomers.discard(member.name)
         self.counts[kind] += 1
         self.caches.member_lost(member.name)
         for each in self.slices:
@@ -350,6 +355,7 @@ class ConsumerGroup:
         if taker is not None:
             taker.is_emptied = False
         if giver is not None:
+            self._newcomers.discard(giver.name)
             left = {each.number for each in self.slices if each.holder == giver.name and not each.is_revoked}
             giver.is_emptied = giver.is_emptied or empties or left <= {move.number for move in moves}
         self.commanded.append(moves)
@@ -370,7 +376,7 @@ class ConsumerGroup:
     def _go_on(self) -> None:
         if self._revoked and self.host.now < self._session_until:
             return
-        if not self._sessions and not self._is_settled:
+        if not self._sessions and (not self._is_settled or (self._newcomers and not self._revoked)):
             self._settle()
         elif not self._sessions and self.commanded:
             self._sessions = [self.commanded.pop(0)]
@@ -396,11 +402,23 @@ class ConsumerGroup:
         free = [each.number for each in self.slices if not each.holder]
         self._is_settled = True
         if any(not member.is_leaving for member in self.members.values()):
-            self.take_plan(settle(self.consumers(), free))
+            self._share_out(free)
             return
         for each in self.slices:  # the last ones leave: their slices wait for the next member
             if each.holder and not each.is_revoked:
                 self._revoke(each, "")
+
+    def _share_out(self, free: list[int]) -> None:
+        """Every slice has a consumer, and a newcomer its even share.
+
+        What happens meanwhile cuts a plan short, so one stays a newcomer until nothing is left to move for it.
+        """
+        consumers = self.consumers()
+        self._newcomers |= {each.name for each in consumers if each.stays and not each.slices}
+        plan = settle(consumers, free, self._newcomers)
+        if not plan.moves and not self._revoked:
+            self._newcomers.clear()
+        self.take_plan(plan)
 
     def _balance(self) -> None:
         self._next_balance = self.host.now + self.times.balance

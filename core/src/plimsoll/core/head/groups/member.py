@@ -39,7 +39,7 @@ class MemberEntry:
         for number in slices:
             found = reported.get(number)
             loads.append(
-                SliceLoad(number)
+                SliceLoad(number, is_known=False)
                 if found is None
                 else SliceLoad(number, found.items_per_second, found.seconds_per_item, found.backlog)
             )

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
+
+LEASE_SECONDS: Final = 3.0
+"""A head that has not answered for so long is replaced, if its standby has not heard it for three heartbeats either."""
+
+SILENT_HEARTBEATS: Final = 3.0
+"""A standby in sync that has been silent for so long may have been promoted: nothing leaves the head any more."""
+
+
+def silence_seconds(heartbeat_seconds: float) -> float:
+    """How long a head has been silent to those that it heartbeats to when its standby may have been promoted."""
+    return max(LEASE_SECONDS, SILENT_HEARTBEATS * heartbeat_seconds) + heartbeat_seconds / 4
 
 
 class LeadershipConflictError(RuntimeError):

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, assert_never
 
 from plimsoll.core.head.durability.segments import Segment
 from plimsoll.core.head.durability.store import LogStore
+from plimsoll.core.head.standby.leadership import SILENT_HEARTBEATS
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
@@ -25,9 +26,6 @@ from plimsoll.core.transport.overlay_node import OverlayNode
 PART_BYTES: Final = 32 * 1024
 QUEUED_BYTES: Final = 4 * PART_BYTES
 """Parts are read ahead of what the link takes up to this size; the rest stays in the segments."""
-
-SILENT_HEARTBEATS: Final = 3.0
-"""A standby in sync that has been silent for so long may have been promoted: nothing leaves the head any more."""
 
 _HELLO: Final = bytes([wire.HELLO])
 

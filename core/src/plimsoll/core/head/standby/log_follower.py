@@ -12,7 +12,8 @@ from typing import Any, assert_never
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.head.durability.segments import SUFFIX, first_of, name_of
 from plimsoll.core.head.durability.store import LogStore
-from plimsoll.core.head.standby.log_feed import SILENT_HEARTBEATS, START, LogPlace
+from plimsoll.core.head.standby.leadership import SILENT_HEARTBEATS
+from plimsoll.core.head.standby.log_feed import START, LogPlace
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError

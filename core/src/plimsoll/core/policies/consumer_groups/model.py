@@ -12,12 +12,16 @@ IDLE_COST = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class SliceLoad:
-    """What a slice brings: items per second, seconds of work for each, and items that wait."""
+    """What a slice brings: items per second, seconds of work for each, and items that wait.
+
+    `is_known`: False if no consumer that has it has reported it yet.
+    """
 
     number: int
     items_per_second: float = 0.0
     seconds_per_item: float = 0.0
     backlog: int = 0
+    is_known: bool = True
 
     @property
     def cost(self) -> float:

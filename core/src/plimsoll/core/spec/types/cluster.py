@@ -243,6 +243,11 @@ class BandwidthSpec:
     output_bytes_per_second: Annotated[
         Quantity | None, FieldInfo("Out of the broker; absent: unlimited.", unit="bytes/s", above=0)
     ] = None
+    burst: Annotated[
+        Duration,
+        FieldInfo("Unused output bandwidth that the broker saves up. A link saves none; less than 10 ms needs a machine"
+                  " with a processor to spare.", above=0, high=1),
+    ] = Duration.parse("50ms")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

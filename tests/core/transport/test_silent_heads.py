@@ -1,0 +1,131 @@
+"""A silent head that has a standby is dialled anew: its links go on, or start over at another process."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import Link, LinkLimits
+from plimsoll.core.transport.overlay_node import Dial, OverlayNode
+from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, STEPS
+
+LIMITS = LinkLimits(heartbeat_seconds=1.0, dead_seconds=60.0)
+SILENCE = 3.25
+HEAD = Info("h", "head", 7, 0, int(SILENCE * 1000))
+DIAL = Dial("home", "tcp://h")
+
+
+class Node(OverlayNode):
+    """Either side; it records what it is told."""
+
+    def __init__(self, info: Info) -> None:
+        ids = iter(range(info.incarnation * 100, 9_999)).__next__
+        super().__init__(info, LIMITS, ids, max_frame_bytes=10_000)
+        self.told: list[Any] = []
+
+    def on_open(self, link: Link) -> None:
+        self.told.append("open")
+
+    def on_lost(self, link: Link) -> None:
+        self.told.append("lost")
+
+    def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        self.told += [msgspec.msgpack.decode(raw) for raw in frame.records]
+        self.took(link)
+
+
+class Pair:
+    """A node that has dialled a head, and the connection between them, which breaks when it is dialled anew."""
+
+    def __init__(self, info: Info = HEAD) -> None:
+        self.near, self.far = Node(Info("c", "client", 3)), Node(info)
+        self.now, self.connection = 0.0, 0
+        self.dials: list[float] = []
+        self.link = self.near.dial(DIAL.peer, DIAL.endpoint)
+        self.run(1.0)
+
+    def run(self, seconds: float, *, is_silent: bool = False) -> None:
+        """Let time pass in steps of 50 ms; a silent head neither reads nor writes."""
+        until = self.now + seconds
+        while self.now < until:
+            self.now += 0.05
+            self.near.poll(self.now)
+            dials = self.near.dials_to_make()
+            assert set(dials) <= {DIAL}
+            self.connection += len(dials)
+            self.dials += [self.now] * len(dials)
+            frames = [frame for _, frame in self.near.data_to_send()]
+            if is_silent:
+                continue
+            peer = b"%d" % self.connection
+            self.far.receive(peer, frames, self.now)
+            self.far.poll(self.now)
+            self.near.receive(DIAL.peer, [frame for to, frame in self.far.data_to_send() if to == peer], self.now)
+
+    def say(self, value: int) -> None:
+        self.near.put(self.link, msgspec.msgpack.encode(value))
+
+
+def test_a_head_that_is_heard_is_not_dialled_anew():
+    pair = Pair()
+    pair.run(30.0)
+    assert len(pair.dials) == 1
+
+
+def test_a_silent_head_is_dialled_anew_once_its_standby_may_lead_and_then_ever_more_seldom():
+    pair = Pair()
+    heard = pair.link.last_heard
+    pair.run(20.0, is_silent=True)
+    waits = [at - heard for at in pair.dials[1:]]
+    assert SILENCE <= waits[0] < SILENCE + 0.1
+    pauses = [later - earlier for earlier, later in pairwise(waits)]
+    assert all(pause < SILENCE / STEPS + 0.1 for pause in pauses[: EVEN_ATTEMPTS - 1])
+    assert all(
+        later > 1.8 * earlier
+        for earlier, later in zip(pauses[EVEN_ATTEMPTS - 1 :], pauses[EVEN_ATTEMPTS:], strict=False)
+    )
+    assert len(waits) < EVEN_ATTEMPTS + 6
+    assert pair.near.counters["heads_dialled_anew"] == len(waits)
+
+
+def test_a_head_that_was_only_slow_goes_on_with_the_link_where_it_was():
+    pair = Pair()
+    pair.say(1)
+    pair.run(5.0, is_silent=True)
+    pair.say(2)
+    pair.run(1.0)
+    assert len(pair.dials) > 1
+    assert (pair.near.told, pair.far.told) == (["open"], ["open", 1, 2])
+    count = len(pair.dials)
+    pair.run(10.0)
+    assert len(pair.dials) == count
+
+
+def test_another_process_that_leads_there_is_found_and_the_link_starts_over():
+    pair = Pair()
+    pair.run(3.3, is_silent=True)
+    pair.far = Node(msgspec.structs.replace(HEAD, incarnation=8))
+    pair.run(1.0)
+    assert pair.near.told == ["open", "lost", "open"]
+    pair.say(3)
+    pair.run(0.2)
+    assert pair.far.told == ["open", 3]
+    assert pair.now < 1.0 + SILENCE + 1.5
+
+
+def test_a_head_without_a_standby_is_waited_for():
+    pair = Pair(Info("h", "head", 7))
+    pair.run(20.0, is_silent=True)
+    assert len(pair.dials) == 1
+
+
+def test_a_link_that_was_hung_up_is_not_dialled_anew():
+    pair = Pair()
+    pair.near.hang_up(DIAL.peer, "enough")
+    pair.near.dials_to_make()
+    pair.run(10.0, is_silent=True)
+    assert len(pair.dials) == 1
