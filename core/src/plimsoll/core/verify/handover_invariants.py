@@ -55,6 +55,7 @@ class HandoverAudit:
         self._attachments: dict[str, list[tuple[float, str]]] = {}
         self._gap_free: seen.GapFreeClaim | None = None
         self._edges_of_epoch: dict[tuple[str, tuple[int, int]], set[str]] = {}
+        self._across: dict[tuple[str, tuple[int, int]], str] = {}
         self._serving: dict[tuple[str, tuple[int, int], float], str] = {}
 
     def take(
@@ -88,13 +89,20 @@ class HandoverAudit:
     def _on_owner(self, one: seen.OwnerObserved) -> None:
         """I4: an owner epoch belongs to one edge.
 
-        The cause `guest` makes no owner yet: another head still decides. Nor does `across`: that decision is void if
-        its head ends before it has left, and the next cut has the same epoch.
+        The cause `guest` makes no owner yet: another head still decides. A decision `across` is void if its head ends
+        before it has left: the source reports that it serves the subscriber as before, and its next cut has this epoch.
         """
         self._owner_changes.setdefault(one.subscriber, []).append(OwnerChange(one.at, one.edge, one.cause))
-        if one.cause in ("guest", "across"):
+        if one.cause == "guest":
             return
-        edges = self._edges_of_epoch.setdefault((one.subscriber, one.epoch), set())
+        key, (incarnation, n) = (one.subscriber, one.epoch), one.epoch
+        if one.cause == "report" and (void := self._across.pop((one.subscriber, (incarnation, n + 1)), None)):
+            self._edges_of_epoch[one.subscriber, (incarnation, n + 1)].discard(void)
+        if one.cause == "across":
+            self._across[key] = one.edge
+        elif one.cause == "done":
+            self._across.pop(key, None)
+        edges = self._edges_of_epoch.setdefault(key, set())
         edges.add(one.edge)
         if len(edges) > 1:
             text = f"owner epoch {one.epoch} belongs to {' and '.join(sorted(edges))}"
