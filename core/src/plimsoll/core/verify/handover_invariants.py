@@ -126,7 +126,7 @@ class HandoverAudit:
 
         `stayed` is the word of the source itself, so a head that has not heard from the source may not say it.
         """
-        said_at = min(one.at, one.said_at)
+        said_at = one.at if one.said_at is None else min(one.at, one.said_at)
         known_at = min(said_at, one.heard_at) - WORD_SECONDS
         subject = f"hand-over {one.session}"
         if one.outcome == "stayed" and one.served_at < said_at - WORD_SECONDS:

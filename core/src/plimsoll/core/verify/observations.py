@@ -215,7 +215,7 @@ class UncutMemberObserved(Observation, frozen=True, tag="uncut"):
     missed_at: float
     heard_at: float
     at: float
-    said_at: float = float("inf")
+    said_at: float | None = None
 
 
 class AttachmentObserved(Observation, frozen=True, tag="attached"):

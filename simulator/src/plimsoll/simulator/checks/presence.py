@@ -57,7 +57,7 @@ class SourcePresence:
     ended: dict[tuple[str, str], float] = field(default_factory=dict)
     ending_at: dict[str, float] = field(default_factory=dict)
     unheard: list[UnheardDecision] = field(default_factory=list)
-    said_by: Callable[[str], float] = lambda _: float("inf")
+    said_by: Callable[[str], float | None] = lambda _: None
 
     def watch_edge(self, edge: Edge) -> None:
         def opened(attachment: EdgeAttachment, *_: object) -> None:
