@@ -86,7 +86,8 @@ def test_rows_that_are_no_json_are_left_out(row: str):
 
 def test_rows_travel_in_a_load_update():
     told = topic_report([EIGHT, TopicLoad(9, "\U0001f600" * 64)])
-    said = msg.LoadUpdate({"broker": "b1", **{name: [*rows] for name, rows in told.items()}})
+    rows: list[str | dict[str, str | int | float | bool]] = [*told["topics"]]
+    said = msg.LoadUpdate({"broker": "b1", "topics": rows})
     heard = msg.decode(msg.control, wire.encode(said))
     assert isinstance(heard, msg.LoadUpdate)
     assert reported_topics(heard.report) == (EIGHT, TopicLoad(9, "\U0001f600" * 64))
