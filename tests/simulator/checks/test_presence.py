@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
+from tests.core.fleet import one_cluster, resume
 
 from plimsoll.core.edge.handover import source
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.head.handover import table
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.departures import Departure, departure
 from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.checks.presence import SourcePresence
 from plimsoll.simulator.run import SimulationRun
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 
@@ -43,3 +47,27 @@ def test_a_source_that_reports_no_closed_member_is_noticed(monkeypatch: pytest.M
 def test_a_head_that_takes_every_reason_for_a_departure_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(table, "departure", lambda reason: Departure("away", departure(reason).text))
     assert "I8" in told()[1]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_place_that_a_head_has_ended_is_judged_once_its_edge_has_heard(is_told, monkeypatch: pytest.MonkeyPatch):
+    fleet = one_cluster()
+    head, found = fleet.head(), list[Any]()
+    presence = SourcePresence(fleet.nodes.get, lambda: fleet.now, found.append)
+    presence.watch_head(head)
+    presence.watch_edge(fleet.edge("e1"))
+    client = fleet.client("x", "e1")
+    client.tell("e1", resume(1, "x"))
+    fleet.run(0.5)
+    plan = msg.HandoverPlan("e1", "e2", "h", ["x"], False, 5.0, 5.0)
+    fleet.mediator("h").say_control("h", msg.Command(1, head.epoch, "1.1", "prepare", plan))
+    fleet.run(0.1)
+    if not is_told:
+        monkeypatch.setattr(head.membership, "release", lambda *_: None)
+    head.end_place("x")
+    presence.measure()
+    assert (found, len(presence.unheard)) == ([], 1)
+    fleet.run(1.0)
+    presence.measure()
+    assert (found[0].outcome, found[0].missed_at == fleet.now) == ("gone", is_told)
+    assert not presence.unheard

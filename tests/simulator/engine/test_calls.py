@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plimsoll.simulator.engine.calls import call_after
+from plimsoll.simulator.engine.calls import call_after, call_before
 
 
-def test_each_call_is_told_with_its_result():
+def test_each_call_is_told_before_and_with_its_result():
     heard: list[tuple[int, str]] = []
 
     class Part:
@@ -14,5 +14,6 @@ def test_each_call_is_told_with_its_result():
 
     part, beside = Part(), Part()
     call_after(part, "count", lambda result, name: heard.append((result, name)))
+    call_before(part, "count", lambda name: heard.append((0, name)))
     assert (part.count("abc"), beside.count("ab")) == (3, 2)
-    assert heard == [(3, "abc")]
+    assert heard == [(0, "abc"), (3, "abc")]

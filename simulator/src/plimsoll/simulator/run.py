@@ -257,7 +257,8 @@ class SimulationRun:
         healed_at = self.end if scenario.is_disturbed else 0.0
         names = sorted(name for process in self.apps.processes.values() for name in process.subscribers)
         if scenario.group is not None:
-            names += [slice_name(GROUP, number) for number in range(scenario.group.slices)]
+            sides = (0, 1) if scenario.group.in_session == "Cache" else (0,)
+            names += [slice_name(GROUP, number, side) for number in range(scenario.group.slices) for side in sides]
         return CommandBackend(scenario.shape.heads(), planned, names, healed_at, self.journal.add)
 
     def _session_backend(self, rng: random.Random) -> SessionBackend:
@@ -408,6 +409,7 @@ class SimulationRun:
             if laws is not None:
                 laws.measure(at)
         if self.scenario.has_handovers:
+            self.fleet.presence.measure()
             for one in serving_edges(self.fleet, at):
                 self.journal.add(one)
         self.schedule.after(MEASURE_SECONDS, self._measure)

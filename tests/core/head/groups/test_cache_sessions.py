@@ -110,3 +110,28 @@ def test_what_the_giver_has_not_given_goes_to_the_taker_and_not_through_the_log(
     assert play.has("b") == [0]
     assert caches(play)["relayed_bytes"] > 0
     play.check()
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_a_slice_that_is_in_a_hand_over_between_edges_when_its_giver_leaves_is_gone_from_there(replay: bool):
+    """The head ends the place itself and says so at once; the source hears of it one message later, and ends it."""
+    play = playing()
+    head, held = play.fleet.head(), "readings@@0"
+    source = head.owners.entries[held].edge
+    target = "e1" if source == "e2" else "e2"
+    mediator = play.fleet.mediator("h")
+    prepare = msg.HandoverPlan(source, target, "h", [held], replay, 5.0, 5.0)
+    mediator.say_control("h", msg.Command(1, head.epoch, "1.1", "prepare", prepare))
+    play.run(0.3, rate=100.0)
+    move(play, "a", "b", 0)
+    play.run(0.5, rate=100.0)
+    mediator.say_control("h", msg.Command(1, head.epoch, "1.1", "ask"))
+    play.run(0.1, rate=100.0)
+    outcomes = [dict(said.members)[held] for said in mediator.heard["h"] if isinstance(said, msg.Outcome)]
+    assert outcomes[-1] == "gone"
+    assert outcomes[: outcomes.index("gone")], "it was in the hand-over"
+    assert play.has("b") == [0]
+    assert held not in head.owners.entries
+    assert not any(held in play.fleet.edge(edge).attachments.by_subscriber for edge in ("e1", "e2"))
+    assert not head.coordinator.sessions
+    play.check()

@@ -16,3 +16,14 @@ def call_after(part: object, name: str, then: Callable[..., None]) -> None:
         return result
 
     setattr(part, name, watched)
+
+
+def call_before(part: object, name: str, then: Callable[..., None]) -> None:
+    """Before each call of a method of this one object, call `then` with the arguments."""
+    method = getattr(part, name)
+
+    def watched(*arguments: Any) -> Any:
+        then(*arguments)
+        return method(*arguments)
+
+    setattr(part, name, watched)

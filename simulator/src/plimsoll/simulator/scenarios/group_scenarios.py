@@ -61,8 +61,9 @@ GROUP_SCENARIOS = [
     ),
     _scenario(
         "-caches-faults",
-        "slices move with their caches, while consumers and edges are killed, frozen and cut off",
+        "slices move with their caches and between edges, while consumers and edges are killed, frozen and cut off",
         group=CACHES,
+        handovers=HandoverMix(3, aim=0.3, replay=0.3, lives=0.2, batch=3),
         fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1, pause_edge=0.15),
         is_gap_free=True,
     ),
