@@ -23,6 +23,8 @@ GROUPS: list[tuple[str, str, Any]] = [
     ("group-beat", "its beat 3, with its place in slice 4 and its load of 2 seconds",
      msg.GroupBeat("readings", 3, [PLACE], msg.MemberLoad(2.0, 0.5, 0.25, [msg.SliceReport(4, 12.5, 0.01, 3)]))),
     ("group-beat-answer", "the head has had beat 3", msg.GroupBeatAnswer("readings", 3)),
+    ("group-beat-answer-over", "the group ends, and why",
+     msg.GroupBeatAnswer("readings", 3, "group 'readings' is declared no longer")),
     ("slice-assigned", "slice 4 goes on behind position 42; up to 60 it may have been given to another member",
      msg.SliceAssigned("readings", 4, 1700000000000009, ("h", 11, 42), [("h", 11, 17)], ("h", 11, 60))),
     ("slice-revoked", "slice 4 is to be given up", msg.SliceRevoked("readings", 4, 1700000000000007)),

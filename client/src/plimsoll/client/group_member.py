@@ -154,6 +154,15 @@ class GroupMembership:
         return self._inner.name
 
     @property
+    def over(self) -> str:
+        """Why its group ends, as it is declared no longer; empty for one that goes on.
+
+        What the log has of it is still given. Then, or at the latest an hour after its removal, receiving raises
+        FailedError with the code `over`.
+        """
+        return self._inner.over
+
+    @property
     def _is_over(self) -> bool:
         return self._closed or self._connection.is_closed
 

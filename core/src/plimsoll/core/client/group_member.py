@@ -28,14 +28,18 @@ from plimsoll.core.transport.link import NEVER, Link
 LOAD_SECONDS = 2.0
 """How long the load of a report is measured at least."""
 
+UNKNOWN = "unknown"
+"""The code for a group that its head does not know."""
+
 BEAT_PLACES_AT_MOST = 500
 """Slices whose progress one beat has; the others follow with the next."""
 
 
 class SlicesChanged(Struct, frozen=True):
-    """Slices have come to this member, or have gone: `why` is assigned, revoked, or lost.
+    """Slices have come to this member, or have gone: `why` is assigned, revoked, lost, over, or resumed.
 
-    Lost: their head has not answered for the lease, or has refused; another member may go on with them.
+    Lost: their head has not answered for the lease, or has refused; another member may go on with them. Over: the group
+    is declared no longer, and ends once all that the log has of it is processed; resumed: it does not end any more.
     """
 
     came: tuple[int, ...]
@@ -85,7 +89,8 @@ def no_usage() -> tuple[float, float]:
 class GroupMember:
     """Made by `Client.group_member`. `definition`: of the group, if this member may make it.
 
-    `events`: what has happened to it, for the shell. Items are taken with `take`, or from `buffer` after `refill`.
+    `over`: why its group ends, empty for one that goes on. `events`: what has happened to it, for the shell. Items are
+    taken with `take`, or from `buffer` after `refill`.
     """
 
     def __init__(
@@ -98,7 +103,7 @@ class GroupMember:
         self.events: list[GroupEvent] = []
         self.is_member = self.is_leaving = self.has_left = False
         self.failed: GroupFailed | None = None
-        self.last_error = self.head = ""
+        self.last_error = self.head = self.over = ""
         self._released: dict[int, tuple[msg.SlicePlace, int]] = {}
         self._turns: list[int] = []
         self._beat_seconds = self._lease_seconds = 1.0
@@ -221,6 +226,7 @@ class GroupMember:
             "member": self.is_member,
             "slices": sorted(self.slices),
             "backlog": sum(owned.backlog for owned in self.slices.values()),
+            "over": self.over,
             "last_error": self.last_error,
             "since_answer_seconds": round(self._client.now - self._heard_at, 3),
         }
@@ -239,7 +245,8 @@ class GroupMember:
         for owned in self.slices.values():
             owned.go_on()  # what was asked for a cache is void: its head asks again
         known = [*places(self.slices.values()), *(place for place, _ in self._released.values())]
-        joining = msg.GroupJoin(self.group, self.name, self._client.incarnation, self.definition, known)
+        asks_for = None if self.over else self.definition  # a group that ends is not made again for want of its end
+        joining = msg.GroupJoin(self.group, self.name, self._client.incarnation, asks_for, known)
         self._client.say(link, joining)
         self._sent[0] = self._client.now
 
@@ -277,10 +284,10 @@ class GroupMember:
         self._next_beat = NEVER
         if self.is_leaving and not self.slices:
             self._end()
-        elif refused.retry_seconds > 0:
+        elif refused.retry_seconds > 0 and not (self.over and refused.code == UNKNOWN):
             self._join_at = self._client.now + refused.retry_seconds
         else:
-            self._stop("lost")
+            self._stop("over" if self.over else "lost")
             self.failed = GroupFailed(refused.code, refused.text)
             self._tell(self.failed)
             self._end()
@@ -346,6 +353,9 @@ class GroupMember:
         if (sent := self._sent.pop(answer.number, None)) is not None:
             self._heard_at = max(self._heard_at, sent)
         self._answered = answer.number
+        if bool(answer.over) != bool(self.over):
+            self._tell(SlicesChanged((), (), "over" if answer.over else "resumed"))
+        self.over = answer.over
         self._released = {n: known for n, known in self._released.items() if known[1] >= answer.number}
 
     def on_left(self) -> None:

@@ -21,6 +21,7 @@ import msgspec
 from plimsoll.core.head.groups.cache_sessions import CacheSession, CacheSessions
 from plimsoll.core.head.groups.group_links import GroupLinks, MemberLink
 from plimsoll.core.head.groups.member import MemberEntry
+from plimsoll.core.head.groups.removal import Removal
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.log import Log
@@ -65,7 +66,8 @@ def announce_to_none(*_: object) -> bool:
 class ConsumerGroup:
     """`hold_until`: until then members may still say which slices they have. `version`: of members and their slices.
 
-    `commanded`: moves of sessions, which begin once those before them have ended; what members do comes before them.
+    `removal`: of a group that was declared. `commanded`: moves of sessions, which begin once those before them have
+    ended; what members do comes before them.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class ConsumerGroup:
         self.host, self.name, self.definition, self.times, self.hold_until = host, name, definition, times, hold_until
         self.policy = BALANCING[definition.balancing]
         self.is_declared = False
+        self.removal: Removal | None = None
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
         self.counts: Counter[str] = Counter()
@@ -162,7 +165,7 @@ class ConsumerGroup:
                 self.slices[place.number].progress(place)
         if beat.load is not None:
             member.load, member.measured_at = beat.load, self.host.now
-        self.say(member, msg.GroupBeatAnswer(self.name, beat.number))
+        self.say(member, msg.GroupBeatAnswer(self.name, beat.number, self.removal.text if self.removal else ""))
 
     def released(self, member: MemberEntry, released: msg.SliceReleased) -> None:
         """It has given up a slice, which goes on elsewhere behind its place."""

@@ -25,6 +25,9 @@ from plimsoll.core.transport.link import Link
 UNREACHABLE: Final = "unreachable"
 """The code for a member whose group's head does not answer; it may ask again."""
 
+STRANGER: Final = "member"
+"""The code for a client that is no member of a group, and may join again at once."""
+
 RETRY_BEATS: Final = 0.1
 """When one whose way has ended asks again."""
 
@@ -105,7 +108,7 @@ class GroupLinks(HeadPart):
             way = self._ways[link, record.group] = _Way(link, record.group, head, self._last_client)
             self._by_client[way.client] = way
         if way is None:
-            self._refuse(link, record.group, "unknown", f"join group {record.group!r} first")
+            self._refuse(link, record.group, STRANGER, f"join group {record.group!r} first")
             return
         way.sent += 1
         if way.waits_since is None and isinstance(record, msg.GroupJoin | msg.GroupBeat):
@@ -160,7 +163,7 @@ class GroupLinks(HeadPart):
         if link is None or asked.number != link.received + 1:
             self._remote.pop(key, None)
             text = f"{self.host.name} does not know this member of group {asked.record.group!r} any more"
-            refused = msg.GroupRefused(asked.record.group, "unknown", text, RETRY_BEATS * self.beat_seconds)
+            refused = msg.GroupRefused(asked.record.group, STRANGER, text, RETRY_BEATS * self.beat_seconds)
             self.router.send(head, msg.GroupAnswer(asked.epoch, asked.client, 0, refused))
             return
         link.received += 1

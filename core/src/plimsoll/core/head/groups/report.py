@@ -34,7 +34,7 @@ def group_report(group: ConsumerGroup, stamps: GroupStamps, lags: Sequence[int])
         "confirmed_stamps": stamps.confirmed[group.name],
         "counts": {name: group.counts[name] for name in ("joined", "left", "gone", "moved", "sessions")},
         "caches": {name: group.caches.counts[name] for name in ("merged", "slow", "uncached", "lost", "relayed_bytes")},
-        "plan": group.plan.reason,
+        "plan": group.removal.text if group.removal else group.plan.reason,
         "idle": dict(group.plan.idle[:CONSUMERS_SHOWN]),
         "consumers": {each.name: _consumer(each, lags) for each in shown},
         "slice_backlogs": _backlogs(consumers) if len(lags) <= SLICES_SHOWN else {},

@@ -9,9 +9,10 @@ from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
 from plimsoll.core.head.groups.definition import Declared, definition_fault
 from plimsoll.core.head.groups.function_notices import FunctionNotices, NoticeHost
-from plimsoll.core.head.groups.group_links import MemberLink
+from plimsoll.core.head.groups.group_links import STRANGER, MemberLink, RemoteLink
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.member import MemberEntry
+from plimsoll.core.head.groups.removal import OVER, Removal, ending
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
@@ -65,6 +66,8 @@ class GroupRequests(HeadPart):
         self.host, self.cluster, self.times = host, cluster, times
         self._announce: Announce = announce_to_none
         self._elsewhere: dict[str, Declared] = {}
+        self._own: dict[str, GroupDefinition] = {}
+        self._ended_elsewhere: dict[str, tuple[Declared, float]] = {}
         self.by_name: dict[str, ConsumerGroup] = {}
         self.stamps = GroupStamps()
         self.notices = FunctionNotices(host)
@@ -93,13 +96,18 @@ class GroupRequests(HeadPart):
 
     def on_client(self, link: Link, record: FromMember) -> None:
         """What a client of this head says as a member: of a group here, or of another cluster's."""
-        other = self._elsewhere.get(record.group) if record.group not in self.by_name else None
+        other = self._other(record.group) if record.group not in self.by_name else None
         if other is None or not other.head:
             self.on_member(link, record)
         elif isinstance(record, msg.GroupJoin) and not link.grant.subscribes:
             self._refuse(link, record.group, NOT_PERMITTED, link.grant.subscribe_refusal)
         else:
             self.host.group_links.pass_on(link, other.head, record)
+
+    def _other(self, group: str) -> Declared | None:
+        """A group of another cluster. One that is declared no longer is still its head's: members have its log."""
+        ended = self._ended_elsewhere.get(group)
+        return self._elsewhere.get(group) or (ended[0] if ended is not None else None)
 
     def on_member(self, link: MemberLink, record: FromMember) -> None:
         """What a member of a group here says, over whichever way."""
@@ -140,6 +148,9 @@ class GroupRequests(HeadPart):
             text = f"group {join.group!r} is defined otherwise here, as {describe(group.definition)}"
             self._refuse(link, join.group, "defined", text)
         elif group is not None:
+            is_new = join.member not in group.members and not join.places
+            if group.removal is not None and is_new and join.definition is not None and not link.grant.group_refusal:
+                self._bring_back(group)
             group.join(link, join)
 
     def _may_make(self, link: MemberLink, name: str, definition: GroupDefinition) -> bool:
@@ -150,7 +161,7 @@ class GroupRequests(HeadPart):
     def _make(self, link: MemberLink, join: msg.GroupJoin) -> ConsumerGroup | None:
         """The group of a first member, which says what it is."""
         host = self.host
-        if join.definition is None:
+        if join.definition is None or isinstance(link, RemoteLink):
             text = f"there is no group {join.group!r} at {self.host.name}; its first member defines it: `slices=...`"
             self._refuse(link, join.group, "unknown", text, self.times.beat)
             return None
@@ -230,15 +241,22 @@ class GroupRequests(HeadPart):
     def declare(self, declared: Iterable[Declared]) -> None:
         """The groups of the custom resources, all of them: stamp for each, and serve those of this cluster.
 
-        A group that is declared no longer goes on until its last member has left; one that members have made stays.
+        A group that is declared no longer ends once its members have what the log has of it; one that members have
+        made stays.
         """
         all_of_them = {each.name: each for each in declared}
-        own = {name for name, each in all_of_them.items() if each.cluster == self.cluster}
+        own = self._own = {name: x.definition for name, x in all_of_them.items() if x.cluster == self.cluster}
         for name, group in self.by_name.items():
+            if group.is_declared and name not in own and group.removal is None:
+                group.removal = Removal.of(name, self.host.now, self.times)
+                self._stamp(name, None)
             group.is_declared = name in own
         for name in [name for name in self._elsewhere if name in own or name not in all_of_them]:
-            del self._elsewhere[name]
+            ended = self._elsewhere.pop(name)
+            self._ended_elsewhere[name] = ended, self.host.now + self.times.kept
             self._stamp(name, None)
+        for name in all_of_them.keys() & self._ended_elsewhere.keys():
+            del self._ended_elsewhere[name]
         for name, each in all_of_them.items():
             if definition_fault(name, each.definition):
                 self.host.counters["groups_refused"] += 1
@@ -262,13 +280,21 @@ class GroupRequests(HeadPart):
                 return
             has_other_count = definition.count != group.definition.count
             group.redefine(definition)
+            group.removal = None
             self._stamp(name, definition)
             stamps = self.stamps.by_group[name]
             if has_other_count:
                 self.host.group_lags.begin(name, stamps, definition.count, from_start=False)
             else:
                 self.host.group_lags.by_group[name].stamper = stamps
+        elif group.removal is not None:
+            self._bring_back(group)
         group.is_declared = True
+
+    def _bring_back(self, group: ConsumerGroup) -> None:
+        """A group that was removed goes on."""
+        group.removal = None
+        self._stamp(group.name, group.definition)
 
     def _refuse(self, link: MemberLink, group: str, code: str, text: str, retry: float = 0.0) -> None:
         self.host.counters["group_joins_refused"] += 1
@@ -300,7 +326,7 @@ class GroupRequests(HeadPart):
         found = [member for member in group.members.values() if member.link is link] if group is not None else []
         if group is None or not found:
             text = f"this client is no member of group {name!r} here"
-            self._refuse(link, name, "unknown", text, self.times.beat / 10)
+            self._refuse(link, name, STRANGER, text, self.times.beat / 10)
             return []
         return [(group, member) for member in found]
 
@@ -372,20 +398,36 @@ class GroupRequests(HeadPart):
                 group.hold(self._hold_until(group.name))
         for group in self.by_name.values():
             group.tick()
-        for group in [each for each in self.by_name.values() if each.is_over]:
+        for group in [each for each in self.by_name.values() if each.is_over or self._is_removed(each)]:
             self._end(group)
+        for name in [name for name, (_, until) in self._ended_elsewhere.items() if self.host.now > until]:
+            del self._ended_elsewhere[name]
 
     def wake_at(self) -> float:
         return self.host.now if self.host.group_lags.is_reading else NEVER
 
+    def _lags(self, group: ConsumerGroup) -> list[int]:
+        return self.host.group_lags.of(group.name, [each.token for each in group.slices])
+
+    def _is_removed(self, group: ConsumerGroup) -> bool:
+        """Whether it was declared, is no longer, and nothing is left to be given."""
+        removal, now = group.removal, self.host.now
+        return removal is not None and removal.is_over(sum(self._lags(group)), now, self.times)
+
     def _end(self, group: ConsumerGroup) -> None:
-        """A group that has had no member for long is forgotten, with the places of its slices."""
+        """A group that was removed, or has had no member for long, is forgotten, with the places of its slices."""
+        text = ending(group.name, sum(self._lags(group)))
+        for member in group.members.values():
+            group.say(member, msg.GroupRefused(group.name, OVER, text))
         del self.by_name[group.name]
-        self._stamp(group.name, None)
+        if group.removal is None:
+            self._stamp(group.name, None)
         self.host.group_lags.end(group.name)
         for each in group.slices:
             for side in (0, 1):
                 self.host.end_place(slice_name(group.name, each.number, side))
+        if group.name in self._own:
+            self._declare_own(group.name, self._own[group.name])  # its members have held up this definition
 
     def status(self) -> dict[str, Any]:
         return {"groups": sorted(self.by_name)}
@@ -393,8 +435,7 @@ class GroupRequests(HeadPart):
     def by_group(self) -> dict[str, Any]:
         """Of each group: its slices, its consumers and what waits, what has moved, and why the last plan ended."""
         return {
-            name: group_report(group, self.stamps, self.host.group_lags.of(name, [each.token for each in group.slices]))
-            for name, group in sorted(self.by_name.items())
+            name: group_report(group, self.stamps, self._lags(group)) for name, group in sorted(self.by_name.items())
         }
 
     def report(self) -> dict[str, Any]:

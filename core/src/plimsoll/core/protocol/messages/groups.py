@@ -123,8 +123,11 @@ class GroupBeat(Struct, array_like=True, frozen=True, tag=44):
 
 
 class GroupBeatAnswer(Struct, array_like=True, frozen=True, tag=45):
+    """The head has had this beat. `over`: why the group ends, once what the log has of it is processed; else empty."""
+
     group: Name
     number: U63
+    over: Text = ""
 
 
 class SliceAssigned(Struct, array_like=True, frozen=True, tag=46):

@@ -1,0 +1,48 @@
+"""A declared group that is removed: its members are told, and are given what the log has of it; then it ends.
+
+Rules of the place:
+- From the removal on no head stamps for the group, so what the log has of it does not grow. Publications that other
+  heads have stamped before they heard may still be on their way: nothing is left only when that holds for a while.
+- It ends then, or when it has been kept for its time, whatever is left.
+- Only a declaration brings it back, or a new member that may make groups and says what this one is. A member that comes
+  back over a new link does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll.core.head.groups.times import GroupTimes
+
+OVER: Final = "over"
+"""The code for members of a group that has ended."""
+
+
+@dataclass(slots=True)
+class Removal:
+    """`text`: for members. `until`: when the group ends, whatever is left. `empty_since`: nothing has been left."""
+
+    text: str
+    until: float
+    empty_since: float | None = None
+
+    @classmethod
+    def of(cls, group: str, now: float, times: GroupTimes) -> Removal:
+        """The removal of a group at this time."""
+        text = f"group {group!r} is declared no longer; what the log has of it is given for {times.kept:g} s at most"
+        return cls(text, now + times.kept)
+
+    def is_over(self, lag: int, now: float, times: GroupTimes) -> bool:
+        """Whether the group ends now. `lag`: items that have not been acknowledged."""
+        if lag:
+            self.empty_since = None
+        elif self.empty_since is None:
+            self.empty_since = now
+        return now > self.until or (self.empty_since is not None and now > self.empty_since + times.gone)
+
+
+def ending(group: str, lag: int) -> str:
+    """What members of a group that ends are told."""
+    left = f"{lag} items of it were not processed" if lag else "all of it has been processed"
+    return f"group {group!r} was declared no longer, and has ended; {left}"
