@@ -1,6 +1,7 @@
 """A rotation of the keys of a head with a standby, by the operator's part and real processes.
 
-The standby has the next key first. The applications have their keys in files, as they are told to: the file with the head's keys gets the next one first.
+The standby has the next key first. The applications have their keys in files, as they are told to: the file with the
+head's keys gets the next one before.
 """
 
 from __future__ import annotations
