@@ -61,9 +61,9 @@ setup-spark:  ## Also install what the Spark jobs need, if Java is installed
 	@$(PYTHON) scripts/setup_environment.py --spark
 
 test: setup-spark  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --durations 15 $(ARGS)
 
-test-all: setup-spark  ## Run the tests and the long sweeps too, as .ci/run does (twice the time)
+test-all: setup-spark  ## Run the tests and the long sweeps too, as .ci/run does with PLIMSOLL_CI_SWEEPS set
 	@$(PY) -m pytest -m "" -n $(WORKERS) --dist worksteal --durations 30 $(ARGS)
 
 lint: setup-spark  ## Check style, format, types and the architecture's import contracts

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ import zmq
 from plimsoll.client import Address, ClientLimits, Connection, Curve, errors
 from plimsoll.client.connection_file import connection_file_text
 from plimsoll.core import config as configuration
-from plimsoll.core.config import BrokerConfig, BrokerLimits, LinkSecurity, PeerBroker
+from plimsoll.core.config import BrokerConfig, BrokerLimits, DeclaredGroup, LinkSecurity, PeerBroker
 from plimsoll.core.transport.link import LinkLimits
 
+CLUSTER = "c"
 EDGES = ("e1", "e2")
 STARTED_SECONDS = 20.0
 
@@ -37,16 +39,26 @@ def free_ports(count: int) -> list[int]:
 
 
 class Fleet:
-    """Brokers as processes; they end with the fixture."""
+    """Brokers as processes; they end with the fixture. `west`: a second cluster, of the head w and the edge x1."""
 
-    def __init__(self, folder: Path, *, curve: bool = False, client: str = "*", **limits: Any) -> None:
-        self.client = client
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        curve: bool = False,
+        client: str = "*",
+        west: bool = False,
+        groups: tuple[DeclaredGroup, ...] = (),
+        **limits: Any,
+    ) -> None:
+        self.client, self.groups = client, groups
+        self.clusters = {"h": EDGES, "w": ("x1",)} if west else {"h": EDGES}
         self.folder, self.limits = (
             folder,
             BrokerLimits(lease_seconds=6.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits),
         )
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        names = ("h", *EDGES)
+        names = tuple(chain.from_iterable((head, *edges) for head, edges in self.clusters.items()))
         ports = free_ports(2 * len(names))
         self.data = {name: f"tcp://127.0.0.1:{ports[2 * i]}" for i, name in enumerate(names)}
         self.control = {name: f"tcp://127.0.0.1:{ports[2 * i + 1]}" for i, name in enumerate(names)}
@@ -74,17 +86,17 @@ class Fleet:
     def connection_file(self) -> str:
         """The text of a connection file for this fleet."""
         if not self.pairs:
-            return connection_file_text({"c": Address(self.head)}, None)
+            return connection_file_text({CLUSTER: Address(self.head)}, None)
         public, secret = (key.decode() for key in self.pairs["app"])
-        return connection_file_text({"c": Address(self.head, self.pairs["h"][0].decode())}, (public, secret))
+        return connection_file_text({CLUSTER: Address(self.head, self.pairs["h"][0].decode())}, (public, secret))
+
+    def _peer(self, head: str) -> PeerBroker:
+        key = self.pairs[head][0].decode() if self.pairs else ""
+        return PeerBroker(name=head, data=self.data[head], control=self.control[head], public_key=key)
 
     def config(self, name: str) -> BrokerConfig:
-        key = self.pairs["h"][0].decode() if self.pairs else ""
-        head = (
-            None
-            if name == "h"
-            else PeerBroker(name="h", data=self.data["h"], control=self.control["h"], public_key=key)
-        )
+        head = next(head for head, edges in self.clusters.items() if name in (head, *edges))
+        others = () if name != head else tuple(self._peer(other) for other in self.clusters if other != head)
         security = LinkSecurity(plain=True)
         if self.pairs:
             security = LinkSecurity(
@@ -92,12 +104,14 @@ class Fleet:
             )
         return BrokerConfig(
             name=name,
-            role="edge" if head else "head",
-            cluster="c",
+            role="head" if name == head else "edge",
+            cluster=CLUSTER if head == "h" else head,
             data=self.data[name],
             control=self.control[name],
-            head=head,
-            edges=() if head else EDGES,
+            head=None if name == head else self._peer(head),
+            edges=self.clusters[head] if name == head else (),
+            neighbors=others,
+            groups=self.groups if name == head else (),
             limits=self.limits,
             security=security,
         )
@@ -120,9 +134,9 @@ class Fleet:
         process.terminate()
         process.wait(20)
 
-    def connection(self, **options: Any) -> Connection:
+    def connection(self, head: str = "h", **options: Any) -> Connection:
         options.setdefault("limits", ClientLimits(link=LinkLimits(heartbeat_seconds=0.5, dead_seconds=2.0)))
-        connection = Connection(self.head, security=self.curve() if self.pairs else "plain", **options)
+        connection = Connection(self.data[head], security=self.curve() if self.pairs else "plain", **options)
         try:
             connection.wait_open(STARTED_SECONDS)
         except errors.WaitTimeoutError as error:

@@ -33,11 +33,21 @@ def stream(group: str, **fields: Any) -> dict[str, Any]:
 
 
 class Worker:
-    """A member with a thread that writes down what it is given."""
+    """A member with a thread that writes down what it is given. It defines its group, if that is not declared."""
 
-    def __init__(self, connection: Connection, group: str, name: str, given: list[GivenItem], **fields: Any) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        group: str,
+        name: str,
+        given: list[GivenItem],
+        *,
+        is_declared: bool = False,
+        **fields: Any,
+    ) -> None:
         self.given, self.name = given, name
-        self.member: GroupSubscriber = connection.group(group, **stream(group, **fields)).subscribe(name=name)
+        definition = {} if is_declared else stream(group, **fields)
+        self.member: GroupSubscriber = connection.group(group, **definition).subscribe(name=name)
         self.ending = threading.Event()
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()

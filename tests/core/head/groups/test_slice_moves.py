@@ -62,6 +62,19 @@ def test_a_drained_consumer_keeps_none_until_it_is_named_as_a_taker():
     assert play.has("a") == [0]
 
 
+def test_one_that_was_drained_and_is_the_last_has_all_and_gives_the_next_its_share():
+    play, mediator = play_with("a", "b")
+    mediator.ask("drain", giver="a")
+    assert mediator.finish("drain").reason == "Moved"
+    play.crash("b")
+    mediator.run(10.0, rate=20)
+    assert play.has("a") == list(range(6))
+    play.join("c")
+    mediator.run(5.0, rate=20)
+    assert [len(play.has(name)) for name in ("a", "c")] == [3, 3]
+    play.check(is_exact=False)
+
+
 def test_a_dry_run_moves_nothing():
     play, mediator = play_with("a", "b")
     before = play.has("a"), play.has("b")

@@ -89,6 +89,14 @@ GROUP_SCENARIOS = [
         is_gap_free=True,
     ),
     _scenario(
+        "-clusters-caches",
+        "slices move with their caches between consumers of two clusters, while all links are disturbed",
+        shape=FleetShape(2, 2),
+        group=replace(CACHES, clusters=2),
+        fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1),
+        is_gap_free=True,
+    ),
+    _scenario(
         "-sessions",
         "sessions move slices between consumers and between edges, while mediators and consumers are killed",
         handovers=HandoverMix(lives=0.6),

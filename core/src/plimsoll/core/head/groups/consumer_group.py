@@ -401,7 +401,11 @@ class ConsumerGroup:
     def _settle(self) -> None:
         free = [each.number for each in self.slices if not each.holder]
         self._is_settled = True
-        if any(not member.is_leaving for member in self.members.values()):
+        staying = [member for member in self.members.values() if not member.is_leaving]
+        if staying:
+            if all(member.is_emptied for member in staying):
+                for member in staying:  # no other consumer is left; one that comes later gets its share as ever
+                    member.is_emptied = False
             self._share_out(free)
             return
         for each in self.slices:  # the last ones leave: their slices wait for the next member
