@@ -1,10 +1,11 @@
 """How long publishing stops when the head is killed and its standby leads: of a fleet of processes, again and again.
 
-    python -m bench.broker.promotions [--count 100] [--json FILE]
+    python -m bench.broker.promotions [--count 100] [--kind killed|silent|planned ...] [--json FILE]
 
-Each time the process that leads gets SIGKILL, or SIGTERM as for a planned change, in turn; the next kill comes once the
-other process is in sync. A pause is the longest time without an answer to any publisher around the kill. After some
-promotions there is a new fleet: a process that ends again and again is started later each time.
+Each time the process that leads gets SIGKILL, SIGSTOP so that it stands still, or SIGTERM as for a planned change, the
+kinds that were asked for in turn; the next one comes once the other process is in sync. A pause is the longest time
+without an answer to any publisher around that. After some promotions there is a new fleet: a process that ends again
+and again is started later each time.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ spec:
   edges: [{name: edge, profile: small, replicas: 1}]
 """
 PUBLISHERS, INTERVAL_SECONDS = 5, 0.01
+KINDS = {"killed": signal.SIGKILL, "silent": signal.SIGSTOP, "planned": signal.SIGTERM}
+DEFAULT_KINDS = ("killed", "planned")
 PATIENCE_SECONDS = 60.0
 OF_ONE_FLEET = 4
 T = TypeVar("T")
@@ -134,21 +137,21 @@ def promote(folder: FleetFolder, traffic: Publishing, sign: signal.Signals) -> f
     return traffic.pause_since(then)
 
 
-def measure(folder: FleetFolder, count: int) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """So many promotions, every other one planned: the pauses of each kind, and what became of publications."""
+def measure(folder: FleetFolder, count: int, kinds: Sequence[str]) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """So many promotions, of these kinds in turn: the pauses of each kind, and what became of publications."""
     traffic = Publishing(folder)
-    pauses: dict[str, list[float]] = {"killed": [], "planned": []}
+    pauses: dict[str, list[float]] = {kind: [] for kind in kinds}
     try:
         wait_until("publications are answered", lambda: len(traffic.times) > 20)
         for number in range(count):
-            kind, sign = (("killed", signal.SIGKILL), ("planned", signal.SIGTERM))[number % 2]
-            pauses[kind].append(promote(folder, traffic, sign))
+            kind = kinds[number % len(kinds)]
+            pauses[kind].append(promote(folder, traffic, KINDS[kind]))
     finally:
         answers = traffic.end()
     return pauses, answers
 
 
-def run_fleet(count: int) -> tuple[dict[str, list[float]], dict[str, int]]:
+def run_fleet(count: int, kinds: Sequence[str]) -> tuple[dict[str, list[float]], dict[str, int]]:
     """As `measure`, of a fleet of its own."""
     with tempfile.TemporaryDirectory() as place:
         os.environ["PLIMSOLL_HOME"] = place
@@ -157,7 +160,7 @@ def run_fleet(count: int) -> tuple[dict[str, list[float]], dict[str, int]]:
         runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
         folder = FleetFolder.of("promotions")
         try:
-            return measure(folder, count)
+            return measure(folder, count, kinds)
         finally:
             runtime.down(folder)
 
@@ -177,17 +180,22 @@ def quantiles(pauses: Sequence[float]) -> dict[str, float]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.broker.promotions", description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100, help="promotions (default %(default)s)")
+    parser.add_argument(
+        "--kind", action="append", choices=sorted(KINDS), help="how a process ends; may be repeated "
+        f"(default {' and '.join(DEFAULT_KINDS)}, in turn)"
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     options = parser.parse_args(arguments)
-    found: dict[str, Any] = {"pauses": {"killed": [], "planned": []}, "answers": Counter()}
+    kinds: Sequence[str] = options.kind or DEFAULT_KINDS
+    found: dict[str, Any] = {"pauses": {kind: [] for kind in kinds}, "answers": Counter()}
     for begun in range(0, options.count, OF_ONE_FLEET):
-        pauses, answers = run_fleet(min(OF_ONE_FLEET, options.count - begun))
+        pauses, answers = run_fleet(min(OF_ONE_FLEET, options.count - begun), kinds)
         found["answers"].update(answers)
         for kind, some in pauses.items():
             found["pauses"][kind] += some
         print(f"{begun + sum(map(len, pauses.values()))} of {options.count}", flush=True)
     found |= {kind: quantiles(some) for kind, some in found["pauses"].items()}
-    for kind in ("killed", "planned"):
+    for kind in kinds:
         print(kind, {name: round(value, 3) for name, value in found[kind].items()})
     print("answers:", dict(found["answers"]))
     if options.json is not None:

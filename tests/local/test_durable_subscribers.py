@@ -60,6 +60,10 @@ def status(folder: FleetFolder, kind: str, name: str) -> dict[str, Any]:
     return found
 
 
+def names_away(folder: FleetFolder) -> list[str]:
+    return [each["name"] for each in status(folder, "BrokerCluster", "east").get("awaySubscribers", [])]
+
+
 def kill(pid: object) -> None:
     assert isinstance(pid, int)
     os.kill(pid, signal.SIGKILL)
@@ -97,6 +101,7 @@ def test_a_subscriber_that_is_moved_and_then_away_has_everything_when_it_is_back
 
         token, marks = subscriber.token, subscriber.watermarks
         subscriber.close(withdraw=False)
+        wait_for(lambda: names_away(folder) == ["audit"])
         kill(status(folder, "EdgeBroker", "edge-1")["pid"])  # its place there is gone
         kill(status(folder, "BrokerCluster", "east")["head"]["pid"])
         publish(publisher, *range(20, 40))

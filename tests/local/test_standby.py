@@ -174,6 +174,17 @@ def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder):
 
 
 @pytest.mark.slow
+def test_a_head_that_stands_still_is_ended_and_replaced_without_loss_or_gap(folder: FleetFolder):
+    await_standby(folder)
+    traffic = Traffic(folder)
+    wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
+    pause = replace_head(folder, traffic, signal.SIGSTOP)
+    faults = traffic.end()
+    print(f"without an answer for {pause:.2f} s")
+    assert not faults, "\n".join(faults[:10])
+
+
+@pytest.mark.slow
 def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: FleetFolder):
     """Nothing leaves the head meanwhile, its status included: so it is asked in another way."""
     await_standby(folder)

@@ -556,6 +556,36 @@ def test_a_broker_takes_another_key_and_who_knows_it_comes_back_by_itself(keys: 
         dialling.close()
 
 
+def test_a_peer_that_is_dialled_anew_is_tried_with_its_next_key(keys: Keys, tmp_path: Path):
+    """A standby with another key leads at the same address."""
+    (public, secret), (old, _) = zmq.curve_keypair(), zmq.curve_keypair()
+    keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"
+    keys.write()
+    keys.authority.refresh()
+    told, current = tmp_path / "told", keys.curve.public.decode()
+    told.write_text(f"{old.decode()} head h\n{current} head h\n")
+    dialling = BrokerSockets(LIMITS, BrokerCurveKeys(secret.decode()), AuthorizedKeys.read(str(told)))
+    dial = Dial("h", keys.endpoint, old.decode())
+    got: list = []
+    try:
+        dialling.apply([dial])
+        dialling.apply([dial])
+        dialling.data.send([("h", b"here I am")])
+
+        def arrived() -> bool:
+            dialling.wait(0.01)
+            dialling.serve_events()
+            dialling.data.retry()
+            return bool(got)
+
+        pump(keys.sockets, keys.sockets.data, arrived, got)
+        assert [each.public_key for each in dialling._dialled.values()] == [current]
+        dialling.apply([dial])
+        assert [each.public_key for each in dialling._dialled.values()] == [old.decode()], "in turn"
+    finally:
+        dialling.close()
+
+
 def test_a_secret_key_is_read_again_and_what_cannot_be_read_changes_nothing(tmp_path: Path):
     path, (first, second) = tmp_path / "secret.key", (zmq.curve_keypair()[1].decode() for _ in range(2))
     path.write_text(first)

@@ -10,6 +10,7 @@ from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, resu
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.ownership import AWAY_KEY
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 DAY = 86_400.0
 """Longer than any test."""
@@ -46,6 +47,11 @@ def test_a_place_outlasts_the_lease_of_its_edge_and_what_came_meanwhile_is_deliv
     assert "s" not in fleet.edge("e1").attachments.by_subscriber
     Publishing(client, "h").publish(5)
     fleet.run(1.0)
+    said = msg.decode(msg.control, wire.encode(msg.LoadUpdate(fleet.head().reporter.last)))
+    assert isinstance(said, msg.LoadUpdate), "a report that nothing can read tells a mediator nothing"
+    listed = said.report["away"]
+    assert isinstance(listed, list)
+    assert [each["name"] for each in listed if isinstance(each, dict)] == ["s"]
     (told,) = places(fleet).report()["away"]
     assert (told["name"], told["behind"], told["missed"]) == ("s", 5, 0)
     client.tell("e2", durable(2, "s", n=4, token=("h", fleet.head().epoch, resumed.position)))

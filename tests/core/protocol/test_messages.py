@@ -59,7 +59,9 @@ def test_numbers_are_unique_and_those_of_control_sockets_are_apart():
     of_groups = {msg.SliceCaching, msg.SliceCache, msg.GroupFunctions}
     of_audits = {msg.PublisherAuditStart, msg.CountPublishers, msg.CountsFrom, msg.PublisherAuditRequest}
     assert set(map(number, of_audits)) == set(range(140, 144))
-    apart = of_standbys | of_groups | of_audits
+    of_places = {msg.PlaceQuery, msg.PlaceReply}
+    assert set(map(number, of_places)) == {183, 184}
+    apart = of_standbys | of_groups | of_audits | of_places
     above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in apart}
     assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__))
     assert set(map(number, of_standbys)) == set(range(170, 176))

@@ -94,6 +94,7 @@ TYPES = {
     "Info": "info",
     "None": "nil",
     "MemberItem": "member",
+    "PlaceItem": "place_item",
     "HandoverPlan": "plan",
     "Join": "JOIN",
     "ExpectedCount": "expected",
@@ -264,7 +265,8 @@ COUNTING: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("word", "struct"), [("member", msg.MemberItem), ("plan", msg.HandoverPlan), *BALANCING, *COUNTING]
+    ("word", "struct"),
+    [("member", msg.MemberItem), ("place_item", msg.PlaceItem), ("plan", msg.HandoverPlan), *BALANCING, *COUNTING],
 )
 def test_what_records_are_made_of_is_described(word: str, struct: Any):
     assert re.search(rf"^\| `{word}` \| `\[{re.escape(fields(struct))}\]` \|$", DOCUMENT.read_text(), re.MULTILINE)

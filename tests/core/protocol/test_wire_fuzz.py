@@ -311,6 +311,7 @@ covers = st.builds(
     st.booleans(),
 )
 owned = st.builds(msg.OwnedItem, names, st.tuples(small, small), st.tuples(small, small))
+place_items = st.builds(msg.PlaceItem, names, st.tuples(small, small), texts, st.booleans())
 members = st.lists(st.builds(msg.MemberItem, names, st.tuples(small, small)), max_size=3)
 sides: dict[str, st.SearchStrategy[Any]] = {
     "edge": st.one_of(
@@ -327,6 +328,8 @@ sides: dict[str, st.SearchStrategy[Any]] = {
         st.builds(msg.Marker, sessions, st.lists(names, max_size=3), tokens),
         st.builds(msg.JoinFor, st.builds(msg.Join, names, st.lists(names, max_size=2), texts, texts | names)),
         st.builds(msg.PlacedFor, names, texts, texts, texts),
+        st.builds(msg.PlaceQuery, st.lists(place_items, max_size=3)),
+        st.builds(msg.PlaceReply, st.lists(place_items, max_size=3)),
     ),
 }
 routes = st.builds(

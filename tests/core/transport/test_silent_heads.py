@@ -11,7 +11,7 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.core.transport.overlay_node import Dial, OverlayNode
-from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, STEPS
+from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, GOODBYE_SECONDS, STEPS
 
 LIMITS = LinkLimits(heartbeat_seconds=1.0, dead_seconds=60.0)
 SILENCE = 3.25
@@ -84,11 +84,10 @@ def test_a_silent_head_is_dialled_anew_once_its_standby_may_lead_and_then_ever_m
     assert SILENCE <= waits[0] < SILENCE + 0.1
     pauses = [later - earlier for earlier, later in pairwise(waits)]
     assert all(pause < SILENCE / STEPS + 0.1 for pause in pauses[: EVEN_ATTEMPTS - 1])
-    assert all(
-        later > 1.8 * earlier
-        for earlier, later in zip(pauses[EVEN_ATTEMPTS - 1 :], pauses[EVEN_ATTEMPTS:], strict=False)
-    )
-    assert len(waits) < EVEN_ATTEMPTS + 6
+    later = pauses[EVEN_ATTEMPTS - 1 :]
+    assert all(second > 1.8 * first for first, second in pairwise(pause for pause in later if pause < SILENCE))
+    assert max(later) < SILENCE + 0.1
+    assert len(waits) < EVEN_ATTEMPTS + 8
     assert pair.near.counters["heads_dialled_anew"] == len(waits)
 
 
@@ -128,4 +127,28 @@ def test_a_link_that_was_hung_up_is_not_dialled_anew():
     pair.near.hang_up(DIAL.peer, "enough")
     pair.near.dials_to_make()
     pair.run(10.0, is_silent=True)
+    assert len(pair.dials) == 1
+
+
+def test_a_head_that_says_goodbye_is_dialled_anew_at_once_and_its_successor_is_found():
+    pair = Pair()
+    (link,) = pair.far.accepted_links()
+    pair.far.close(link, "the head is leaving")
+    pair.run(0.04)
+    then = pair.now
+    pair.run(0.3, is_silent=True)
+    pair.far = Node(msgspec.structs.replace(HEAD, incarnation=8))
+    pair.run(GOODBYE_SECONDS + 0.1)
+    assert pair.near.told == ["open", "lost", "open"]
+    assert then <= pair.dials[1] < then + GOODBYE_SECONDS + 0.1
+    count = len(pair.dials)
+    pair.run(10.0)
+    assert len(pair.dials) == count
+
+
+def test_a_goodbye_of_a_head_without_a_standby_is_no_reason_to_dial():
+    pair = Pair(Info("h", "head", 7))
+    (link,) = pair.far.accepted_links()
+    pair.far.close(link, "the head is leaving")
+    pair.run(3.0)
     assert len(pair.dials) == 1

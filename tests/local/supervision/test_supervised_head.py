@@ -75,7 +75,7 @@ class Pair:
     def standby_says(self, **fields):
         term = self.store.load().term
         status = {"role": "standby", "incarnation": 9, "term": term, "sync": 1, **fields}
-        self.head.on_standby_status(status, self.record)
+        self.head.on_standby_status(status, self.now, self.record)
 
     def head_says(self, **fields):
         process = {"term": self.store.load().term, "standby_in_sync": 9, "standby_syncs": 1, **fields}
@@ -208,3 +208,31 @@ def test_both_end_when_the_head_is_to_leave(pair):
     assert pair.head.standby_pid is None
     pair.await_end(lambda: not pair.head.running)
     assert "Promoted" not in pair.events
+
+
+def test_a_process_that_stands_still_is_ended_after_the_lease_and_its_standby_leads(pair):
+    pair.start()
+    pair.standby_says()
+    pair.head_says()
+    follows = pair.head.standby_pid
+    for _ in range(7):
+        pair.poll(0.5)
+        pair.standby_says(head_silent=True)
+    assert "Killed" in pair.events
+    pair.await_end(lambda: "Promoted" in pair.events)
+    assert pair.store.load() == HeadLeadership(2, 1, leads=9)
+    assert pair.head.observed(pair.now).pid == follows
+
+
+@pytest.mark.parametrize("why", ["heard", "heard by its standby", "no word of its standby", "a paused supervisor"])
+def test_a_process_that_may_be_alive_is_not_ended(pair, why):
+    pair.start()
+    pair.standby_says(head_silent=True)
+    pair.head_says()
+    for _ in range(12):
+        pair.poll(1.5 if why == "a paused supervisor" else 0.5)
+        if why == "heard":
+            pair.head_says()
+        if why != "no word of its standby":
+            pair.standby_says(head_silent=why != "heard by its standby")
+    assert "Killed" not in pair.events

@@ -21,6 +21,7 @@ import pytest
 
 from plimsoll.core.config import BrokerConfig, HeadStandby, LinkSecurity, PeerBroker, encode
 from plimsoll.core.head.standby.leadership import HeadLeadership, stored_leadership
+from plimsoll.mediator.control_plane import MediatorKeyPair
 from plimsoll.operator import names
 from plimsoll.operator.pairs.promoter import HeadPairs
 from plimsoll.operator.pairs.requests import PairRequest
@@ -115,9 +116,9 @@ async def until(what: str, holds: Callable[[], object]) -> None:
         await asyncio.sleep(0.02)
 
 
-async def kept(pods: Any, request: PairRequest) -> HeadPairs:
+async def kept(pods: Any, request: PairRequest, keys: MediatorKeyPair | None = None) -> HeadPairs:
     pairs = HeadPairs(pods, pods, pods.lead_to, lambda: None)
-    await pairs.update([request], None)
+    await pairs.update([request], keys)
     return pairs
 
 

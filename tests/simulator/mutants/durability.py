@@ -12,6 +12,7 @@ from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.places_elsewhere import PlacesElsewhere, counts_more
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.transport.link import Link
 from plimsoll.simulator.world.durable_heads import HeadDisk
@@ -20,6 +21,7 @@ HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "
 SLOW, RARE, AWAY, FAR = "slow-disk", "rare-syncs", "durable-away", "far-away"
 APART = "durable-apart"
 MOVED, MOVED_ACROSS = "sessions-durable-away", "away-across"
+ACROSS = "sessions-durable-away-across"
 
 MUTANTS = [
     Mutant(
@@ -135,6 +137,18 @@ MUTANTS = [
         "The list of a place is covered by the head itself.",
         (Change(DurablePlaces._cover, "self.host.covers.change(AWAY_KEY, msg.Cover(0, adds, gone))", "pass"),),
         (FAR, AWAY),
+    ),
+    Mutant(
+        "places-elsewhere-stay",
+        "A place that no edge serves ends once another head serves its subscriber.",
+        (Change(PlacesElsewhere.expire, "if due and not", "if False and not"),),
+        (ACROSS,),
+    ),
+    Mutant(
+        "guests-are-not-in-doubt",
+        "The place of a subscriber that has not arrived yields to the head that it comes from.",
+        (Change(counts_more, "other.is_guest and", "False and"),),
+        (ACROSS,),
     ),
     Mutant(
         "unsure-logs-keep-their-memory",

@@ -6,7 +6,7 @@ from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.head.standby.log_feed import LogFeed
 from plimsoll.core.head.standby.log_follower import LogFollower
-from plimsoll.core.transport.silent_heads import SilentHeads
+from plimsoll.core.transport.silent_heads import Attempts, SilentHeads
 
 HEAD, TREE, OFTEN, LOST = "standby-head", "standby-tree", "standby-often", "standby-lost"
 
@@ -38,7 +38,7 @@ MUTANTS = [
     Mutant(
         "lost-head-is-dialled-once",
         "A silent head is dialled again and again, as its standby may lead later than one attempt.",
-        (Change(SilentHeads.due, "now + silence / STEPS", "now + 1000.0"),),
+        (Change(Attempts.made, "now + pause", "now + 1000.0"),),
         (LOST,),
     ),
 ]

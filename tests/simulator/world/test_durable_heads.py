@@ -60,6 +60,7 @@ def test_seeds_that_have_failed_once(seed: int):
         "sessions-durable-head",
         "sessions-durable-head-across",
         "sessions-durable-away",
+        "sessions-durable-away-across",
     ],
 )
 def test_hand_overs_outlast_heads_that_recover(scenario: str):

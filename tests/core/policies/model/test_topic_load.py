@@ -85,7 +85,9 @@ def test_rows_that_are_no_json_are_left_out(row: str):
 
 
 def test_rows_travel_in_a_load_update():
-    said = msg.LoadUpdate({"broker": "b1", **topic_report([EIGHT, TopicLoad(9, "\U0001f600" * 64)])})
+    told = topic_report([EIGHT, TopicLoad(9, "\U0001f600" * 64)])
+    rows: list[str | dict[str, str | int | float | bool]] = [*told["topics"]]
+    said = msg.LoadUpdate({"broker": "b1", "topics": rows})
     heard = msg.decode(msg.control, wire.encode(said))
     assert isinstance(heard, msg.LoadUpdate)
     assert reported_topics(heard.report) == (EIGHT, TopicLoad(9, "\U0001f600" * 64))

@@ -194,13 +194,17 @@ class BrokerSockets:
                     dial.peer,
                     dial.endpoint,
                 )
-            keys = self._keys_of(dial)
-            following = keys[(keys.index(dial.public_key) + 1) % len(keys)]
-            self.apply([Dial(dial.peer, dial.endpoint, following, control=dial.control)])
+            self._connect(self._with_next_key(dial))
         for monitor in [
             monitor for monitor, since in self._unconnected_since.items() if since + UNCONNECTED_SECONDS <= now
         ]:
-            self.apply([self._dialled[monitor]])
+            self._connect(self._dialled[monitor])
+
+    def _with_next_key(self, dial: Dial) -> Dial:
+        """The same with the next one of the keys that the peer may answer with."""
+        keys = self._keys_of(dial)
+        following = keys[(keys.index(dial.public_key) + 1) % len(keys)]
+        return Dial(dial.peer, dial.endpoint, following, control=dial.control)
 
     def _keys_of(self, dial: Dial) -> list[str]:
         """The keys that a peer may answer with: the one that it was dialled with, and its authorised ones."""
@@ -211,7 +215,8 @@ class BrokerSockets:
         """Use another key pair from now on, both as a listener and as a dialler."""
         for lane in (self.control, self.data):
             lane.rekey(curve)
-        self.apply(list(self._dialled.values()))
+        for dial in list(self._dialled.values()):
+            self._connect(dial)
 
     def _answer_zap(self, zap: zmq.Socket[bytes]) -> None:
         assert self._authority is not None  # noqa: S101  # there is no such socket without an authority
@@ -231,16 +236,36 @@ class BrokerSockets:
     # -- connections ---------------------------------------------------------------------------------------------------
 
     def apply(self, dials: Iterable[Dial | Hangup]) -> None:
-        """Make and close connections as the machine asks."""
+        """Make and close connections as the machine asks.
+
+        A peer that is dialled anew at the same address may be another process by now, which has the next key.
+        """
         for each in dials:
             lane = self.control if each.control else self.data
-            if each.peer in lane.dealers:
-                self._unwatch(lane.dealers[each.peer])
-            if isinstance(each, Hangup):
-                lane.hang_up(each.peer)
+            before = lane.dealers.get(each.peer)
+            if isinstance(each, Dial):
+                last = None if before is None else self._dial_of(before)
+                if last is not None and last.endpoint == each.endpoint:
+                    self._connect(self._with_next_key(last))
+                else:
+                    self._connect(each)
                 continue
-            socket = lane.dial(each.peer, each.endpoint, each.public_key, partial(self._monitor_dial, each))
-            self._poller.register(socket, zmq.POLLIN)
+            if before is not None:
+                self._unwatch(before)
+            lane.hang_up(each.peer)
+
+    def _dial_of(self, socket: zmq.Socket[bytes]) -> Dial | None:
+        """How this connection was dialled; None on plain links."""
+        monitor = self._monitor_of.get(socket)
+        return None if monitor is None else self._dialled[monitor]
+
+    def _connect(self, dial: Dial) -> None:
+        """Make a connection, in place of an earlier one to the same peer."""
+        lane = self.control if dial.control else self.data
+        if dial.peer in lane.dealers:
+            self._unwatch(lane.dealers[dial.peer])
+        socket = lane.dial(dial.peer, dial.endpoint, dial.public_key, partial(self._monitor_dial, dial))
+        self._poller.register(socket, zmq.POLLIN)
 
     def _monitor_dial(self, dial: Dial, socket: zmq.Socket[bytes]) -> None:
         """Attach a monitor before the socket connects: earlier events would be missed."""

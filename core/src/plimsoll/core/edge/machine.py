@@ -149,7 +149,7 @@ class Edge(OverlayNode):
         mediator_epoch = self.head_messages.mediator_epoch
         told = EdgeAddress(self.config.advertised, self.public_key)
         here = list(self.attachments.by_subscriber.values())
-        for place in kept_again(here):
+        for place in kept_again(here, at.position):
             self.say(self.head, place)
         for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter, at):
             self.say(self.head, message)

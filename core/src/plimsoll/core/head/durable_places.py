@@ -6,7 +6,8 @@ Rules (tests/exploration/durable_place.py has each of them, and what breaks with
   whatever becomes of the edge. It is not matched, since the log has everything.
 - What an edge keeps ends after its lease, as ever; the owner entry goes on without a link (`AWAY_KEY`).
 - All of it is in a log on a disk, and covered again before neighbours are told anything.
-- A place ends by withdrawal, by the end of its lease, and when its identity holds back more of the log than it may.
+- A place ends by withdrawal, by the end of its lease, and when its identity holds back more of the log than it may;
+  and when its subscriber has a later one at another head (`places_elsewhere.py`).
 """
 
 from __future__ import annotations
@@ -124,8 +125,10 @@ class DurablePlaces(HeadPart):
             return
         place = PlaceKept(
             x, entry.identity, entry.epoch, entry.since, lease_seconds, keep.texts,
-            keep.most_bytes or limits.max_held_back_bytes,
+            keep.most_bytes or limits.max_held_back_bytes, is_guest=keep.is_guest,
         )  # fmt: skip
+        if keep.left is not None:
+            place = replace(place, left_at=self.unix_now, position=keep.left)
         if place != before:
             self._cover(x, place.texts)
             self.kept[x] = place
@@ -177,6 +180,14 @@ class DurablePlaces(HeadPart):
     def is_kept(self, subscriber: str) -> bool:
         return subscriber in self.kept
 
+    def arrived(self, subscriber: str) -> None:
+        """A hand-over has brought it here for good."""
+        place = self.kept.get(subscriber)
+        if place is not None and place.is_guest:
+            self.kept[subscriber] = arrived = replace(place, is_guest=False)
+            if self.host.journal is not None:
+                self.host.journal.pending.append(arrived)
+
     def lease_seconds(self, subscriber: str) -> float:
         """For how long its place is kept while it is away; 0 if the head keeps none."""
         place = self.kept.get(subscriber)
@@ -190,7 +201,7 @@ class DurablePlaces(HeadPart):
         if self.host.journal is not None:
             self.host.journal.pending.append(PlaceEnded(subscriber))
 
-    def _lapse(self, subscriber: str, counter: str) -> None:
+    def lapse(self, subscriber: str, counter: str) -> None:
         """End the place of a subscriber that is away, and its owner entry if no edge has it."""
         self.host.counters[counter] += 1
         self.end(subscriber)
@@ -220,7 +231,7 @@ class DurablePlaces(HeadPart):
                 del self._staged[key]  # it was refused
         for x, place in list(self.kept.items()):
             if place.left_at and now - place.left_at > place.lease_seconds * host.config.time_factor:
-                self._lapse(x, "places_expired")
+                self.lapse(x, "places_expired")
         self._hold_back_less()
 
     def _hold_back_less(self) -> None:
@@ -229,7 +240,7 @@ class DurablePlaces(HeadPart):
         for place in sorted(self.away(), key=lambda each: (-each.position, each.subscriber)):
             held[place.identity] = max(held[place.identity], self.held_bytes(place))
             if held[place.identity] > place.most_bytes:
-                self._lapse(place.subscriber, "places_over_bytes")
+                self.lapse(place.subscriber, "places_over_bytes")
 
     # -- what is known of those that are away
 

@@ -38,6 +38,7 @@ from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import AWAY_KEY, OwnershipTable
 from plimsoll.core.head.part import HeadPart, with_hook
 from plimsoll.core.head.placement import Placement, policy_of
+from plimsoll.core.head.places_elsewhere import PlacesElsewhere
 from plimsoll.core.head.publish_requests import PublishRequests
 from plimsoll.core.head.publisher_arrivals import PublisherArrivals
 from plimsoll.core.head.publisher_audit import PublisherAudit
@@ -170,12 +171,13 @@ class HeadParts(OverlayNode):
         self.slice_commands = SliceCommands(self, self.groups, self.commands)
         progress_seconds = self._seconds(self.config.limits.progress_seconds)
         self.coordinator = Coordinator(self, self.handover_links, self.commands.broadcast, progress_seconds)
+        self.places_elsewhere = PlacesElsewhere(self)
         self.handovers = HandoverDispatch(self)
 
     def _in_turn(self) -> tuple[HeadPart, ...]:
         return (
             self.startup, self.covers, self.record_input, self.durable_places, self.membership,
-            self.remote_members, self.coordinator,
+            self.remote_members, self.coordinator, self.places_elsewhere,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
             self.publisher_moves, self.publisher_audit, self.group_links, self.groups, self.slice_commands,
             self.distributor, self.router, self.handovers, self.mediator_fence,

@@ -16,6 +16,9 @@ from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
+EVERY_HEAD = "*"
+"""The destination of what is for all heads; no head has this name."""
+
 Deliver = Callable[[str, str, msg.Routed], None]
 """Take a message for this head: its source, the edge that it is for or an empty string, and the message."""
 
@@ -44,8 +47,12 @@ class TreeRouter(HeadPart):
         """Send a message to a head, or to one of its edges; False if no neighbour can take it."""
         return self._pass_on(msg.Route(to, self.name, edge, Raw(wire.encode(message))), "")
 
+    def send_to_all(self, message: msg.Routed) -> bool:
+        """Send a message to all other heads; False if no neighbour can take it."""
+        return self.send(EVERY_HEAD, message)
+
     def on_route(self, neighbor: str, route: msg.Route) -> None:
-        """Deliver a message for this head, pass on any other.
+        """Deliver a message for this head, pass on what is for others.
 
         Raises:
             WireError: `malformed`, if it is for us and cannot be read.
@@ -54,9 +61,9 @@ class TreeRouter(HeadPart):
         if route.source == self.name:  # it has come round, so the links form no tree; stop it here
             return
         self.hops[route.source] = neighbor
-        if route.to == self.name:
+        if route.to in (self.name, EVERY_HEAD):
             self.deliver(route.source, route.edge, msg.decode(msg.routed, route.item))
-        else:
+        if route.to != self.name:
             self._pass_on(route, neighbor)
 
     def _pass_on(self, route: msg.Route, source: str) -> bool:

@@ -157,6 +157,7 @@ class Handshakes:
             self._hooks.on_refused(link, frame.code, frame.text)
         elif link.initiator:
             link.over(self._hooks.now)
+            self._silent.left(link, self._hooks.now)
             self._hooks.on_lost(link)
         else:
             self._lose(link)

@@ -21,6 +21,7 @@ WORD_SECONDS = 0.3
 ANSWER_SECONDS = 3.0
 """How long a source may take to say whether it serves a member; before that no outcome is `unknown`."""
 
+DECIDED = ("cut", "across")
 UNCUT_OUTCOMES = ("stayed", "away", "gone", "unknown")
 
 
@@ -54,6 +55,7 @@ class HandoverAudit:
         self._attachments: dict[str, list[tuple[float, str]]] = {}
         self._gap_free: seen.GapFreeClaim | None = None
         self._edges_of_epoch: dict[tuple[str, tuple[int, int]], set[str]] = {}
+        self._across: dict[tuple[str, tuple[int, int]], str] = {}
         self._serving: dict[tuple[str, tuple[int, int], float], str] = {}
 
     def take(
@@ -85,11 +87,22 @@ class HandoverAudit:
                 assert_never(one)
 
     def _on_owner(self, one: seen.OwnerObserved) -> None:
-        """I4: an owner epoch belongs to one edge. The cause `guest` makes no owner yet: another head still decides."""
+        """I4: an owner epoch belongs to one edge.
+
+        The cause `guest` makes no owner yet: another head still decides. A decision `across` is void if its head ends
+        before it has left: the source reports that it serves the subscriber as before, and its next cut has this epoch.
+        """
         self._owner_changes.setdefault(one.subscriber, []).append(OwnerChange(one.at, one.edge, one.cause))
         if one.cause == "guest":
             return
-        edges = self._edges_of_epoch.setdefault((one.subscriber, one.epoch), set())
+        key, (incarnation, n) = (one.subscriber, one.epoch), one.epoch
+        if one.cause == "report" and (void := self._across.pop((one.subscriber, (incarnation, n + 1)), None)):
+            self._edges_of_epoch[one.subscriber, (incarnation, n + 1)].discard(void)
+        if one.cause == "across":
+            self._across[key] = one.edge
+        elif one.cause == "done":
+            self._across.pop(key, None)
+        edges = self._edges_of_epoch.setdefault(key, set())
         edges.add(one.edge)
         if len(edges) > 1:
             text = f"owner epoch {one.epoch} belongs to {' and '.join(sorted(edges))}"
@@ -113,9 +126,10 @@ class HandoverAudit:
 
         `stayed` is the word of the source itself, so a head that has not heard from the source may not say it.
         """
-        known_at = min(one.at, one.heard_at) - WORD_SECONDS
+        said_at = one.at if one.said_at is None else min(one.at, one.said_at)
+        known_at = min(said_at, one.heard_at) - WORD_SECONDS
         subject = f"hand-over {one.session}"
-        if one.outcome == "stayed" and one.served_at < one.at - WORD_SECONDS:
+        if one.outcome == "stayed" and one.served_at < said_at - WORD_SECONDS:
             text = f"reports that {one.subscriber} stayed, but {one.source} has not served it since {one.served_at:g}"
             self._found.add("I8", subject, text, one.at)
         elif one.outcome == "unknown":
@@ -165,7 +179,8 @@ class HandoverAudit:
             return f"no head made {began.target} its owner"
         if outcome == "moved" and not (self._resumed(here) or self._was_attached(handover, subscriber)):
             return f"it was never attached at {began.target}"
-        if outcome in UNCUT_OUTCOMES and any(s.cause == "cut" for s in here) and not self._others(handover, subscriber):
+        is_cut = any(step.cause in DECIDED for step in here)
+        if outcome in UNCUT_OUTCOMES and is_cut and not self._others(handover, subscriber):
             return f"it was cut over to {began.target}"
         if outcome == "unknown" and end - began.at < ANSWER_SECONDS:
             return f"{began.source} has not had {ANSWER_SECONDS:g} s to answer"

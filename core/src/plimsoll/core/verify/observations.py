@@ -155,7 +155,8 @@ class HeadEndObserved(Observation, frozen=True, tag="head-ended"):
 class OwnerObserved(Observation, frozen=True, tag="owned"):
     """A head made `edge` the owner of the subscriber for this owner epoch.
 
-    `cause`: `cut`, `resume` or `report`; or `guest`, for the cut of a remote member, which another head still decides.
+    `cause`: `cut`, `done`, `resume` or `report`; `guest`, for the cut of a remote member, which another head still
+    decides; or `across`, when that head has decided it.
     """
 
     subscriber: str
@@ -202,7 +203,8 @@ class UncutMemberObserved(Observation, frozen=True, tag="uncut"):
     """A head has given a member an outcome without a cut: `stayed`, `away`, `gone` or `unknown`.
 
     `served_at`, `missed_at`: when the source last served the subscriber, and when it last did not. `heard_at`: when the
-    head last heard from the source; -inf if it does not have it now.
+    head last heard from the source; -inf if it does not have it now. `said_at`: when what it deals with now was sent at
+    the earliest, if it has been standing still.
     """
 
     session: str
@@ -213,6 +215,7 @@ class UncutMemberObserved(Observation, frozen=True, tag="uncut"):
     missed_at: float
     heard_at: float
     at: float
+    said_at: float | None = None
 
 
 class AttachmentObserved(Observation, frozen=True, tag="attached"):

@@ -7,7 +7,6 @@ has always ended before: its address becomes free with it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,7 +15,7 @@ import msgspec
 
 from plimsoll.core import config as broker_config
 from plimsoll.core.config import BrokerConfig, PeerBroker, Role
-from plimsoll.core.head.standby.leadership import HeadLeadership
+from plimsoll.core.head.standby.leadership import LEASE_SECONDS, HeadLeadership
 from plimsoll.core.protocol import messages as msg
 from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -24,10 +23,13 @@ from plimsoll.local.storage.state_files import StateWriteError, write_private
 from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit, log_note
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
 from plimsoll.local.supervision.supervised_broker import RecordBrokerEvent, SupervisedBroker
+from plimsoll.mediator.head_pair import FRESH_SECONDS
 
 ASK_SECONDS = 0.5
 SILENT_SECONDS = 5.0
 """A standby in sync for which its head has waited so long is given up: the head goes on alone."""
+PAUSED_SECONDS = 1.0
+"""Between two looks: then it is this process that has stood still, and has heard of nothing."""
 
 
 class StoredLeadership(Protocol):
@@ -58,6 +60,7 @@ class StandbyProcess:
     restarts: RestartBackoff = field(default_factory=RestartBackoff)
     start_at: float = 0.0
     asked_at: float = 0.0
+    answered_at: float = 0.0
 
     @property
     def incarnation(self) -> int:
@@ -84,6 +87,8 @@ class SupervisedHead(SupervisedBroker):
         self._standby = StandbyProcess(1 - self._known.leader)
         self._promoting = 0
         self._silent_since: float | None = None
+        self._heard_at: float | None = None
+        self._polled_at = 0.0
 
     @property
     def standby_name(self) -> str:
@@ -113,7 +118,7 @@ class SupervisedHead(SupervisedBroker):
     def _expect_answers(self) -> None:
         self._start_at = self._answered_at = self._reported_at = None
         self._report, self._serving, self._waiting_for, self._epoch = {}, False, "", 0
-        self._write_fault = ""
+        self._write_fault, self._heard_at = "", None
 
     def _files(self, number: int) -> str:
         return self._folder.second(self.name) if number else self.name
@@ -160,8 +165,24 @@ class SupervisedHead(SupervisedBroker):
     # -- time
 
     def poll(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+        if self._heard_at is not None and now - self._polled_at > PAUSED_SECONDS:
+            self._heard_at = now
+        self._polled_at = now
+        self._end_silent_process(now, record)
         super().poll(now, command, record)
         self._poll_standby(now, command, record)
+
+    def _end_silent_process(self, now: float, record: RecordBrokerEvent) -> None:
+        """End the process that leads if it stands still: its standby, which has not heard it either, leads then."""
+        if self.stopping or self._process is None or self._heard_at is None or now - self._heard_at <= LEASE_SECONDS:
+            return
+        standby = self._standby
+        can_lead = standby.process is not None and self._known.standby == standby.incarnation != 0
+        is_fresh = now - standby.answered_at <= FRESH_SECONDS
+        if can_lead and is_fresh and standby.status.get("head_silent") and self._process.exit_code() is None:
+            text = f"process {self._process.pid} has been silent for {LEASE_SECONDS:g} s and was ended"
+            record(self.name, "Warning", "Killed", text)
+            self._process.kill()
 
     def _poll_standby(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
         standby = self._standby
@@ -225,6 +246,8 @@ class SupervisedHead(SupervisedBroker):
     def on_leadership(self, said: Mapping[str, Any], now: float) -> None:
         """Take what the head says of its term and its standby, and give up one that has ended."""
         self._head_status = said
+        if said.get("term") == self._known.term:
+            self._heard_at = now
         if self._promoting and self._head_status.get("term") == self._promoting:
             self._promoting = 0
             self._control.hang_up(self.standby_name)
@@ -242,13 +265,13 @@ class SupervisedHead(SupervisedBroker):
         standby = self._standby
         return standby.process is None or standby.incarnation not in (0, incarnation)
 
-    def on_standby_status(self, status: Mapping[str, Any], record: RecordBrokerEvent) -> None:
+    def on_standby_status(self, status: Mapping[str, Any], now: float, record: RecordBrokerEvent) -> None:
         """Take a status answer of the standby, and store that it has come in sync."""
         standby = self._standby
         if status.get("role") != "standby" or standby.process is None or self._promoting:
             return
-        standby.status = status
-        standby.restarts = standby.restarts.on_ready(time.monotonic())
+        standby.status, standby.answered_at = status, now
+        standby.restarts = standby.restarts.on_ready(now)
         after = self._known.noted(status)
         if after != self._known and self._change(after):
             record(self.name, "Normal", "StandbyInSync", f"its standby has all of its log, in term {after.term}")

@@ -209,7 +209,7 @@ class Supervisor:
         if isinstance(said, StatusReceived) and ports.is_standby(said.broker):
             head = self._brokers.get(ports.head_of(said.broker))
             if isinstance(head, SupervisedHead):
-                head.on_standby_status(said.status, self._events.record_broker_event)
+                head.on_standby_status(said.status, now, self._events.record_broker_event)
             return
         if not isinstance(said, StatusReceived | LeadershipReceived | LoadReportReceived):
             return

@@ -46,7 +46,8 @@ def _has_heard(head: Head, edge: str) -> bool:
 class SourcePresence:
     """`began`, `ended`: when an edge last began and ceased to serve a subscriber. `node_of`: the running broker.
 
-    `ending_at`: when heads ended the places of subscribers. `unheard`: outcomes that are judged later.
+    `said_by`: when the words that a head deals with now were sent at the earliest. `ending_at`: when heads ended the
+    places of subscribers. `unheard`: outcomes that are judged later.
     """
 
     node_of: Callable[[str], OverlayNode | None]
@@ -56,6 +57,7 @@ class SourcePresence:
     ended: dict[tuple[str, str], float] = field(default_factory=dict)
     ending_at: dict[str, float] = field(default_factory=dict)
     unheard: list[UnheardDecision] = field(default_factory=list)
+    said_by: Callable[[str], float | None] = lambda _: None
 
     def watch_edge(self, edge: Edge) -> None:
         def opened(attachment: EdgeAttachment, *_: object) -> None:
@@ -121,7 +123,9 @@ class SourcePresence:
         outbox = head.edges.get(source)
         heard_at = outbox.link.last_heard if outbox is not None else NEVER
         self.observe(
-            seen.UncutMemberObserved(session.id, x, source, outcome, served_at, missed_at, heard_at, self.now())
+            seen.UncutMemberObserved(
+                session.id, x, source, outcome, served_at, missed_at, heard_at, self.now(), self.said_by(head.name)
+            )
         )
 
     def _is_decided(self, head: Head, source: str, x: str) -> bool:

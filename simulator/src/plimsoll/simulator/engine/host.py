@@ -60,6 +60,7 @@ class SimulatedHost:
         self.node: OverlayNode | None = None
         self.rounds = 0
         self.is_paused = False
+        self.paused_at = self.resumed_at = float("-inf")
         self.after_poll: RoundCallback | None = None
         self.end_round: EndRound | None = None
         self.beside: BesideNode | None = None
@@ -91,12 +92,12 @@ class SimulatedHost:
 
     def pause(self) -> None:
         """SIGSTOP."""
-        self.is_paused = True
+        self.is_paused, self.paused_at = True, self.schedule.now
         self._due = NEVER
 
     def resume(self) -> None:
         """SIGCONT."""
-        self.is_paused = False
+        self.is_paused, self.resumed_at = False, self.schedule.now
         self.wake()
 
     # -- rounds

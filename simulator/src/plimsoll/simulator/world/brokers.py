@@ -23,6 +23,7 @@ from plimsoll.core.config import (
 )
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
+from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
 from plimsoll.core.transport.overlay_node import OverlayNode
@@ -34,6 +35,9 @@ from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork
 from plimsoll.simulator.world.durable_heads import DurableHeads, HeadDisk
 from plimsoll.simulator.world.standby_heads import StandbyHeads, StandbyPair
+
+JUST_RESUMED_SECONDS = 0.05
+"""A process that goes on deals with what has waited for it within this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,8 @@ def observe_head(
 
     def owned(subscriber: str, why: str) -> None:
         entry = owners.entries[subscriber]
-        observe_owner(subscriber, entry.epoch, entry.key.partition("#")[0], why)
+        if entry.edge:  # else an edge has reported an older epoch of one that is away, whose place the head keeps
+            observe_owner(subscriber, entry.epoch, entry.edge, why)
 
     def appended(position: int, record: bytes, *_: object) -> None:
         pub = msg.to_edge.decode(record)
@@ -102,17 +107,28 @@ def observe_head(
             add_entry(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
 
     def sent_to_edge(_: None, __: str, source: str, record: object) -> None:
-        """A cut between clusters is decided here, at the head of the source; it makes the target the owner."""
+        """A cut between clusters is decided here, at the head of the source; it makes the target the owner.
+
+        That is over if the head ends before the source has the cut: so an edge has the epoch only from its DONE on.
+        """
         if isinstance(record, msg.Cut) and record.across:
             target = head.coordinator.sessions[record.session].plan.target
             for member in record.members:
-                observe_owner(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "cut")
+                observe_owner(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "across")
+
+    def done(_: None, outbox: Outbox, record: msg.Done) -> None:
+        for subscriber in record.members:
+            entry = owners.entries.get(subscriber)
+            if entry is not None and entry.key == outbox.key:
+                owned(subscriber, "done")
 
     call_after(head.log, "append_publication", appended)
     call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
     call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
     call_after(head.handover_links, "send_to_edge", sent_to_edge)
     handlers, resume = head.handlers.of_brokers, msg.ResumeUp
+    on_done = handlers[msg.Done]
+    handlers[msg.Done] = lambda outbox, record: done(on_done(outbox, record), outbox, record)
     handlers[resume] = _cause_during(handlers[resume], cause, "resume")
     guest = _cause_during(head.remote_members.on_cut_request, cause, "guest")  # what the journal calls a remote member
     head.remote_members.on_cut_request = guest  # type: ignore[method-assign]  # of this one object
@@ -175,7 +191,7 @@ class SimulatedFleet:
         self.shape, self.schedule, self.network, self.journal, self.rng = shape, schedule, network, journal, rng
         self.links = shape.links(rng)
         self.brokers: dict[str, SimulatedBroker] = {}
-        self.presence = SourcePresence(self._running, lambda: schedule.now, journal.add)
+        self.presence = SourcePresence(self._running, lambda: schedule.now, journal.add, said_by=self._said_by)
         for head in shape.heads():
             for config in self._cluster(head, limits, hardware):
                 broker = SimulatedBroker(config, SimulatedHost(config.name, schedule, network))
@@ -248,6 +264,11 @@ class SimulatedFleet:
         edge = Edge(config, epoch, new_id)
         self.presence.watch_edge(edge)
         return edge
+
+    def _said_by(self, name: str) -> float:
+        """Words that this broker deals with now were sent at this time or later: they wait while it stands still."""
+        host, now = self.brokers[name].host, self.schedule.now
+        return host.paused_at if now - host.resumed_at < JUST_RESUMED_SECONDS else now
 
     def _running(self, name: str) -> OverlayNode | None:
         return self.brokers[name].host.node if name in self.brokers else None

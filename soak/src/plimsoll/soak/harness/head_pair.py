@@ -74,10 +74,11 @@ class HeadPair:
 
     def on_status(self, broker: str, status: Mapping[str, Any]) -> None:
         """Take a status answer of either of them."""
+        now = time.monotonic()
         if ports.is_standby(broker):
-            self.head.on_standby_status(status, self._record)
+            self.head.on_standby_status(status, now, self._record)
         else:
-            self.head.on_status(status, time.monotonic(), self._record)
+            self.head.on_status(status, now, self._record)
 
     def _record(self, broker: str, type_: str, reason: str, message: str) -> None:
         self.events.append(reason)

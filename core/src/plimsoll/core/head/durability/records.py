@@ -77,7 +77,7 @@ class PlaceKept(Struct, array_like=True, frozen=True, tag=7):
 
     `since`: where its cover began, as an epoch of this head and a position. `left_at`: when it went away, in seconds
     since 1970, 0 while it is served; it had been sent the log up to `position`. `most_bytes`: of log that its identity
-    may hold back.
+    may hold back. `is_guest`: a hand-over from another head has brought it, which may yet be undone there.
     """
 
     subscriber: str
@@ -89,6 +89,7 @@ class PlaceKept(Struct, array_like=True, frozen=True, tag=7):
     most_bytes: int = 0
     left_at: float = 0.0
     position: int = 0
+    is_guest: bool = False
 
 
 class PlaceEnded(Struct, array_like=True, frozen=True, tag=8):

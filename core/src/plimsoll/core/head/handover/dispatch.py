@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar, assert_never, get_args
 from msgspec import structs
 
 from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.links import HandoverLinks
 from plimsoll.core.head.handover.remote_members import RemoteMembers
@@ -44,6 +45,7 @@ class DispatchContext(Protocol):
     owners: OwnershipTable
     outboxes: Outboxes
     covers: CoverUpdates
+    durable_places: DurablePlaces
     router: TreeRouter
     coordinator: Coordinator
     remote_members: RemoteMembers
@@ -70,6 +72,9 @@ class HandoverDispatch(HeadPart):
 
     def receive_from_edge(self, message: TargetReport | msg.AuditSummary) -> None:
         host = self.host
+        if isinstance(message, msg.Done):
+            for x in message.members:
+                host.durable_places.arrived(x)
         if isinstance(message, msg.AuditSummary):
             if message.judge == host.name:
                 self._decide(host.name, message)

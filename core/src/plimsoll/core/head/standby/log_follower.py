@@ -147,7 +147,6 @@ class LogFollower(OverlayNode):
 
     def leadership(self) -> dict[str, bool | int | float | str]:
         """What a mediator has to know to decide between the two processes."""
-        silent = SILENT_HEARTBEATS * self.link_limits.heartbeat_seconds
         return {
             "role": "standby",
             "incarnation": self.info.incarnation,
@@ -155,8 +154,14 @@ class LogFollower(OverlayNode):
             "sync": self.sync,
             "promoted": self.promoted,
             "linked": self.head.open,
-            "head_silent": not self.head.open or self.now - self.head.last_heard > silent,
+            "head_silent": self.is_head_silent,
         }
+
+    @property
+    def is_head_silent(self) -> bool:
+        """Whether the head has not been heard for three heartbeats."""
+        silent = SILENT_HEARTBEATS * self.link_limits.heartbeat_seconds
+        return not self.head.open or self.now - self.head.last_heard > silent
 
     # -- for the shell
 
@@ -181,6 +186,7 @@ class LogFollower(OverlayNode):
             "epoch": self.epoch,
             "sync": self.sync,
             "promoted": self.promoted,
+            "head_silent": self.is_head_silent,
             "segment": self.place.segment,
             "segment_bytes": self.place.end,
             "process": dict(self.process),

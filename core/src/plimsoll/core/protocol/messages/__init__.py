@@ -143,7 +143,10 @@ from plimsoll.core.protocol.messages.overlay import (
     NeighborReport,
     OriginPath,
     OwnedItem,
+    PlaceItem,
     PlaceLeft,
+    PlaceQuery,
+    PlaceReply,
     PublisherPaths,
     Release,
     ReleasedBundle,
@@ -382,7 +385,10 @@ __all__ = [
     "Pause",
     "PeerClusterLoads",
     "PeerLoads",
+    "PlaceItem",
     "PlaceLeft",
+    "PlaceQuery",
+    "PlaceReply",
     "Placed",
     "PlacedFor",
     "Policy",
@@ -511,7 +517,7 @@ LinkMessage = FromClient | ToClient | FromEdge | FromHead | FromStandby | ToStan
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
     PlacedFor | ExpectedDeliveries | AuditSummary | PublisherMarker | PublisherArrived |
-    PublisherAuditRequest | GroupFor | GroupAnswer
+    PublisherAuditRequest | GroupFor | GroupAnswer | PlaceQuery | PlaceReply
 )  # fmt: skip
 ControlRecord = (
     Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |

@@ -18,7 +18,7 @@ class Identify(Struct, array_like=True, frozen=True, tag=100):
 
 
 class LoadUpdate(Struct, array_like=True, frozen=True, tag=101):
-    report: dict[str, Scalar | list[str] | dict[str, Scalar] | None]
+    report: dict[str, Scalar | list[str | dict[str, Scalar]] | dict[str, Scalar] | None]
 
 
 class StatusQuery(Struct, array_like=True, frozen=True, tag=102):

@@ -198,7 +198,8 @@ class KeepPlace(Struct, array_like=True, frozen=True, tag=66):
 
     It counts once this link is the owner of the subscriber in this epoch, and comes ahead of what makes it so, and of
     the COVER of the list. With `more` the next record has more of the list. `most_places` and `most_bytes`: what its
-    identity may have kept; 0: as much as any.
+    identity may have kept; 0: as much as any. `left`: it is away, and had been sent the log up to there. `is_guest`:
+    a hand-over brings it here, and it has not sent GO.
     """
 
     subscriber: Name
@@ -209,6 +210,8 @@ class KeepPlace(Struct, array_like=True, frozen=True, tag=66):
     most_places: U63 = 0
     most_bytes: U63 = 0
     more: bool = False
+    left: U63 | None = None
+    is_guest: bool = False
 
 
 class PlaceLeft(Struct, array_like=True, frozen=True, tag=67):
@@ -217,6 +220,27 @@ class PlaceLeft(Struct, array_like=True, frozen=True, tag=67):
     subscriber: Name
     epoch: OwnerEpoch
     position: U63
+
+
+class PlaceItem(Struct, array_like=True, frozen=True):
+    """A place that a head keeps, of the subscriber of an identity. `is_guest`: as in KEEP_PLACE."""
+
+    subscriber: Name
+    epoch: OwnerEpoch
+    identity: Text = ""
+    is_guest: bool = False
+
+
+class PlaceQuery(Struct, array_like=True, frozen=True, tag=183):
+    """No edge of the sender serves these: which of them has a place at another head that counts for more?"""
+
+    places: Listed[PlaceItem]
+
+
+class PlaceReply(Struct, array_like=True, frozen=True, tag=184):
+    """The places, of those that were asked about, that count for more: with their epochs here."""
+
+    places: Listed[PlaceItem]
 
 
 class OriginPath(Struct, array_like=True, frozen=True):

@@ -410,7 +410,11 @@ EVENTS = ReasonSection(
             "a broker's process has ended by itself; it is restarted",
             "Read its log if it happens again.",
         ),
-        StatusReason("Killed", "Warning", "a broker's process did not end in time and was killed"),
+        StatusReason(
+            "Killed",
+            "Warning",
+            "a broker's process did not end in time, or one that leads stood still beside its standby, and was killed",
+        ),
         StatusReason(
             "Promoted",
             "Warning",
