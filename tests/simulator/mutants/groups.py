@@ -14,6 +14,7 @@ from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.slice_audit import SliceAudit
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.membership import Membership
@@ -21,7 +22,7 @@ from plimsoll.core.policies.consumer_groups import membership
 
 CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
 CACHES, CACHE_FAULTS = "groups-caches", "groups-caches-faults"
-CLUSTERS = "groups-clusters"
+CLUSTERS, SESSIONS = "groups-clusters", "groups-sessions"
 
 MUTANTS = [
     Mutant(
@@ -287,5 +288,17 @@ MUTANTS = [
         "A slice attaches to an edge of the head of its group.",
         (Change(EdgeFinder._head_of, "return subscriber.first_head", 'return ""'),),
         (CLUSTERS,),
+    ),
+    Mutant(
+        "audit-leaves-the-giver-out",
+        "What giver and taker have counted together is what was due across a move.",
+        (Change(SliceAudit._take, "given.items - before.items + end.counted.items", "end.counted.items"),),
+        (SESSIONS,),
+    ),
+    Mutant(
+        "drained-for-ever",
+        "A drained consumer that gets slices for want of another is one like any other again.",
+        (Change(ConsumerGroup._settle, "if all(member.is_emptied for member in staying):", "if False:"),),
+        (SESSIONS,),
     ),
 ]
