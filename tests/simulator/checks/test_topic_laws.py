@@ -40,7 +40,7 @@ def test_a_settled_fleet_keeps_them(over: SimulationRun):
 
 @pytest.mark.slow
 def test_so_does_one_whose_topics_went_to_another_cluster():
-    over = run("sessions-deadlines-clusters", 3)
+    over = run("sessions-deadlines-clusters", 4)
     backend = over.mediators.backend
     assert isinstance(backend, SessionBackend)
     assert any(pair.is_across for plan in backend.plans() for pair in plan.pairs)
@@ -55,14 +55,12 @@ def test_an_owner_that_does_not_serve_its_topic_is_reported(over: SimulationRun,
 
 
 def test_units_away_from_their_owner_are_reported_where_no_fault_explains_them(over: SimulationRun, monkeypatch: Patch):
-    head = head_of(over)
-    topic = next(iter(head.topics.owners))
     original = TopicLaws._places
 
     def places(self: TopicLaws, name: str) -> Any:
         found = original(self, name)
-        if topic in found:
-            found[topic]["elsewhere"] += 1
+        for edges in found.values():
+            edges["elsewhere"] += 1
         return found
 
     monkeypatch.setattr(TopicLaws, "_places", places)
