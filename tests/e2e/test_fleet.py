@@ -166,6 +166,7 @@ SELDOM = {
     ("loadbalancingsessions", "delete"): "when the time of an object is over",
     ("events", "patch"): "when the same is said again",
     **{("bundles", verb): "when the policy of a cluster has bundles" for verb in ("create", "patch", "delete")},
+    **{(f"{kind}/status", "update"): "when there is a feed or a channel" for kind in ("feeds", "channels")},
     ("configmaps", "delete"): "when collectors are switched off",
     ("secrets", "delete"): "when a client is taken out of the fleet",
     ("services", "patch"): "when a listener's port changes",
