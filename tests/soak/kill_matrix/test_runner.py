@@ -19,10 +19,11 @@ def test_a_cell_is_run_stored_and_shown(
     page = tmp_path / "page.md"
     assert main(KILLS, ["--report", str(tmp_path), "--write", str(page)]) == 0
     assert list(KILLS.load(tmp_path)) == list(KILLS.cells())
-    assert "403 cells, 403 passed, 0 failed" in page.read_text()
+    killed = sum(cell.victim is not None for cell in KILLS.cells())
+    assert f"{killed} cells, {killed} passed, 0 failed" in page.read_text()
     shown = capsys.readouterr().out
     assert "drain, cut sent: SIGKILL target: passed, done, 16 moved; 0 s" in shown
-    assert "364 cells, 0 failed" in shown
+    assert f"{len(list(KILLS.cells()))} cells, 0 failed" in shown
 
 
 def test_a_cell_has_these_words(found: Any) -> None:
