@@ -34,12 +34,12 @@ def test_a_client_is_told_at_its_first_publisher_and_at_each_change():
     notices = FunctionNotices(host)
     notices.tell(LINK)
     notices.change({"g": definition()})
-    notices.tell_all([LINK])
+    notices.tell_all(lambda: [LINK])
     notices.tell(LINK)
-    notices.tell_all([LINK])
+    notices.tell_all(lambda: [LINK])
     assert names(host) == [["g"]]
     notices.change({})
-    notices.tell_all([LINK])
+    notices.tell_all(lambda: [LINK])
     assert names(host) == [["g"], []], "that the last group has gone is said, too"
 
 
@@ -84,3 +84,20 @@ def test_a_definition_that_changes_reaches_publishers_that_run():
     play.check()
     stamps = head.groups.stamps
     assert (stamps.confirmed[GROUP], stamps.corrected[GROUP]) == (9, 0)
+
+
+def test_links_are_looked_for_after_a_change_alone():
+    """A head asks in each round, and may have many publishers."""
+    notices, looks = FunctionNotices(Host()), list[int]()
+
+    def links() -> list[Link]:
+        looks.append(1)
+        return [LINK]
+
+    for _ in range(3):
+        notices.tell_all(links)
+    assert looks == []
+    notices.change({"g": definition()})
+    for _ in range(3):
+        notices.tell_all(links)
+    assert looks == [1]

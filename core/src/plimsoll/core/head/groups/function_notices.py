@@ -5,7 +5,7 @@ They are told when they open their first publisher, and again whenever a group c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from plimsoll.core.protocol import messages as msg
@@ -52,10 +52,10 @@ class FunctionNotices:
         """A client is gone."""
         self._told.pop(link, None)
 
-    def tell_all(self, links: Iterable[Link]) -> None:
-        """Once after each change, tell all clients that publish."""
+    def tell_all(self, links: Callable[[], Iterable[Link]]) -> None:
+        """Once after each change, tell all clients that publish. `links` looks at every publisher: called then alone."""
         if self._last_said == self.version:
             return
         self._last_said = self.version
-        for link in links:
+        for link in links():
             self.tell(link)

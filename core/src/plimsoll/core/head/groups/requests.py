@@ -383,7 +383,7 @@ class GroupRequests(HeadPart):
         self.notices.tell(link)
 
     def tick(self) -> None:
-        self.notices.tell_all(self.host.publishers.links())
+        self.notices.tell_all(self.host.publishers.links)
         if self.started_at is None:
             self.started_at = self.host.now
         self.host.group_lags.read()
