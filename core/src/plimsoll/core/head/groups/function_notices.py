@@ -53,7 +53,7 @@ class FunctionNotices:
         self._told.pop(link, None)
 
     def tell_all(self, links: Callable[[], Iterable[Link]]) -> None:
-        """Once after each change, tell all clients that publish. `links` looks at every publisher: called then alone."""
+        """Once after each change, tell all clients that publish. `links` looks at all publishers: only then."""
         if self._last_said == self.version:
             return
         self._last_said = self.version
