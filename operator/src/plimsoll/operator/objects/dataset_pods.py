@@ -68,7 +68,7 @@ def short_name(name: str) -> str:
 
 
 def identities(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
-    """The identities of these pods as clients, by the name of their Secret. Their names are nobody else's to use."""
+    """The identities of these pods as clients, by the name of their Secret. No other identity may use their names."""
     if has_volume(resources) and resources.feeds:
         recorder = ClientSpec(name=names.RECORDER, roles=("Subscribe",), name_prefixes=(f"{RECORDER_COMPONENT}.",))
         yield names.RECORDER_KEYS, recorder
