@@ -165,7 +165,7 @@ def recovery(folder: Path, size: int, runs: int) -> dict[str, Any]:
 
 
 def large_log(folder: Path, segments: int) -> dict[str, float]:
-    """Recover a log of so many segments, each with the index of a whole one: 1,600 of them stand for 100 GiB."""
+    """Recover a log of small segments, each with the index of a whole one: 1,600 of them stand for 100 GiB."""
     small = SMALL_SEGMENT_BYTES
     with mock.patch.object(log_segments, "INDEX_BYTES", INDEX_BYTES * small // SEGMENT_BYTES):
         write_log(folder, segments * small, small)

@@ -2,8 +2,8 @@
 
     python -m bench.broker.promotions [--count 100] [--kind killed|silent|planned ...] [--json FILE]
 
-Each time the process that leads gets SIGKILL, SIGSTOP so that it stands still, or SIGTERM as for a planned change, the
-kinds that were asked for in turn; the next one comes once the other process is in sync. A pause is the longest time
+Each time the process that leads gets SIGKILL, SIGSTOP, which pauses it, or SIGTERM as for a planned change: the kinds
+that were asked for in turn; the next one comes once the other process is in sync. A pause is the longest time
 without an answer to any publisher around that. After some promotions there is a new fleet: a process that ends again
 and again is started later each time.
 """
@@ -138,7 +138,7 @@ def promote(folder: FleetFolder, traffic: Publishing, sign: signal.Signals) -> f
 
 
 def measure(folder: FleetFolder, count: int, kinds: Sequence[str]) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """So many promotions, of these kinds in turn: the pauses of each kind, and what became of publications."""
+    """`count` promotions, of these kinds in turn: the pauses of each kind, and what became of publications."""
     traffic = Publishing(folder)
     pauses: dict[str, list[float]] = {kind: [] for kind in kinds}
     try:

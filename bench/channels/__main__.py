@@ -6,7 +6,7 @@ A fleet of this machine records what is published, and its driver joins it with 
 subscriptions as asked for. Afterwards plain Spark gets the same rows, in one file for each second of recording, runs
 the same query over one file after the other, and collects its rows: without parameters that change, a ledger, or
 anyone who gets a result. Its delay of a publication lasts until the last row of the file was recorded, and for the
-query. At last Spark streams these files, one to a micro-batch, which says what its own checkpoint costs.
+query. Finally Spark streams these files, one to a micro-batch, which says what its own checkpoint costs.
 """
 
 from __future__ import annotations

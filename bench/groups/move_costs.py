@@ -41,7 +41,7 @@ def scenario_of(in_session: InSession, work_seconds: float) -> SimulationScenari
 
 
 def moved_run(in_session: InSession, work_seconds: float, moves: int, seed: int = 1) -> MovedRun:
-    """One run in which slice 0 goes to and fro so many times."""
+    """One run in which slice 0 moves `moves` times, back and forth."""
     run = SimulationRun(scenario_of(in_session, work_seconds), seed)
     sizes: list[int] = []
     run.network.taps.append(lambda _, __, ___, frame: sizes.append(len(frame)))
@@ -65,7 +65,7 @@ def _move(run: SimulationRun) -> None:
     group = _head(run).groups.by_name[GROUP]
     giver = group.slices[MOVED].holder
     taker = next(name for name in sorted(group.members) if name != giver)
-    group.take_plan(SlicePlan(((SliceMove(giver, taker, MOVED),),), "to and fro"))
+    group.take_plan(SlicePlan(((SliceMove(giver, taker, MOVED),),), "back and forth"))
 
 
 def _delays(run: SimulationRun) -> dict[seen.PublicationIdentity, float]:

@@ -358,7 +358,7 @@ def test_a_silent_broker_is_dialled_again_late_or_soon_after_the_own_key_was_rep
         transport.close()
 
 
-def test_a_peer_that_is_dialled_anew_has_one_connection_and_what_waits_for_it(
+def test_a_peer_that_is_dialled_again_has_one_connection_and_what_waits_for_it(
     router: Any, transport: DealerTransport, eventually: Any
 ):
     transport.apply([Dial("a", endpoint(router))])

@@ -55,7 +55,7 @@ def killed(fleet: Cluster, pod: str) -> None:
 
 @contextmanager
 def under_load(fleet: Cluster, promotions: int) -> Iterator[Crowd]:
-    """What happens meanwhile promotes the standby so many times; afterwards all is well, and all was delivered."""
+    """What happens meanwhile promotes the standby `times` times; afterwards all is well, and all was delivered."""
     crowd, before = Crowd(fleet, "traders", "east", SUBSCRIBERS, PER_SECOND), leadership(fleet)["term"]
     try:
         yield crowd

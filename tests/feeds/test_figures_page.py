@@ -47,7 +47,7 @@ def test_it_is_ready_while_its_figures_are_fresh(page: FiguresPage, clock: Clock
     assert ask(page, "/figures") == (200, "{}")
     clock.now += READY_SECONDS + 1
     status, why = ask(page, "/readyz")
-    assert (status, why) == (503, "it has said nothing for 61 s\n")
+    assert (status, why) == (503, "it has reported nothing for 61 s\n")
 
 
 def test_it_has_the_metrics_of_its_last_figures(page: FiguresPage) -> None:

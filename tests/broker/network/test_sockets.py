@@ -556,7 +556,7 @@ def test_a_broker_takes_another_key_and_who_knows_it_comes_back_by_itself(keys: 
         dialling.close()
 
 
-def test_a_peer_that_is_dialled_anew_is_tried_with_its_next_key(keys: Keys, tmp_path: Path):
+def test_a_peer_that_is_dialled_again_is_tried_with_its_next_key(keys: Keys, tmp_path: Path):
     """A standby with another key leads at the same address."""
     (public, secret), (old, _) = zmq.curve_keypair(), zmq.curve_keypair()
     keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"

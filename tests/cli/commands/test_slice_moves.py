@@ -44,12 +44,12 @@ def test_a_consumer_is_drained_and_a_policy_asked(run: Run, folder: FleetFolder)
     ("words", "message"),
     [
         (("--group", "reading"), 'no consumer group "reading"'),
-        (("--group", "readings", "--to", "worker-1"), "say which by --slices or --from"),
+        (("--group", "readings", "--to", "worker-1"), "say which slices with --slices or --from"),
         (("--group", "readings", "--from", "a", "--to", "a"), "are both a"),
-        (("--group", "readings", "--share", "30%"), "--group is of slices"),
-        (("--group", "readings", "--handover", "replay"), "slices move in one way"),
-        (("--group", "readings", "--slices", "three"), "no list of numbers"),
-        (("--from", "e-0", "--slices", "3"), "--slices is of a consumer group"),
+        (("--group", "readings", "--share", "30%"), "--group moves slices"),
+        (("--group", "readings", "--handover", "replay"), "slices move in one way only"),
+        (("--group", "readings", "--slices", "three"), "not a list of numbers"),
+        (("--from", "e-0", "--slices", "3"), "--slices needs a consumer group"),
         (("--to", "e-0"), "say what moves"),
     ],
 )

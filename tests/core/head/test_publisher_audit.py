@@ -79,7 +79,7 @@ def test_two_moves_one_after_the_other_have_an_audit_each(moves: Moves):
         assert (found.asked, found.members, found.lost) == (5, 5, 0)
 
 
-def test_without_a_subscriber_of_theirs_nobody_is_asked(moves: Moves):
+def test_without_a_subscriber_of_theirs_none_is_asked(moves: Moves):
     for subscriber in moves.subscribers.values():
         subscriber.unsubscribe(1)
         subscriber.subscribe("[n,<,0]")
@@ -130,7 +130,7 @@ def test_those_who_stay_are_judged_by_their_own_head(moves: Moves):
     assert (found.lost, found.after) == (0, 0)
 
 
-def test_if_the_other_head_dies_nobody_answers(moves: Moves):
+def test_if_the_other_head_dies_no_subscriber_answers(moves: Moves):
     moves.run(0.2)
     session = moves.command("a", "b")
     moves.run(0.4)

@@ -1,4 +1,4 @@
-"""A silent head that has a standby is dialled anew: its links go on, or start over at another process."""
+"""A silent head that has a standby is dialled again: its links go on, or start over at another process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Node(OverlayNode):
 
 
 class Pair:
-    """A node that has dialled a head, and the connection between them, which breaks when it is dialled anew."""
+    """A node that has dialled a head, and the connection between them, which breaks when it is dialled again."""
 
     def __init__(self, info: Info = HEAD) -> None:
         self.near, self.far = Node(Info("c", "client", 3)), Node(info)
@@ -70,13 +70,13 @@ class Pair:
         self.near.put(self.link, msgspec.msgpack.encode(value))
 
 
-def test_a_head_that_is_heard_is_not_dialled_anew():
+def test_a_head_that_is_heard_is_not_dialled_again():
     pair = Pair()
     pair.run(30.0)
     assert len(pair.dials) == 1
 
 
-def test_a_silent_head_is_dialled_anew_once_its_standby_may_lead_and_then_ever_more_seldom():
+def test_a_silent_head_is_dialled_again_once_its_standby_may_lead_and_then_less_and_less_often():
     pair = Pair()
     heard = pair.link.last_heard
     pair.run(20.0, is_silent=True)
@@ -88,7 +88,7 @@ def test_a_silent_head_is_dialled_anew_once_its_standby_may_lead_and_then_ever_m
     assert all(second > 1.8 * first for first, second in pairwise(pause for pause in later if pause < SILENCE))
     assert max(later) < SILENCE + 0.1
     assert len(waits) < EVEN_ATTEMPTS + 8
-    assert pair.near.counters["heads_dialled_anew"] == len(waits)
+    assert pair.near.counters["heads_dialled_again"] == len(waits)
 
 
 def test_a_head_that_was_only_slow_goes_on_with_the_link_where_it_was():
@@ -122,7 +122,7 @@ def test_a_head_without_a_standby_is_waited_for():
     assert len(pair.dials) == 1
 
 
-def test_a_link_that_was_hung_up_is_not_dialled_anew():
+def test_a_link_that_was_hung_up_is_not_dialled_again():
     pair = Pair()
     pair.near.hang_up(DIAL.peer, "enough")
     pair.near.dials_to_make()
@@ -130,7 +130,7 @@ def test_a_link_that_was_hung_up_is_not_dialled_anew():
     assert len(pair.dials) == 1
 
 
-def test_a_head_that_says_goodbye_is_dialled_anew_at_once_and_its_successor_is_found():
+def test_a_head_that_says_goodbye_is_dialled_again_at_once_and_its_successor_is_found():
     pair = Pair()
     (link,) = pair.far.accepted_links()
     pair.far.close(link, "the head is leaving")

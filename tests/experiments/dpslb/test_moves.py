@@ -1,4 +1,4 @@
-"""A slice that moves to and fro, small: each claim is judged, and one fails if an item is lost."""
+"""A slice that moves back and forth, small: each claim is judged, and one fails if an item is lost."""
 
 from __future__ import annotations
 

@@ -33,5 +33,6 @@ def test_a_head_that_is_silent_or_not_known_has_no_figure():
 
 
 def test_what_a_head_of_another_version_says_is_left_out():
-    readings = {"h": reading(1.0, g={"members": 2, "lag": True, "busy_consumers": "x"})}
-    assert list(group_figures(readings, {"h": "c"})) == []
+    for lag, busy in ((True, "x"), (float("nan"), float("inf"))):
+        readings = {"h": reading(1.0, g={"members": 2, "lag": lag, "busy_consumers": busy})}
+        assert list(group_figures(readings, {"h": "c"})) == []

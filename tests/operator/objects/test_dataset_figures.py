@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from plimsoll.feeds.config import RecorderFigures
 from plimsoll.operator.names import DATASET_POD, Object
 from plimsoll.operator.objects.dataset_figures import DatasetFigures
 
+DEADLINE_SECONDS = 60.0
 FIGURES = RecorderFigures("/data/feeds/f", 1, 1, 3, 1, 12, 10, 2, 0, 0, 1, 900)
 
 
@@ -63,6 +65,30 @@ def test_a_new_pod_has_said_nothing_and_one_that_leaves_is_not_asked():
         assert read.recorder("r") is None
         assert read.recorder("q") is None
     finally:
+        read.stop()
+
+
+def test_a_thread_that_waits_for_an_answer_ends_though_another_has_begun():
+    pods, begun, goes_on = ScriptedPods(), threading.Event(), threading.Event()
+
+    def fetch(place: tuple[str, int], path: str) -> bytes:
+        first.append(threading.current_thread())
+        begun.set()
+        assert goes_on.wait(DEADLINE_SECONDS)
+        return pods.fetch(place, path)
+
+    first: list[threading.Thread] = []
+    read = DatasetFigures(fetch, lambda: pods.now)
+    try:
+        read.update([pod("r", "u1", "10.0.0.1")])
+        assert begun.wait(DEADLINE_SECONDS)
+        read.update([])
+        read.update([pod("r", "u2", "10.0.0.2")])
+        goes_on.set()
+        first[0].join(DEADLINE_SECONDS)
+        assert not first[0].is_alive()
+    finally:
+        goes_on.set()
         read.stop()
 
 

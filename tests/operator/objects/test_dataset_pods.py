@@ -50,13 +50,16 @@ def test_paths_that_lead_out_of_the_volume_are_problems():
         return SourceDocument(content)
 
     shared = {"parameters": [{"name": "k", "type": "String"}], "query": "SELECT 1"}
+    paths = ["/t", "{../t,u/v}", r"u/.\./.\./t", "u/{v,w}-*.csv", "u/..v"]
+    tables = [{"name": f"t{index}", "path": path} for index, path in enumerate(paths)]
     resources = parse([
         document("Feed", "out", subscription="[a,=,1]", path="/elsewhere"),
         document("Feed", "up", subscription="[a,=,1]", path="feeds/../../up"),
         document("Feed", "in", subscription="[a,=,1]", path="some/where"),
         document("Feed", "store", subscription="[a,=,1]", path="s3a://bucket/feeds"),
-        document("Channel", "c", feeds=[{"name": "f", "feed": "in"}], tables=[{"name": "t", "path": "/t"}], **shared),
+        document("Channel", "c", feeds=[{"name": "f", "feed": "in"}], tables=tables, **shared),
     ])  # fmt: skip
     assert [(each.subject, each.path) for each in path_problems(resources)] == [
-        ("Feed/out", ("spec", "path")), ("Feed/up", ("spec", "path")), ("Channel/c", ("spec", "tables", 0, "path")),
+        ("Feed/out", ("spec", "path")), ("Feed/up", ("spec", "path")),
+        *(("Channel/c", ("spec", "tables", index, "path")) for index in range(3)),
     ]  # fmt: skip

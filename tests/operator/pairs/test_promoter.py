@@ -1,4 +1,4 @@
-"""The operator's part with two real processes: one is killed, stands still and comes back, or is asked to leave.
+"""The operator's part with two real processes: one is killed, paused and resumed, or asked to leave.
 
 Each pod is a loopback address of its own, as in a cluster, so both listen on the same ports. The API server and the
 Service are stood in for by values.

@@ -31,7 +31,7 @@ MUTANTS = [
     ),
     Mutant(
         "lost-head-is-waited-for",
-        "A head with a standby that is silent is dialled anew.",
+        "A silent head that has a standby is dialled again.",
         (Change(SilentHeads.opened, "if silence := _silence(link):", "if (silence := _silence(link)) and False:"),),
         (LOST,),
     ),

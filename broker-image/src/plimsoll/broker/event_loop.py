@@ -217,7 +217,7 @@ class BrokerLoop:
             sockets.data.send(answers)
 
     def _send_feed(self, feed: LogFeed) -> None:
-        """Send the standby its log, and mediators who is what, at once: what others wait for is what this asks for."""
+        """Send the standby its log, and mediators who leads, at once: all other output waits for their answers."""
         parts: list[tuple[Any, bytes]] = list(feed.data_to_send())
         self._report_disconnected(self.sockets.data.send(parts), time.monotonic())
         said: list[tuple[Any, bytes]] = list(feed.control_to_send())

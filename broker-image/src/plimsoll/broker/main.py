@@ -1,7 +1,7 @@
 """Start one broker from a configuration file, and end it in good order.
 
 Exit codes: 0 it has left; 1 a fault of the program; 2 the configuration cannot be used; 3 an endpoint cannot be bound;
-4 the disk of a head's log has failed, or cannot be used; 5 another process of this head leads, or has begun anew.
+4 the disk of a head's log has failed, or cannot be used; 5 another process of this head leads, or has a new log.
 Keys and epochs never come from the environment: keys are read from files, an epoch is made here and used once.
 """
 
@@ -55,8 +55,8 @@ EXIT_ENDPOINT: Final = 3
 EXIT_DISK: Final = 4
 EXIT_STALE: Final = 5
 REFUSE_SECONDS: Final = 1.5
-"""How long a process that has led stays behind its end where another one takes over elsewhere: as long as it is there
-its system refuses connections, which are tried anew at once; later they are lost, and tried anew after a second."""
+"""How long a process that led lives on after its work, where another one takes over elsewhere. As long as it lives its
+system refuses connections, which are tried again at once; later they are lost, and tried again after a second."""
 WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
 """The compiled matching loop takes 120 MB. With at least this much memory it is loaded before the broker reports ready;
 with less, once there are enough subscriptions to need it."""

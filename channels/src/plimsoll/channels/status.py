@@ -25,10 +25,10 @@ def running_condition(name: str, figures: DriverFigures | None, state: ProgramSt
             return Condition(RUNNING, "False", "ChannelDriverExited", why)
         return Condition(RUNNING, "False", "ChannelStarting", state.trouble or "the driver is about to be started")
     if figures is None:
-        return Condition(RUNNING, "False", "ChannelStarting", "the driver has been started, and has said nothing yet")
+        return Condition(RUNNING, "False", "ChannelStarting", "the driver has been started, and has not reported yet")
     own = figures.channels.get(name)
     if own is None:
-        return Condition(RUNNING, "False", "ChannelStarting", "the driver has not begun with this channel yet")
+        return Condition(RUNNING, "False", "ChannelStarting", "the driver has not started this channel yet")
     return Condition(RUNNING, "True" if own.state == "ChannelRunning" else "False", own.state, own.message)
 
 

@@ -77,7 +77,7 @@ def parse_numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in parse_names(text)]
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, such as 3,4") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers: write it as 3,4") from error
 
 
 def parse_names(text: str) -> list[str]:

@@ -290,7 +290,7 @@ def _locked(root: Path) -> BinaryIO:
 
 
 def _is_left_over(path: DatasetPath) -> bool:
-    """Whether nobody can be about to commit a staged file: in a folder the lock says so, in a store its age."""
+    """Whether no process can be about to commit a staged file: in a folder the lock says so, in a store its age."""
     return isinstance(path, Path) or path.age_seconds > STAGED_SECONDS
 
 

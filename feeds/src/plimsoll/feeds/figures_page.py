@@ -69,8 +69,8 @@ class FiguresPage(Collector):
 
     def _readiness(self) -> HttpResponse:
         if self._told is None:
-            return HttpResponse(HTTPStatus.SERVICE_UNAVAILABLE, b"it has not begun yet\n")
+            return HttpResponse(HTTPStatus.SERVICE_UNAVAILABLE, b"it has not started yet\n")
         age = self._clock() - self._told_at
         if age > READY_SECONDS:
-            return HttpResponse(HTTPStatus.SERVICE_UNAVAILABLE, f"it has said nothing for {age:.0f} s\n".encode())
+            return HttpResponse(HTTPStatus.SERVICE_UNAVAILABLE, f"it has reported nothing for {age:.0f} s\n".encode())
         return HttpResponse(HTTPStatus.OK, b"ok\n")

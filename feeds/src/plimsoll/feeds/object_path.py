@@ -23,7 +23,7 @@ ENDPOINT: Final = "AWS_ENDPOINT_URL"
 
 
 class ObjectPath:
-    """A name in a store. Raises OSError where the store fails, FileNotFoundError for what is not there.
+    """A name in a store. Raises OSError where the store fails, FileNotFoundError if no object has it.
 
     `store`: of `obstore`. `url`: of its bucket.
     """
@@ -164,7 +164,7 @@ def dataset_root(text: str, environment: Mapping[str, str] = os.environ) -> Data
         return Path(text)
     match = _URL.fullmatch(text)
     if match is None or match["scheme"] not in SCHEMES or not match["prefix"].strip("/"):
-        raise ObjectStoreError(f"{text} is no place for a dataset: write s3a://BUCKET/PREFIX")
+        raise ObjectStoreError(f"{text} is not a place for a dataset: write s3a://BUCKET/PREFIX")
     try:
         from obstore.store import S3Store
     except ImportError as error:

@@ -113,7 +113,7 @@ class PairDecision:
         """The next value to be stored, if there is one."""
         stored, other = self.stored, self.other
         if (found := self._forgotten()) is not None:
-            text = f"process {found.leader} leads in term {found.term}, which was not stored any more"
+            text = f"process {found.leader} leads in term {found.term}, which the status had lost"
             return LeadershipChange(found, PairEvent("Warning", "Leads", text))
         if self.may_promote and (why := self._why_promote()):
             after = stored.promoted()

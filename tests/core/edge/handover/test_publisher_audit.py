@@ -46,7 +46,7 @@ def test_those_that_an_example_matches_are_asked_and_the_judge_is_told_how_many(
     assert requests(stage) == [msg.PublisherAuditRequest(MOVE, "k", "h", "a", 2, [])]
 
 
-def test_nobody_is_asked_whom_no_example_matches_or_who_is_paused_or_gone(stage: Stage):
+def test_subscribers_that_no_example_matches_or_that_are_paused_or_gone_are_not_asked(stage: Stage):
     other = msg.PublisherAuditStart(MOVE, "k", "m", PUBLISHERS, [{"class": "BOND"}])
     stage.tell("a", other)
     stage.ask("a", msg.Pause(1), msg.Detach([2], False))

@@ -201,7 +201,7 @@ def test_the_oldest_segments_go_and_their_offsets_stay(files: MemoryFiles):
 
 def test_a_strange_file_is_named(files: MemoryFiles):
     files.create("notes.log", 3)
-    with pytest.raises(OSError, match=r"notes\.log is no segment"):
+    with pytest.raises(OSError, match=r"notes\.log is not a segment"):
         store_of(files)
     assert "notes.log" in files.files
 

@@ -23,7 +23,7 @@ def test_a_standby_in_sync_is_promoted_in_the_next_term():
     assert IN_SYNC.promoted().begun(1) == HeadLeadership(3, 1)
 
 
-def test_without_one_nobody_is_promoted():
+def test_without_one_no_process_is_promoted():
     with pytest.raises(ValueError, match="no standby in sync"):
         ALONE.promoted()
 

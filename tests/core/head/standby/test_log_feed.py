@@ -11,7 +11,7 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
 
 
-def test_a_head_alone_waits_for_nobody(pair):
+def test_a_head_alone_waits_for_no_standby(pair):
     assert pair.feed.is_safe(pair.log())
     assert (pair.feed.in_sync, pair.feed.status()["standby_linked"]) == (0, 0)
 

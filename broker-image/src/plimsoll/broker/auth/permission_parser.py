@@ -41,11 +41,11 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
         name, equals, value = field.partition("=")
         if name == NAMES and equals:
             if prefixes:
-                raise ValueError(f"{field!r}: {NAMES}= stands once; separate prefixes by commas")
+                raise ValueError(f"{field!r}: write {NAMES}= once, and separate prefixes by commas")
             prefixes = _prefixes(field, value)
         elif name == CHANNELS and equals:
             if channels is not None:
-                raise ValueError(f"{field!r}: {CHANNELS}= stands once; separate channels by commas")
+                raise ValueError(f"{field!r}: write {CHANNELS}= once, and separate channels by commas")
             channels = _channels(field, value)
         elif equals:
             # The unit may also follow the number: publications=100/s.
@@ -59,7 +59,7 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
                 )
             quotas[name] = _number(field, value, whole=name in WHOLE)
         elif roles is not None or quotas or prefixes or channels is not None:
-            raise ValueError(f"{field!r}: roles stand once, before the quotas, separated by commas")
+            raise ValueError(f"{field!r}: write roles once, before the quotas, separated by commas")
         else:
             roles = set() if field == NO_ROLES else set(field.split(","))
             if not roles <= set(ROLES):

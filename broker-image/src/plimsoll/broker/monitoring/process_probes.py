@@ -30,7 +30,7 @@ class ProcessProbes:
         self._at, self._unready = self._clock(), unready
 
     def answer_by(self, machine: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Have the answers of a broker's own snapshots given from here on."""
+        """From here on, answer from the broker's own snapshots."""
         self._machine = machine
 
     def answer(self, request: HttpRequest) -> HttpResponse:

@@ -238,7 +238,7 @@ class BrokerSockets:
     def apply(self, dials: Iterable[Dial | Hangup]) -> None:
         """Make and close connections as the machine asks.
 
-        A peer that is dialled anew at the same address may be another process by now, which has the next key.
+        A peer that is dialled again at the same address may be another process by now, which has the next key.
         """
         for each in dials:
             lane = self.control if each.control else self.data

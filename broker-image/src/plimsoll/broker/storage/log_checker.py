@@ -14,7 +14,7 @@ from plimsoll.core.head.durability.segments import CHECK_BYTES, LogFiles, Segmen
 log = logging.getLogger(__name__)
 
 CHECK_BYTES_PER_SECOND: Final = 64 * 1024 * 1024
-"""A reading that is no faster leaves the disk to the syncs: a log of 100 GiB is checked in 27 minutes."""
+"""Reading no faster leaves the disk to the syncs: a log of 100 GiB is checked in 27 minutes."""
 
 
 class LogChecker:

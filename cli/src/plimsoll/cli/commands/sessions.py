@@ -33,7 +33,7 @@ def rebalance(options: argparse.Namespace) -> int:
     if options.source is None:
         raise CommandError(BAD_INPUT, "say what moves: --from EDGE for subscribers, --group GROUP for slices")
     if options.slices:
-        raise CommandError(BAD_INPUT, "--slices is of a consumer group: name it by --group")
+        raise CommandError(BAD_INPUT, "--slices needs a consumer group: name it with --group")
     if options.publishers:
         return publishers.rebalance(options)
     place = running_backend(options)

@@ -15,9 +15,11 @@ from plimsoll.core.spec.problems import nearest_word
 def rebalance(options: argparse.Namespace) -> int:
     """Move slices: those that are named, all of a consumer, or as the policy of the group plans it."""
     if options.publishers or options.subscribers is not None or options.share is not None:
-        raise CommandError(BAD_INPUT, "--group is of slices: use --slices, --from CONSUMER and --to CONSUMER")
+        raise CommandError(BAD_INPUT, "--group moves slices: use --slices, --from CONSUMER and --to CONSUMER")
     if options.target is not None and options.source is None and not options.slices:
-        raise CommandError(BAD_INPUT, "--to says who takes slices: say which by --slices or --from")
+        raise CommandError(
+            BAD_INPUT, "--to names the consumer that takes slices: say which slices with --slices or --from"
+        )
     if options.target is not None and options.source == options.target:
         raise CommandError(BAD_INPUT, f"--from and --to are both {options.source}: name two consumers")
     named = {"giver": options.source, "taker": options.target, "numbers": options.slices}
@@ -32,7 +34,7 @@ def drain(options: argparse.Namespace) -> int:
 def _create(options: argparse.Namespace, what: str, slices: dict[str, Any]) -> int:
     place = session_requests.running_backend(options)
     if options.handover != "auto":
-        raise CommandError(BAD_INPUT, "--handover is of subscribers: slices move in one way")
+        raise CommandError(BAD_INPUT, "--handover is for subscribers: slices move in one way only")
     spec = {
         "scope": "Local", "source": {"name": _cluster(options.group, place)}, "action": "MoveSlices",
         "slices": {"group": options.group, **slices}, **session_requests.common_spec(options, ()),

@@ -157,7 +157,7 @@ def _check_count(x: SubscriberScript, item: msg.GoItem) -> None:
 
 
 def publishers_counted(stage: Stage) -> None:
-    """A client that counts publishers that move says so, and compares by their numbers: offsets begin anew."""
+    """A client that counts publishers that move says so, and compares by their numbers: offsets begin again."""
     x = SubscriberScript(stage).attach()
     x.deliver(1)
     for position in (2, 3):

@@ -33,7 +33,7 @@ class ApplicationQueue:
             self._steer()
 
     def grow_by(self, items: int, size: int) -> None:
-        """Further items, of so many bytes together, that have come another way than by an edge."""
+        """Add items, of `size` bytes together, that did not come from an edge."""
         self.depth += items
         self.depth_bytes += (size + items * RECORD_BYTES) if items else 0
         if not self.is_held and (self.depth > self.high_records or self.depth_bytes > self.high_bytes):

@@ -67,7 +67,7 @@ class DeliveryTally:
 class PublisherTally(DeliveryTally):
     """The deliveries of some publishers that move to another head, which have numbers of their own.
 
-    Offsets begin anew at the other head, so copies and order are judged by the publishers' numbers, losses by offsets
+    Offsets begin again at the other head, so copies and order are judged by the publishers' numbers, losses by offsets
     as ever. `suppressed`: copies that the application was not given.
     """
 

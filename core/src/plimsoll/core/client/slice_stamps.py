@@ -84,7 +84,7 @@ class SliceStamps:
             self.counts["unregistered"] += 1
             self.last_error = (
                 f"group {stamper.group!r} asks for the assignment function {name!r}, which is not registered here:"
-                " register it with the connection, or its publications of this client have no slice"
+                " register it with the connection, or publications of this client have no slice"
             )
             return None
         try:

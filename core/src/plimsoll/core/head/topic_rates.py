@@ -1,7 +1,7 @@
 """Rates of topics over a head's last load reports, by which correlated topics are known when they are placed.
 
 A topic may be published at several heads. Heads tell their neighbours what is published on their side of the tree, so
-that each knows the busiest topics of the fleet: a newcomer of a topic that nobody here has asked for yet has a history.
+that each knows the busiest topics of the fleet, and those for which the first subscriber here asks have a history.
 """
 
 from __future__ import annotations

@@ -249,10 +249,10 @@ class Handshakes:
         return self._silent.next_at
 
     def silent_heads(self) -> list[str]:
-        """Peers to be dialled anew now, since another process may lead there; HELLO is on its way to each."""
+        """Peers to be dialled again now, since another process may lead there; HELLO is on its way to each."""
         found = self._silent.due(self.dialled.values(), self._hooks.now)
         for link in found:
-            self._hooks.counters["heads_dialled_anew"] += 1
+            self._hooks.counters["heads_dialled_again"] += 1
             self._send(link, link.hello(self._hooks.now))
         return [str(link.peer) for link in found]
 

@@ -1,6 +1,6 @@
 """Dialled links to heads with a standby: when such a head is silent or leaves, another process may lead at its address.
 
-A link outlives its connections. So such a head is dialled anew at the same address, and HELLO is said there: the same
+A link outlives its connections. So such a head is dialled again at the same address, and HELLO is sent there: the same
 process goes on with the link where it was, and another one answers that it does not know it. A head that is only slow
 loses nothing but a connection.
 """
@@ -18,7 +18,7 @@ STEPS: Final = 8
 GOODBYE_SECONDS: Final = 0.1
 """The same, and the wait for the first attempt, once a head has said goodbye: its standby leads in a moment."""
 EVEN_ATTEMPTS: Final = 5
-"""After so many attempts each pause is twice the last one, up to the silence: a handshake must have time to end."""
+"""After this many attempts each pause is twice the last one, up to the silence: a handshake must have time to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SilentHeads:
             self.next_at = min(self.next_at, now + GOODBYE_SECONDS)
 
     def due(self, links: Iterable[Link], now: float) -> list[Link]:
-        """Of the dialled links, those whose heads are to be dialled anew now."""
+        """Of the dialled links, those whose heads are to be dialled again now."""
         before, self._attempts = self._attempts, {}
         self.next_at = NEVER
         found = []

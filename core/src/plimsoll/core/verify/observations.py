@@ -204,7 +204,7 @@ class UncutMemberObserved(Observation, frozen=True, tag="uncut"):
 
     `served_at`, `missed_at`: when the source last served the subscriber, and when it last did not. `heard_at`: when the
     head last heard from the source; -inf if it does not have it now. `said_at`: when what it deals with now was sent at
-    the earliest, if it has been standing still.
+    the earliest, if it has been paused.
     """
 
     session: str

@@ -117,7 +117,7 @@ class MovesRun(SimulationRun):
 
 def _scenario(plan: MovesPlan, edges: int) -> SimulationScenario:
     return SimulationScenario(
-        NAME, "a slice moves to and fro", shape=FleetShape(1, edges), base=LIMITS, is_gap_free=True,
+        NAME, "a slice moves back and forth", shape=FleetShape(1, edges), base=LIMITS, is_gap_free=True,
         load=WorkloadSize(subscribers=1, publications=plan.publications, seconds=plan.seconds, changes=0),
         group=GroupLoad(slices=5, consumers=2, changes=0, work_seconds=(0.001, 0.002), balancing="None"),
         settle_seconds=20.0,

@@ -127,7 +127,7 @@ def _claims(parts: Sequence[PartOfRun], items: Mapping[str, int], plan: ScalePla
     without = sum(each.without_consumer for each in parts)
     return [
         *found,
-        Claim("Constant load comes to rest", "0 moves", f"{late} in the last quarter of each part", late == 0),
+        Claim("Moves end under constant load", "0 moves", f"{late} in the last quarter of each part", late == 0),
         Claim("Every slice has a consumer", "yes", f"{without} without", without == 0),
         Claim("No item is lost or worked on twice", "0",
               f"{items['lost']} and {items['repeated']} of {items['worked_on']:,}",

@@ -29,7 +29,7 @@ ASK_SECONDS = 0.5
 SILENT_SECONDS = 5.0
 """A standby in sync for which its head has waited so long is given up: the head goes on alone."""
 PAUSED_SECONDS = 1.0
-"""Between two looks: then it is this process that has stood still, and has heard of nothing."""
+"""With more between two looks this process itself was paused, and has received nothing."""
 
 
 class StoredLeadership(Protocol):
@@ -173,7 +173,7 @@ class SupervisedHead(SupervisedBroker):
         self._poll_standby(now, command, record)
 
     def _end_silent_process(self, now: float, record: RecordBrokerEvent) -> None:
-        """End the process that leads if it stands still: its standby, which has not heard it either, leads then."""
+        """End a leading process that neither answers nor is heard by its standby: the standby leads then."""
         if self.stopping or self._process is None or self._heard_at is None or now - self._heard_at <= LEASE_SECONDS:
             return
         standby = self._standby

@@ -5,6 +5,7 @@ A head that has not reported for a while has none: an autoscaler that gets no fi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -36,7 +37,7 @@ def group_figures(readings: Mapping[str, BrokerReading], clusters: Mapping[str, 
         for group, found in sorted(reported_groups(reading.report).items()):
             for metric, field in FIGURES.items():
                 value = found.get(field)
-                if isinstance(value, int | float) and not isinstance(value, bool):
+                if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
                     labels = {"cluster": clusters[broker], "group": group}
                     yield GroupFigure(metric, labels, _quantity(value), reading.report_age)
 

@@ -48,4 +48,4 @@ def _requirement(text: str) -> Requirement:
         return lambda labels: key not in labels
     if _PRESENT.fullmatch(text) is not None:
         return lambda labels: text in labels
-    raise SelectorError(f"{text!r} is no requirement of a label selector: write `group=NAME`, `group in (A,B)`")
+    raise SelectorError(f"{text!r} is not a requirement of a label selector: write `group=NAME`, `group in (A,B)`")

@@ -56,8 +56,8 @@ class DatasetFigures:
         self._lives = dict(found.keys())
         self._answers = {key: told for key, told in list(self._answers.items()) if key in found}
         if found and self._thread is None:
-            self._end.clear()
-            self._thread = threading.Thread(target=self._run, name="dataset-figures", daemon=True)
+            self._end = threading.Event()  # one of its own: the thread before may still wait for an answer
+            self._thread = threading.Thread(target=self._run, args=(self._end,), name="dataset-figures", daemon=True)
             self._thread.start()
         elif not found:
             self.stop()
@@ -84,10 +84,10 @@ class DatasetFigures:
         except msgspec.MsgspecError:  # a pod of another version is replaced soon
             return None
 
-    def _run(self) -> None:
-        while not self._end.is_set():
+    def _run(self, end: threading.Event) -> None:
+        while not end.is_set():
             self.poll(dict(self._places))
-            self._end.wait(POLL_SECONDS)
+            end.wait(POLL_SECONDS)
 
     def poll(self, places: Mapping[tuple[str, str], str]) -> None:
         """Ask each pod once. `places`: the address of each, by name and uid."""

@@ -7,9 +7,9 @@ and group are those of collectors and of Spark, so that each may read the other'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from plimsoll.client.connection_file import connection_file_text
 from plimsoll.core.client import Address
@@ -30,6 +30,7 @@ NAME_LENGTH = 50
 """Kubernetes puts the name of a StatefulSet, with a hash, into labels of 63 characters."""
 COMPONENT = "app.kubernetes.io/component"
 RECORDER_COMPONENT, DRIVER_COMPONENT = "recorder", "channels"
+_PARTS = re.compile(r"[/{},]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ def short_name(name: str) -> str:
 
 
 def identities(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
-    """The identities of these pods as clients, by the name of their Secret. Their names are nobody else's to use."""
+    """The identities of these pods as clients, by the name of their Secret. No other identity may use their names."""
     if has_volume(resources) and resources.feeds:
         recorder = ClientSpec(name=names.RECORDER, roles=("Subscribe",), name_prefixes=(f"{RECORDER_COMPONENT}.",))
         yield names.RECORDER_KEYS, recorder
@@ -90,9 +91,10 @@ def path_problems(resources: Resources) -> Iterator[ResourceProblem]:
 
 
 def _leads_out(path: str) -> bool:
+    """Spark takes the path of a table as a pattern: `{../a,b}` is two paths, and `.\\.` is `..`."""
     if is_object_url(path):
         return False
-    return path.startswith("/") or ".." in PurePosixPath(path).parts
+    return path.startswith("/") or ".." in _PARTS.split(path.replace("\\", ""))
 
 
 def plain_connection(heads: Mapping[str, BrokerConfig]) -> str:

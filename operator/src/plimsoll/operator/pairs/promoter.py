@@ -203,7 +203,7 @@ class HeadPairs:
             pair.due_at = monotonic() + PAUSE_SECONDS
             return False
         except (ApiError, ApiConflictError, ApiNotFoundError, LeadershipDroppedError) as error:
-            log.warning("%s: who leads %s was not stored: %s", self._client.namespace, request.head, error)
+            log.warning("%s: the leadership of %s was not stored: %s", self._client.namespace, request.head, error)
             pair.due_at = monotonic() + PAUSE_SECONDS
             return False
         self._client.note_write(written)

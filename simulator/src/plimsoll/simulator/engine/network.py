@@ -4,7 +4,7 @@
 - A connection that breaks silently loses the frames in flight, in both directions. The dialling side reconnects without
   noticing, and the frames that it sends meanwhile wait. The accepting side sees a new peer: a new routing id.
 - Sending to a routing id that is gone fails as `unreachable`. Neither side is notified when a connection closes.
-- Nothing is closed with a node that is lost: its peers notice by silence, and find another process by dialling anew.
+- Nothing is closed with a node that is lost: its peers notice by silence, and find another process by dialling again.
 - Control sockets may have a quality of their own, so that commands are lost, repeated and reordered.
 
 Each connection draws from its own generator, so events on one do not shift the random numbers of another. TCP never

@@ -266,7 +266,7 @@ class SimulatedFleet:
         return edge
 
     def _said_by(self, name: str) -> float:
-        """Words that this broker deals with now were sent at this time or later: they wait while it stands still."""
+        """Words that this broker deals with now were sent at this time or later: they wait while it is paused."""
         host, now = self.brokers[name].host, self.schedule.now
         return host.paused_at if now - host.resumed_at < JUST_RESUMED_SECONDS else now
 

@@ -110,7 +110,7 @@ def first_of(name: str) -> int:
     try:
         return int(name.removesuffix(SUFFIX))
     except ValueError:
-        raise OSError(f"{name} is no segment of a log; move it out of the folder") from None
+        raise OSError(f"{name} is not a segment of a log: move it out of the folder") from None
 
 
 def seal(files: LogFiles, segment: Segment, beyond: int) -> None:

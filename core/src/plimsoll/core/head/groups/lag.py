@@ -24,7 +24,7 @@ READ_ENTRIES: Final = 500
 """Entries of an earlier log that are read in one round: about a millisecond."""
 
 DROPPED_AT_LEAST: Final = 64
-"""Positions that the log has no more are let go when they are so many, and half of all."""
+"""Positions that the log no longer has are dropped once there are this many, and they are half of all."""
 
 
 class ReplayStarts(Protocol):

@@ -57,7 +57,7 @@ def step_sampling(context: EngineContext, request: SessionRequest, session: Sess
         context.group_samples.forget(session.uid)
     if context.now < min(context.waiting_since(session) + context.timings.sample, session.deadline_at):
         return session
-    message = f"the consumers of {group} did not come in time"
+    message = f"the list of the consumers of {group} did not arrive in time"
     return end_by_verdict(context, request, session, SessionVerdict(reason="NoSample", message=message, again=True))
 
 

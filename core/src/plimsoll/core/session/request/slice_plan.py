@@ -54,7 +54,9 @@ def refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict |
         message = "MoveSlices needs the cluster as `source`, and `slices: {group: NAME}`"
         return SessionVerdict(reason="NotFound", message=message)
     if head_of(context, request) is None:
-        message = f"spec.source is {spec.source.name}, and there is no cluster of that name: groups are at its head"
+        message = (
+            f"spec.source is {spec.source.name}, and there is no cluster of that name: name the cluster of the group"
+        )
         return SessionVerdict(reason="NotFound", message=message, again=True)
     return None
 

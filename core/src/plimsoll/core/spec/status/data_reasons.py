@@ -32,7 +32,7 @@ DATA = ReasonSection(
         StatusReason(
             "ChannelStarting",
             "Running",
-            "the driver of channels has been started, or is about to be, and has not begun with this one",
+            "the driver of channels has been started, or is about to be, and has not started this channel yet",
             "Wait; Spark takes some ten seconds to start. If it lasts, read the log of the driver, `local.channels`.",
         ),
         StatusReason(

@@ -173,7 +173,7 @@ class ConsumerGroupStatus:
     backlog: Annotated[int, FieldInfo("Items that consumers have been sent and have not finished.")]
     busy_percent: Annotated[
         int,
-        FieldInfo("Time that its consumers work, of one consumer's: 250 keeps two and a half busy.", unit="percent"),
+        FieldInfo("Work of its consumers, in the time of one: 250 keeps two and a half busy.", unit="percent"),
     ]
     items_per_second: Annotated[int, FieldInfo("Items that consumers finish.", unit="items/s")]
     consumers: Annotated[
@@ -221,8 +221,8 @@ class LeadershipStatus:
     term: Annotated[int, FieldInfo("How many times one of the two has been made the head.")]
     leader: Annotated[int, FieldInfo("The process that leads, 0 or 1.")]
     standby: Annotated[int, FieldInfo("The incarnation of the other one, if it is in sync; 0: it is not.")]
-    sync: Annotated[int, FieldInfo("Which of the times in sync of this term that is.")]
-    ended: Annotated[int, FieldInfo("The last of these times that is over.")]
+    sync: Annotated[int, FieldInfo("Number of the period in sync, counted within the term.")]
+    ended: Annotated[int, FieldInfo("Number of the last such period that has ended.")]
     leads: Annotated[int, FieldInfo("The incarnation that the term was given to; 0: whichever was started for it.")]
 
 
@@ -232,7 +232,7 @@ class StandbyStatus:
 
     process: Annotated[int, FieldInfo("Which of the two it is, 0 or 1.")]
     in_sync: Annotated[bool, FieldInfo("Whether it has all of the head's log, and may lead at any moment.")]
-    behind_bytes: Annotated[int, FieldInfo("What of the log it has not stored yet.", unit="bytes")]
+    behind_bytes: Annotated[int, FieldInfo("How much of the log it has not stored yet.", unit="bytes")]
     pod: Annotated[str, FieldInfo("Its pod; on Kubernetes only.")]
     node: Annotated[str, FieldInfo("The node of its pod.")]
 

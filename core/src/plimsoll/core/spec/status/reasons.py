@@ -413,7 +413,7 @@ EVENTS = ReasonSection(
         StatusReason(
             "Killed",
             "Warning",
-            "a broker's process did not end in time, or one that leads stood still beside its standby, and was killed",
+            "a broker's process was killed: it did not end in time, or it led and was silent while a standby followed",
         ),
         StatusReason(
             "Promoted",

@@ -329,7 +329,7 @@ def _moved_slices(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Resou
     if spec.slices is None:
         return
     if spec.slices.taker and not (spec.slices.giver or spec.slices.numbers):
-        found = "nothing says what it takes"
+        found = "no slices are named for the taker"
         yield session.problem(("spec", "slices", "taker"), found, "Write `giver` or `numbers`.")
     if spec.slices.taker and spec.slices.taker == spec.slices.giver:
         yield session.problem(("spec", "slices", "taker"), "taker is giver", "Name another one, or none.")
