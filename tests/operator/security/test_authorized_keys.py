@@ -1,6 +1,6 @@
 """The authorized-keys file: which key may use which role and name, and what clients may do."""
 
-from plimsoll.broker.auth.permission_parser import parse_permissions
+from plimsoll.network.auth.permission_parser import parse_permissions
 from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.broker.auth.permission_parser import parse_permissions
 from plimsoll.core.permissions import ClientPermissions
+from plimsoll.network.auth.permission_parser import parse_permissions
 
 
 @pytest.mark.parametrize(

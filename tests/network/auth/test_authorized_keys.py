@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils import z85 as reference
 
-from plimsoll.broker.auth import authorized_keys
-from plimsoll.broker.auth.authorized_keys import (
+from plimsoll.core.permissions import ClientPermissions, NameGrants
+from plimsoll.network.auth import authorized_keys
+from plimsoll.network.auth.authorized_keys import (
     CONTROL_DOMAIN,
     DATA_DOMAIN,
     AuthorizedKeys,
-    BrokerSecurityError,
+    KeyFileError,
     KeyIdentity,
     parse_authorized_keys,
     read_secret_key,
     z85,
 )
-from plimsoll.core.permissions import ClientPermissions, NameGrants
 
 KEY, OTHER = (zmq.curve_keypair()[0].decode() for _ in range(2))
 PATIENCE_MS = 5_000
@@ -87,7 +87,7 @@ def test_a_key_may_begin_like_a_comment():
     ],
 )
 def test_a_bad_line_is_named(text: str, said: str):
-    with pytest.raises(BrokerSecurityError) as refused:
+    with pytest.raises(KeyFileError) as refused:
         parse_authorized_keys(text, "keys")
     assert str(refused.value).startswith(said)
 
@@ -97,9 +97,9 @@ def test_a_secret_key_file_holds_a_key(tmp_path: Path):
     path.write_text(KEY + "\n")
     assert read_secret_key(str(path)) == KEY
     path.write_text("open sesame")
-    with pytest.raises(BrokerSecurityError, match="does not hold a Z85 secret key"):
+    with pytest.raises(KeyFileError, match="does not hold a Z85 secret key"):
         read_secret_key(str(path))
-    with pytest.raises(BrokerSecurityError, match="cannot read"):
+    with pytest.raises(KeyFileError, match="cannot read"):
         read_secret_key(str(tmp_path / "none"))
 
 
@@ -182,7 +182,7 @@ def test_a_file_that_was_replaced_is_seen_even_with_the_same_time_and_size(autho
 
 
 def test_a_file_that_cannot_be_used_at_the_start_is_an_error(tmp_path: Path):
-    with pytest.raises(BrokerSecurityError, match=r"security.authorized_keys_file: cannot read"):
+    with pytest.raises(KeyFileError, match=r"security.authorized_keys_file: cannot read"):
         AuthorizedKeys.read(str(tmp_path / "none"))
 
 
