@@ -9,9 +9,11 @@ life, from the token of the last commit.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -20,6 +22,7 @@ import msgspec
 from plimsoll.core.protocol.wire import Scalar, Token
 from plimsoll.feeds import parquet
 from plimsoll.feeds.commit_log import (
+    TABLES,
     CommitLog,
     FeedCommit,
     FeedCounts,
@@ -91,6 +94,8 @@ class FeedDataset:
             self._log.state.last = last
 
     def _check(self, last: FeedCommit, schema: FeedSchema | None) -> None:
+        if last.copy_of:
+            raise FeedDatasetError(f"{self.root}: is a copy of the feed {last.copy_of}: record to another path")
         if last.subscription != self.subscription:
             raise FeedDatasetError(
                 f"{self.root}: was recorded with the subscription {last.subscription}, not {self.subscription}: "
@@ -163,10 +168,16 @@ class FeedDataset:
         made = FeedCommit(
             number=number, at_us=now_us, subscription=self.subscription, added=tuple(files), token=token,
             watermarks=tuple(tuple(mark) for mark in watermarks), counts=counts, schema=schema, gaps=tuple(self._gaps),
+            dataset=self._name, expired_to=self.state.last.expired_to if self.state.last is not None else {},
         )  # fmt: skip
         self._log.commit(made)
         self.schema, self._pending, self._gaps = schema, [], []
         return made
+
+    @property
+    def _name(self) -> str:
+        known = "" if self.state.last is None else self.state.last.dataset
+        return known or secrets.token_hex(8)
 
     def _sorted_rows(self, first: int, schema: FeedSchema | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         rows, dead = [], []
@@ -182,29 +193,26 @@ class FeedDataset:
         return rows, dead
 
     def _stage(self, table: Table, rows: list[dict[str, Any]], schema: Any, number: int) -> list[FeedFile]:
-        """Stage one file for each hour."""
-        hours: dict[int, list[dict[str, Any]]] = {}
-        for row in rows:
-            hours.setdefault(row["_recorded"] // HOUR_US, []).append(row)
+        """Stage one file for each hour; for more if the clock went back, since files hold disjoint ranges of rows."""
         files = []
-        for hour, part in sorted(hours.items()):
+        for hour, found in groupby(rows, lambda row: row["_recorded"] // HOUR_US):
+            part = list(found)
             name = f"{number:012d}-{part[0]['_row']}{self._life}.parquet"
             staged = f"{table}-{name}"
             size = parquet.write_rows(self._log.staged(staged), schema, part)
             times = [row["_recorded"] for row in part]
-            path = f"{table}/{_hour_folder(hour)}/{staged}"
-            files.append(FeedFile(path, table, len(part), size, part[0]["_row"], min(times), max(times)))
+            path = f"{table}/{hour_folder(hour)}/{staged}"
+            first, last = part[0]["_row"], part[-1]["_row"]
+            files.append(FeedFile(path, table, len(part), size, first, min(times), max(times), last))
         return files
 
     # -- upkeep
 
     def compact(self, now_us: int) -> int:
         """Merge small files of the same hour; returns how many became one. Rows and their order stay the same."""
-        for table in ("rows", "dead-letters"):
-            folders: dict[str, list[FeedFile]] = {}
-            for file in self.state.table(table):
-                folders.setdefault(file.path.rpartition("/")[0], []).append(file)
-            for folder, files in sorted(folders.items()):
+        for table in TABLES:
+            for folder, neighbours in groupby(self.state.table(table), lambda file: file.path.rpartition("/")[0]):
+                files = list(neighbours)
                 run = _small_run(files)
                 finished = files[-1].last_us // HOUR_US < now_us // HOUR_US
                 if len(run) >= (2 if finished else MERGE_FILES):
@@ -218,25 +226,35 @@ class FeedDataset:
         size = parquet.merge_files(self._log.staged(name), [self.root / each.path for each in files])
         merged = FeedFile(
             f"{folder}/{name}", table, sum(each.rows for each in files), size, files[0].first_row,
-            min(each.first_us for each in files), max(each.last_us for each in files),
+            min(each.first_us for each in files), max(each.last_us for each in files), files[-1].last_row,
         )  # fmt: skip
         self._change(now_us, added=(merged,), removed=tuple(each.path for each in files))
 
     def expire(self, retention: Retention, now_us: int) -> int:
         """Delete the files that retention no longer keeps; returns how many rows."""
-        files = sorted(self.state.files.values(), key=lambda each: (each.last_us, each.first_row))
-        size, gone = sum(each.size_bytes for each in files), []
-        for file in files:
+        size, gone = sum(each.size_bytes for each in self.state.files.values()), []
+        expired_to = {table: self.state.expired_to(table) for table in TABLES}
+        for file in self._oldest_first():
             too_old = retention.seconds is not None and file.last_us < now_us - round(retention.seconds * 1e6)
             if not too_old and (retention.size_bytes is None or size <= retention.size_bytes):
                 break
             gone.append(file)
             size -= file.size_bytes
+            expired_to[file.table] = file.last_row
         rows = sum(each.rows for each in gone)
         if gone:
             counts = msgspec.structs.replace(self.counts, expired_rows=self.counts.expired_rows + rows)
-            self._change(now_us, removed=tuple(each.path for each in gone), counts=counts)
+            removed = tuple(each.path for each in gone)
+            self._change(now_us, removed=removed, counts=counts, expired_to=expired_to)
         return rows
+
+    def _oldest_first(self) -> Iterator[FeedFile]:
+        """All files by time, but those of a table by row: what a table loses is always its beginning."""
+        left = {table: deque(self.state.table(table)) for table in TABLES}
+        while heads := [files[0] for files in left.values() if files]:
+            oldest = min(heads, key=lambda each: (each.last_us, each.first_row))
+            left[oldest.table].popleft()
+            yield oldest
 
     def _change(self, now_us: int, **fields: Any) -> None:
         last = self.state.last
@@ -271,7 +289,8 @@ def _small_run(files: list[FeedFile]) -> list[FeedFile]:
     return run
 
 
-def _hour_folder(hour: int) -> str:
+def hour_folder(hour: int) -> str:
+    """The folder of an hour since 1970, in that of its table."""
     at = datetime.fromtimestamp(hour * 3600, UTC)
     return f"recorded_day={at:%Y-%m-%d}/recorded_hour={at:%H}"
 

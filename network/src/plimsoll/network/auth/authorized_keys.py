@@ -36,11 +36,13 @@ from plimsoll.network.auth import permission_parser
 
 DATA_DOMAIN: Final = "plimsoll.data"
 CONTROL_DOMAIN: Final = "plimsoll.control"
+FEED_DOMAIN: Final = "plimsoll.feed"
 
 ROLES: Final = ("client", "collector", "edge", "head", "mediator")
 ADMITTED: Final[Mapping[str, frozenset[str]]] = {
     DATA_DOMAIN: frozenset({"client", "edge", "head"}),
     CONTROL_DOMAIN: frozenset({"collector", "edge", "head", "mediator"}),
+    FEED_DOMAIN: frozenset({"client"}),
 }
 """Which roles may open a connection to which socket."""
 
@@ -133,8 +135,8 @@ def _parse_fields(fields: list[str], where: str) -> tuple[str, KeyIdentity]:
         raise KeyFileError(f"{where}: {error}") from error
 
 
-def read_secret_key(path: str) -> str:
-    """The Z85 secret key that the file holds.
+def read_secret_key(path: str, where: str = "security.secret_key_file") -> str:
+    """The Z85 secret key that the file holds. `where`: of the path, in the configuration.
 
     Raises:
         KeyFileError: the file cannot be read, or holds something else.
@@ -143,26 +145,26 @@ def read_secret_key(path: str) -> str:
     try:
         text = Path(path).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise KeyFileError(f"security.secret_key_file: cannot read {path}: {error}") from error
+        raise KeyFileError(f"{where}: cannot read {path}: {error}") from error
     if not is_key(text):
         raise KeyFileError(
-            f"security.secret_key_file: {path} does not hold a Z85 secret key of {KEY_CHARACTERS} characters"
+            f"{where}: {path} does not hold a Z85 secret key of {KEY_CHARACTERS} characters"
         )
     return text
 
 
 @dataclass(slots=True)
 class SecretKeyFile:
-    """This broker's secret key, read again when its file changes; an unreadable file leaves the last key in force."""
+    """The secret key of this process, read again when its file changes; an unreadable file leaves the last in force."""
 
     path: str
     secret: str = field(repr=False)
     fault: str = ""
 
     @classmethod
-    def read(cls, path: str) -> SecretKeyFile:
+    def read(cls, path: str, where: str = "security.secret_key_file") -> SecretKeyFile:
         """Read the file for the first time; raises `KeyFileError`."""
-        return cls(path, read_secret_key(path))
+        return cls(path, read_secret_key(path, where))
 
     def refresh(self) -> bool:
         """Read the file again; true if the key has changed."""
@@ -191,17 +193,17 @@ class AuthorizedKeys:
     _seen: tuple[int, int, int] = (0, 0, 0)
 
     @classmethod
-    def read(cls, path: str) -> AuthorizedKeys:
-        """Read the file for the first time.
+    def read(cls, path: str, where: str = "security.authorized_keys_file") -> AuthorizedKeys:
+        """Read the file for the first time. `where`: of the path, in the configuration.
 
         Raises:
-            KeyFileError: it cannot be used; a broker must not start without it.
+            KeyFileError: it cannot be used; whoever listens must not start without it.
 
         """
         authority = cls(Path(path))
         authority.refresh()
         if authority.fault:
-            raise KeyFileError(f"security.authorized_keys_file: {authority.fault}")
+            raise KeyFileError(f"{where}: {authority.fault}")
         return authority
 
     def refresh(self) -> bool:
