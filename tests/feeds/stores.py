@@ -46,6 +46,9 @@ class ScriptedStore:
     def get(self, key: str) -> Any:
         return self._inner.get(key)
 
+    def get_range(self, key: str, *, start: int, length: int) -> Any:
+        return self._inner.get_range(key, start=start, length=length)
+
     def head(self, key: str) -> Any:
         return self._inner.head(key)
 

@@ -13,6 +13,7 @@ from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, CommandError
 from plimsoll.cli.selectors import select_fleet
 from plimsoll.client import Address, Connection, Curve, errors
 from plimsoll.client.connection_file import ConnectionSettings, connection_file_text, read_connection_file
+from plimsoll.local.feed_access import served_feeds
 from plimsoll.local.head_access import HeadAccessError, all_head_access
 from plimsoll.local.keys import CLIENTS, key_pair
 
@@ -59,15 +60,18 @@ def local_connection_file(choice: LocalChoice, cluster: str | None) -> str:
         raise CommandError(NOT_FOUND, str(error)) from error
     heads = {way.cluster: Address(way.endpoint, way.server) for way in ways}
     pair = key_pair(folder, CLIENTS)
-    return connection_file_text(heads, (pair.public, pair.secret()) if ways[0].server else None)
+    feeds = served_feeds(folder, plain=not ways[0].server)
+    return connection_file_text(heads, (pair.public, pair.secret()) if ways[0].server else None, feeds)
 
 
 def local_settings(choice: LocalChoice, cluster: str | None) -> ConnectionSettings:
-    """Address and key of the first head that runs; raises as `connection_settings` does."""
-    ways = all_head_access(select_fleet(choice.fleet), cluster)
+    """Address and key of the first head that runs, and the recorders; raises as `connection_settings` does."""
+    folder = select_fleet(choice.fleet)
+    ways = all_head_access(folder, cluster)
     heads = tuple(Address(way.endpoint, way.server) for way in ways)
     secret = ways[0].secret_key_file
-    return ConnectionSettings(heads[:1], "plain" if secret is None else Curve(secret=secret))
+    feeds = served_feeds(folder, plain=secret is None)
+    return ConnectionSettings(heads[:1], "plain" if secret is None else Curve(secret=secret), feeds)
 
 
 def address_settings(choice: AddressChoice, cluster: str | None) -> ConnectionSettings:
@@ -96,4 +100,4 @@ def _at_addresses(settings: ConnectionSettings, context: StoredContext) -> Conne
     if isinstance(security, Curve) and isinstance(security.server, Mapping):
         pairs = zip(context.addresses, endpoints, strict=True)
         security = Curve(security.secret, {address: security.server[endpoint] for address, endpoint in pairs})
-    return ConnectionSettings(heads, security)
+    return ConnectionSettings(heads, security, settings.feeds)

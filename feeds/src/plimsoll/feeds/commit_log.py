@@ -350,6 +350,12 @@ def write_synced(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def sync_file(path: Path) -> None:
+    """Make the content of a file survive a loss of power."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def link(source: Path, target: Path) -> None:
     """Make `target` appear whole; raises FileExistsError if it exists."""
     os.link(source, target)

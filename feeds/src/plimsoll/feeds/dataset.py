@@ -12,7 +12,6 @@ import secrets
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -32,15 +31,11 @@ from plimsoll.feeds.commit_log import (
     Mark,
     Table,
 )
+from plimsoll.feeds.compaction import HOUR_US, change, compact, file_name, hour_folder
 from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema, MisfitError, inferred
 
-HOUR_US: Final = 3_600_000_000
 INFER_ROWS: Final = 100
-MERGE_FILES: Final = 16
-"""Small files of a finished hour are merged; those of the current one when there are this number."""
-SMALL_BYTES: Final = 32 * 2**20
-MERGED_BYTES: Final = 128 * 2**20
 
 
 class RecordedDelivery(Protocol):
@@ -197,8 +192,7 @@ class FeedDataset:
         files = []
         for hour, found in groupby(rows, lambda row: row["_recorded"] // HOUR_US):
             part = list(found)
-            name = f"{number:012d}-{part[0]['_row']}{self._life}.parquet"
-            staged = f"{table}-{name}"
+            staged = file_name(table, number, part[0]["_row"], self._life)
             size = parquet.write_rows(self._log.staged(staged), schema, part)
             times = [row["_recorded"] for row in part]
             path = f"{table}/{hour_folder(hour)}/{staged}"
@@ -210,25 +204,7 @@ class FeedDataset:
 
     def compact(self, now_us: int) -> int:
         """Merge small files of the same hour; returns how many became one. Rows and their order stay the same."""
-        for table in TABLES:
-            for folder, neighbours in groupby(self.state.table(table), lambda file: file.path.rpartition("/")[0]):
-                files = list(neighbours)
-                run = _small_run(files)
-                finished = files[-1].last_us // HOUR_US < now_us // HOUR_US
-                if len(run) >= (2 if finished else MERGE_FILES):
-                    self._merge(table, folder, run, now_us)
-                    return len(run)
-        return 0
-
-    def _merge(self, table: Table, folder: str, files: list[FeedFile], now_us: int) -> None:
-        number = self._log.next_number
-        name = f"{table}-{number:012d}-{files[0].first_row}{self._life}.parquet"
-        size = parquet.merge_files(self._log.staged(name), [self.root / each.path for each in files])
-        merged = FeedFile(
-            f"{folder}/{name}", table, sum(each.rows for each in files), size, files[0].first_row,
-            min(each.first_us for each in files), max(each.last_us for each in files), files[-1].last_row,
-        )  # fmt: skip
-        self._change(now_us, added=(merged,), removed=tuple(each.path for each in files))
+        return compact(self._log, now_us, self._life)
 
     def expire(self, retention: Retention, now_us: int) -> int:
         """Delete the files that retention no longer keeps; returns how many rows."""
@@ -245,7 +221,7 @@ class FeedDataset:
         if gone:
             counts = msgspec.structs.replace(self.counts, expired_rows=self.counts.expired_rows + rows)
             removed = tuple(each.path for each in gone)
-            self._change(now_us, removed=removed, counts=counts, expired_to=expired_to)
+            change(self._log, now_us, removed=removed, counts=counts, expired_to=expired_to)
         return rows
 
     def _oldest_first(self) -> Iterator[FeedFile]:
@@ -256,14 +232,6 @@ class FeedDataset:
             left[oldest.table].popleft()
             yield oldest
 
-    def _change(self, now_us: int, **fields: Any) -> None:
-        last = self.state.last
-        if last is None:
-            raise AssertionError("files of a dataset come with a commit")
-        plain: dict[str, Any] = {"added": (), "removed": (), "files": None, "gaps": ()}
-        made = msgspec.structs.replace(last, number=self._log.next_number, at_us=now_us, **{**plain, **fields})
-        self._log.commit(made)
-
 
 def dataset_files(root: DatasetPath, state: FeedState, table: Table = "rows") -> list[DatasetPath]:
     """The files of a table as they are on disk now, in the order of recording, for readers that want an exact list."""
@@ -272,27 +240,6 @@ def dataset_files(root: DatasetPath, state: FeedState, table: Table = "rows") ->
         path, staged = root / file.path, root / "_staging" / file.staged_name
         paths.append(staged if not path.exists() and staged.exists() else path)
     return paths
-
-
-def _small_run(files: list[FeedFile]) -> list[FeedFile]:
-    """The first run of neighbours that are worth merging, in the order of recording."""
-    run: list[FeedFile] = []
-    size = 0
-    for file in files:
-        if file.size_bytes < SMALL_BYTES and size + file.size_bytes <= MERGED_BYTES:
-            run.append(file)
-            size += file.size_bytes
-        elif len(run) >= 2:
-            break
-        else:
-            run, size = [], 0
-    return run
-
-
-def hour_folder(hour: int) -> str:
-    """The folder of an hour since 1970, in that of its table."""
-    at = datetime.fromtimestamp(hour * 3600, UTC)
-    return f"recorded_day={at:%Y-%m-%d}/recorded_hour={at:%H}"
 
 
 def _identity_values(delivery: RecordedDelivery, row: int, now_us: int) -> dict[str, Any]:
