@@ -18,6 +18,7 @@ from plimsoll.network.auth import authorized_keys
 from plimsoll.network.auth.authorized_keys import (
     CONTROL_DOMAIN,
     DATA_DOMAIN,
+    FEED_DOMAIN,
     AuthorizedKeys,
     KeyFileError,
     KeyIdentity,
@@ -313,6 +314,6 @@ def test_only_a_domain_that_is_enforced_fails_closed(domain: str, enforce: bool,
     assert threading.active_count() < 20
 
 
-def test_both_domains_are_named_and_have_their_roles():
-    assert authorized_keys.ADMITTED.keys() == {DATA_DOMAIN, CONTROL_DOMAIN}
+def test_all_domains_are_named_and_have_their_roles():
+    assert authorized_keys.ADMITTED.keys() == {DATA_DOMAIN, CONTROL_DOMAIN, FEED_DOMAIN}
     assert set().union(*authorized_keys.ADMITTED.values()) == set(authorized_keys.ROLES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
@@ -28,14 +27,12 @@ def decoded_request(data: bytes) -> msg.FeedRequest:
     return msg.decode(msg.feed_request, frame.records[0])
 
 
-def answer(
-    catalog: FeedCatalog, permissions: ClientPermissions, request: msg.FeedRequest, read: ReadPart
-) -> msg.FeedAnswer:
-    """What a reader with these permissions is answered."""
+def answer(catalog: FeedCatalog, refusal: str, request: msg.FeedRequest, read: ReadPart) -> msg.FeedAnswer:
+    """What a reader is answered. `refusal`: why it may not read this feed; empty if it may."""
     if request.feed != catalog.feed:
         found = f"this is the recorder of the feed {catalog.feed}, not of {request.feed}"
         return msg.FeedRefused(request.id, "feed", f"{found}: fetch the addresses of the fleet again")
-    if refusal := permissions.read_refusal(catalog.feed):
+    if refusal:
         return msg.FeedRefused(request.id, "role", refusal)
     if isinstance(request, msg.ListFeedFiles):
         return catalog.page(request)

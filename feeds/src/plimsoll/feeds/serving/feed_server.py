@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Final
 
-from plimsoll.core.permissions import ALL_PERMISSIONS, NO_PERMISSIONS, ClientPermissions
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.feeds.commit_log import FeedState
@@ -95,15 +94,15 @@ class FeedServer:
             except WireError:
                 self._sockets.counters["malformed_requests"] += 1
                 continue
-            reply = answer(self._catalog, self._permissions(waiting.key), request, self._read)
+            reply = answer(self._catalog, self._refusal(waiting.key), request, self._read)
             self._sockets.send(waiting.peer, wire.control_frame(reply))
 
-    def _permissions(self, key: str) -> ClientPermissions:
-        """Those in force now: a key that is no longer authorised has none, whenever it has connected."""
+    def _refusal(self, key: str) -> str:
+        """By what is granted now, whenever the connection was made."""
         if self._readers is None:
-            return ALL_PERMISSIONS
+            return ""
         known = self._readers.keys.get(key)
-        return NO_PERMISSIONS if known is None else known.grant
+        return "this key is no longer authorised" if known is None else known.grant.read_refusal(self._feed)
 
     def _read(self, path: str, offset: int, size: int) -> bytes:
         place = self._root / path

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec
 
@@ -35,6 +36,14 @@ def authorized_keys_text(holders: Iterable[KeyHolder]) -> str:
 def feed_readers_text(holders: Iterable[KeyHolder]) -> str:
     """The file of recorders: the clients, and which feeds they may read. One that may read none is told so."""
     return _text((holder for holder in holders if holder.role == "client"), _read_permissions)
+
+
+def may_read(client: ClientSpec, feed: str) -> bool:
+    """Whether a client may read a feed, as its recorder decides."""
+    granted = ClientPermissions(
+        identity=client.name, reads="Read" in client.roles, channels=client.channels, feeds=client.feeds
+    )
+    return not granted.read_refusal(feed)
 
 
 def _text(holders: Iterable[KeyHolder], permissions: Callable[[ClientSpec | None], list[str]]) -> str:
