@@ -20,6 +20,7 @@ from plimsoll.feeds.commit_log import (
     FeedCounts,
     FeedDatasetError,
     FeedFile,
+    FeedState,
     Table,
     sync_file,
 )
@@ -72,6 +73,11 @@ class DatasetCopy:
         """Rows and dead letters that the copy has been given."""
         last = self._log.state.last
         return FeedCounts() if last is None else last.counts
+
+    @property
+    def state(self) -> FeedState:
+        """The files of the copy."""
+        return self._log.state
 
     @property
     def is_new(self) -> bool:

@@ -15,7 +15,7 @@ from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.serving.answers import answer, decoded_request
 from plimsoll.feeds.serving.catalog import FeedCatalog
 from plimsoll.feeds.serving.feed_sockets import FeedSockets
-from plimsoll.feeds.serving.turns import RequestTurns, WaitingRequest
+from plimsoll.feeds.serving.turns import AnsweredPeers, RequestTurns, WaitingRequest
 from plimsoll.network.auth.authorized_keys import AuthorizedKeys, SecretKeyFile
 
 WAIT_SECONDS: Final = 0.2
@@ -39,7 +39,7 @@ class FeedServer:
         self._readers = AuthorizedKeys.read(config.readers, "serving.readers") if config.key else None
         key = SecretKeyFile.read(config.key, "serving.key") if config.key else None
         self._sockets = FeedSockets(config.endpoint, key, self._readers)
-        self._turns = RequestTurns()
+        self._turns, self._peers = RequestTurns(), AnsweredPeers()
         self._catalog: FeedCatalog | None = None
         self._shown = 0
         self._stop = threading.Event()
@@ -72,17 +72,20 @@ class FeedServer:
                 now = time.monotonic()
                 if now >= refresh_at:
                     refresh_at = now + REFRESH_SECONDS
-                    self._sockets.refresh()
+                    if self._sockets.refresh():
+                        self._peers.clear()
                 due = self._turns.wait_seconds(now)
                 self._sockets.wait(WAIT_SECONDS if due is None else min(due, WAIT_SECONDS))
                 for request in self._sockets.receive(RECEIVED_AT_ONCE):
-                    self._turns.add(self._identity(request), request)
+                    self._take(request)
                 self._answer_some()
         except Exception as error:  # noqa: BLE001  # the recorder raises it in its own thread
             self._fault = error
 
-    def _identity(self, request: WaitingRequest) -> str:
-        return "" if self._readers is None else self._readers.identity_of(request.key)
+    def _take(self, request: WaitingRequest) -> None:
+        identity = "" if self._readers is None else self._readers.identity_of(request.key)
+        if self._peers.admit(identity, request.peer, self._sockets.is_gone):
+            self._turns.add(identity, request)
 
     def _answer_some(self) -> None:
         for _ in range(ANSWERED_AT_ONCE):
