@@ -131,7 +131,7 @@ class FeedWorld:
             made = stock(self.number, **({"price": "dear"} if is_dead else {}))
             self.dataset.add(replace(made, payload=payload_of(self.number)), self.now_us)
             self.tables["dead-letters" if is_dead else "rows"].append(self.number)
-            self.now_us += self.draw.randrange(HOUR_US // 20)
+            self.now_us += self.draw.choice((self.draw.randrange(HOUR_US // 10), 0, 0, -HOUR_US // 30))
         self.dataset.commit(("head", 1, self.number), [], self.now_us)
 
     def compact(self) -> None:
