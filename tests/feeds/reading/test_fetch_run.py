@@ -29,6 +29,7 @@ class Scripted:
     away_until: float = -1.0
     connections: int = 0
     asked: int = 0
+    fault: str = ""
     told: list[str] = field(default_factory=list)
     coming: list[msg.FeedAnswer] = field(default_factory=list)
 
@@ -93,6 +94,9 @@ def test_a_recorder_that_is_silent_ends_it_and_the_next_run_goes_on(tmp_path: Pa
     with pytest.raises(FeedReadError, match=r"has not answered for 30 s: .* does not know this key; what has come is"):
         here.run(tmp_path / "copy")
     assert 30.0 <= here.now < 31.0
+    here.fault = "host r has no address: it is unknown"
+    with pytest.raises(FeedReadError, match="for 30 s: host r has no address: it is unknown; what has come"):
+        here.run(tmp_path / "copy")
     here.away_until = 0.0
     assert here.run(tmp_path / "copy") == 30
     here.dataset.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.messages.feed_reads import FeedRefusal
 from plimsoll.feeds.reading.table_reader import (
     VANISHED_AT_MOST,
     WINDOW,
@@ -30,7 +31,7 @@ def page(number: int, *files: msg.FeedFileItem, received: int = 100, expired_to:
     return msg.FeedFilesPage(number, dataset, "[a,=,1]", received, 2, expired_to, list(files), more)
 
 
-def refused(number: int, code: msg.FeedRefusal = "gone") -> msg.FeedRefused:
+def refused(number: int, code: FeedRefusal = "gone") -> msg.FeedRefused:
     return msg.FeedRefused(number, code, "why")
 
 
@@ -120,7 +121,7 @@ def test_files_recorded_before_are_skipped_page_by_page():
 
 
 @pytest.mark.parametrize("code", ["role", "feed", "fault"])
-def test_a_refusal_ends_it_with_the_words_of_the_recorder(code: msg.FeedRefusal):
+def test_a_refusal_ends_it_with_the_words_of_the_recorder(code: FeedRefusal):
     reader = begun(100)
     with pytest.raises(FeedReadError, match=r"^why$"):
         reader.take(refused(reader.requests()[0].id, code))

@@ -23,6 +23,7 @@ from plimsoll.client.connection_file import (
     ConnectionSettings,
     connection_file_text,
 )
+from plimsoll.client.security import Security
 from plimsoll.core.spec.problems import suggestion
 from plimsoll.local.storage.object_store import ObjectMissingError
 
@@ -32,7 +33,7 @@ def client_settings(choice: KubernetesChoice, client: str | None, cluster: str |
     place = KubernetesBackend.from_kubeconfig(choice.namespace, choice.context)
     found = read_client(place, client, cluster)
     _check_reach(found.heads)
-    security = "plain" if found.keys is None else Curve(secret=found.keys[1])
+    security: Security = "plain" if found.keys is None else Curve(secret=found.keys[1])
     return ConnectionSettings(tuple(found.heads.values()), security, found.feeds)
 
 

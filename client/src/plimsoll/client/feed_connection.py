@@ -39,6 +39,11 @@ class FeedConnection:
     def is_connected(self) -> bool:
         return not self._transport.unconnected()
 
+    @property
+    def fault(self) -> str:
+        """Why its host has no address; empty if it has one."""
+        return "; ".join(f"host {host} has no address: {why}" for host, why in self._transport.faults.items())
+
     def ask(self, requests: Iterable[msg.FeedRequest]) -> None:
         """Send requests; without a connection they are lost."""
         if self.is_connected:

@@ -13,14 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
+from plimsoll.core.spec.types.feed import RESERVED_COLUMNS, ColumnType
 from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedColumn, FeedSchema
 
 COMPRESSION: Final = "zstd"
 READ_ROWS: Final = 4096
 
-TYPES: Final = {"String": pa.string(), "Integer": pa.int64(), "Number": pa.float64(), "Boolean": pa.bool_()}
+TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
+    "String": pa.string(),
+    "Integer": pa.int64(),
+    "Number": pa.float64(),
+    "Boolean": pa.bool_(),
+}
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _IDENTITY: Final = (
     ("_row", pa.int64()), ("_publisher", pa.string()), ("_incarnation", pa.int64()), ("_seq", pa.int64()),

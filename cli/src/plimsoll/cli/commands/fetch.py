@@ -66,8 +66,7 @@ def _connector(options: argparse.Namespace) -> Callable[[], FeedConnection]:
             address = settings.feeds.get(options.feed)
             if address is None:
                 hint = suggestion(options.feed, list(settings.feeds), "feed")
-                remedy = "its recorder does not serve it yet, or the connection file is older than the feed"
-                raise CommandError(NOT_FOUND, f'no recorder serves a feed "{options.feed}". {hint} Else {remedy}.')
+                raise CommandError(NOT_FOUND, f'no recorder serves a feed "{options.feed}" to this client. {hint}')
             return FeedConnection(address, settings.security)
         except HeadAccessError as error:
             raise CommandError(NOT_FOUND, str(error)) from error

@@ -26,6 +26,8 @@ class AsksRecorder(Protocol):
 
     @property
     def is_connected(self) -> bool: ...
+    @property
+    def fault(self) -> str: ...
     def ask(self, requests: Iterable[msg.FeedRequest]) -> None: ...
     def answers(self, seconds: float) -> list[msg.FeedAnswer]: ...
     def close(self) -> None: ...
@@ -74,7 +76,7 @@ class FetchRun:
                     repeated = now
                     connection.ask(request for reader in self.readers for request in reader.requests_again())
                 if now - heard >= SILENT_SECONDS and not self._is_idle(now):
-                    heard = self._note_silence(now)
+                    heard = self._note_silence(connection.fault, now)
                 if self.follows and now - compacted >= COMPACT_SECONDS:
                     compacted = now
                     self.copy.compact(self.clock())
@@ -110,10 +112,10 @@ class FetchRun:
             self._due.get(reader.table, 0.0) > now for reader in self.readers
         )
 
-    def _note_silence(self, now: float) -> float:
+    def _note_silence(self, fault: str, now: float) -> float:
         feed = self.readers[0].feed
         found = f"the recorder of {feed} has not answered for {SILENT_SECONDS:.0f} s"
-        why = "it does not run, cannot be reached from here, or does not know this key"
+        why = fault or "it does not run, cannot be reached from here, or does not know this key"
         if not self.follows:
             raise FeedReadError(f"{found}: {why}; what has come is kept, and the next fetch goes on")
         self.tell(f"{found}: {why}; trying again")

@@ -24,7 +24,8 @@ def decoded_request(data: bytes) -> msg.FeedRequest:
     frame = wire.decode_frame(data)
     if not isinstance(frame, wire.Control) or len(frame.records) != 1:
         raise WireError("misplaced", "a request of a reader is one record in a CONTROL frame")
-    return msg.decode(msg.feed_request, frame.records[0])
+    request: msg.FeedRequest = msg.decode(msg.feed_request, frame.records[0])
+    return request
 
 
 def answer(catalog: FeedCatalog, refusal: str, request: msg.FeedRequest, read: ReadPart) -> msg.FeedAnswer:
