@@ -29,7 +29,7 @@ from plimsoll.core.client.attachment import ClientAttachmentState, ClientHandove
 from plimsoll.core.client.events import Acknowledged
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
-from plimsoll.core.transport import flusher, handshakes, link
+from plimsoll.core.transport import flusher, handshakes, link, link_handshake
 
 Patch = pytest.MonkeyPatch
 Wrapped = Callable[..., Any]
@@ -114,12 +114,12 @@ def _same_number(original: Wrapped, self: Any, link_id: int) -> None:
 
 
 def _starts_over(_: Wrapped, self: Any, one: Any) -> None:
-    self._on_dead(one)
+    self.on_dead(one)
 
 
 def _who_is_the_end(original: Wrapped, self: Any, peer: Any, frame: Any) -> None:
     if isinstance(frame, wire.Who) and peer in self.links:
-        self._on_dead(self.links[peer])
+        self.on_dead(self.links[peer])
     else:
         original(self, peer, frame)
 
@@ -133,7 +133,7 @@ def _more_credit(original: Wrapped, self: Any, ack: int, credit: int, now: float
 
 
 LINKS = [
-    Mutant("hello-repeated", "says HELLO once", around(link.Link, "hello", _hello_once)),
+    Mutant("hello-repeated", "says HELLO once", around(link_handshake, "say_hello", _hello_once)),
     Mutant("frame-lost", "takes a frame whose number is too high", around(link.Link, "accept", _takes_any_number)),
     Mutant(
         "frame-repeated", "takes frames again, and has no watermarks",
@@ -141,10 +141,11 @@ LINKS = [
             around(link.Link, "accept", _takes_repeated), around(streams.SubscriberStream, "take", _forgets_watermark)
         ),
     ),
-    Mutant("request-lost", "sends nothing again", around(link.Link, "_again", lambda original, self: [])),
-    Mutant("connection-broken", "says that the link is new", around(link.Link, "hello", _denies_the_link)),
-    Mutant("delivery-lost", "reports a frame that it has not had", around(link.Link, "hello", _reports_one_more)),
-    Mutant("link-lost", "uses the number of a link that is over", around(link.Link, "_start", _same_number)),
+    Mutant("request-lost", "sends nothing again", around(link_handshake, "_again", lambda original, one: [])),
+    Mutant("connection-broken", "says that the link is new", around(link_handshake, "say_hello", _denies_the_link)),
+    Mutant("delivery-lost", "reports a frame that it has not had",
+           around(link_handshake, "say_hello", _reports_one_more)),
+    Mutant("link-lost", "uses the number of a link that is over", around(link.Link, "start", _same_number)),
     Mutant("link-ended", "keeps the attachments of a link that is over",
            around(machine.Client, "on_attachment_lost", nothing)),
     Mutant("edge-silent", "waits for a silent edge for ever", around(link.Link, "dead", lambda *_: False)),
@@ -202,7 +203,7 @@ PUBLISHING = [
     Mutant("publication-unconfirmed", "ignores UNCONFIRMED", around(OWN_PUBLISHER, "on_answer", _no_unconfirmed)),
     Mutant("publisher-not-open", "takes `not-open` for final",
            around(OWN_PUBLISHER, "_on_refused", _takes_refusals_for_final)),
-    Mutant("publication-lost", "sends no frame again", around(link.Link, "_again", lambda original, self: [])),
+    Mutant("publication-lost", "sends no frame again", around(link_handshake, "_again", lambda original, one: [])),
     Mutant("head-link-lost", "sends again what the head has", around(OWN_PUBLISHER, "_on_opened", _sends_all_again)),
     Mutant("head-restarted", "goes on in the old incarnation", around(OWN_PUBLISHER, "_on_opened", _any_epoch)),
 ]  # fmt: skip
@@ -554,7 +555,7 @@ MORE = [
            around(OWN_PUBLISHER, "_on_refused", _answers_again)),
     Mutant("move-list-at-end", "takes HELD for a SUBACK", around(OWN_MOVES, "on_held", _held_counts)),
     Mutant("move-list-alone", "does not wait for the target", around(ClientHandover, "counted", _at_once)),
-    Mutant("move-go-lost", "sends nothing again", around(link.Link, "_again", lambda original, self: [])),
+    Mutant("move-go-lost", "sends nothing again", around(link_handshake, "_again", lambda original, one: [])),
     Mutant("move-target-silent", "waits for a silent edge for ever", around(link.Link, "dead", lambda *_: False)),
     Mutant("move-together", "looks at the first attachment alone", around(OWN_MOVES, "on_end", _first_to_end)),
 ]  # fmt: skip

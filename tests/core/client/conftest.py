@@ -125,7 +125,7 @@ class Script(OverlayNode):
 
     @property
     def link(self) -> Link:
-        return self.accepted_links()[-1]
+        return self.handshakes.accepted_links()[-1]
 
     def on_data(self, link: Link, frame: frames.Data, size: int) -> None:
         self.took(link)

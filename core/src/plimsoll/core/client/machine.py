@@ -420,7 +420,7 @@ class Client(OverlayNode):
         elif isinstance(head_port := link.owner, HeadPort):
             self.last_error = text
             self._lose_publishers(head_port)
-            self.reopen(link, text)
+            self.handshakes.reopen(link, text)
         else:
             self.refusal = self.last_error = text
             self.on_head_lost()
