@@ -31,7 +31,8 @@ _LinkKey = tuple[str, str, str, int]
 class Handshakes:
     """The links of one node. `links`: by the connection that carries each; `dialled`: by the name of the peer.
 
-    `silent`: heads that lead no more, as far as dialled links tell. Peers that this side dials have strings as names; the addresses of those that dial in are no strings.
+    `silent`: heads that lead no more, as far as dialled links tell.
+    Peers that this side dials have strings as names; the addresses of those that dial in are no strings.
     """
 
     def __init__(
