@@ -16,6 +16,7 @@ from plimsoll.core.client import (
     edge_records,
     group_member,
     handover,
+    home,
     machine,
     publisher,
     publisher_moves,
@@ -310,7 +311,7 @@ def _always_withdraws(original: Wrapped, self: Any, *attachments: Any, withdraw:
 SUBSCRIBING = [
     Mutant("attach", "reports a subscription before SUBACK", around(edge_finder.EdgeFinder, "resume", _counts_at_once)),
     Mutant("no-edge-yet", "asks again at once", around(edge_finder.EdgeFinder, "on_unplaced", _asks_at_once)),
-    Mutant("sent-on", "ignores SEE_HEAD", around(machine.Client, "_follow", nothing)),
+    Mutant("sent-on", "ignores SEE_HEAD", around(home.Home, "on_see_head", nothing)),
     Mutant("closed", "raises n by 1", around(subscribers.ClientSubscriber, "resume_record", _raises_by(1))),
     Mutant("closed-epoch", "does not raise n", around(subscribers.ClientSubscriber, "resume_record", _raises_by(0))),
     Mutant("closed-for-good", "comes back after `slow`", around(edge_records.EdgeRecords, "_on_closed", _comes_back)),

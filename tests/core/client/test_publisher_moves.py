@@ -211,7 +211,7 @@ def test_a_publisher_whose_new_head_is_gone_begins_anew_at_home(moves: Moves):
 
 def test_a_client_whose_home_leads_to_the_head_of_a_port_uses_one_link(moves: Moves):
     """Two links of one client to one head would end each other."""
-    moves.app.heads = (*moves.app.heads, Address("mem://c"))
+    moves.app.home.addresses = (*moves.app.home.addresses, Address("mem://c"))
     moves.command("a", "c")
     moves.run(0.5)
     moves.fleet.crash("a")

@@ -26,6 +26,12 @@ RANDOM_STEPS = 1 << 16
 EXCLUDED_AT_MOST = 3
 
 
+class DetachingDirectory(Protocol):
+    """Takes subscribers off their edges; `SubscribersAtEdges` is one."""
+
+    def detach(self, subscriber: ClientSubscriber) -> None: ...
+
+
 class FinderHost(Protocol):
     """The edge finder's interface to the client."""
 
@@ -40,9 +46,10 @@ class FinderHost(Protocol):
     @property
     def home_link(self) -> Link | None: ...
 
-    def say(self, link: Link, record: msg.FromClient) -> None: ...
+    @property
+    def subscribers_at_edges(self) -> DetachingDirectory: ...
 
-    def detach(self, subscriber: ClientSubscriber) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
 
 class EdgeFinder:
@@ -87,7 +94,7 @@ class EdgeFinder:
     def again(self, subscriber: ClientSubscriber, reason: str, *, exclude: str = "", at_once: bool = False) -> None:
         """The attachment has failed: wait a little, ask for another edge, go on from the token."""
         edge = subscriber.current.port.edge if subscriber.current is not None else ""
-        self._client.detach(subscriber)
+        self._client.subscribers_at_edges.detach(subscriber)
         subscriber.lose(edge, reason)
         if subscriber.again:
             subscriber.counts["reconnects"] += 1

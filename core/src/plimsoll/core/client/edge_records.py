@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Protocol, assert_never
 
 from plimsoll.core.client.attachment import ClientAttachmentState
-from plimsoll.core.client.edge_finder import EdgeFinder
+from plimsoll.core.client.edge_finder import DetachingDirectory, EdgeFinder
 from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.handover import FINAL_CODES, ClientHandovers, is_serving, target_of
 from plimsoll.core.client.records import UNREADABLE, pass_over
@@ -33,7 +33,8 @@ class RecordsHost(Protocol):
     now: float
     counters: Counter[str]
 
-    def detach(self, subscriber: ClientSubscriber) -> None: ...
+    @property
+    def subscribers_at_edges(self) -> DetachingDirectory: ...
 
 
 class EdgeRecords:
@@ -193,5 +194,5 @@ class EdgeRecords:
             self._finder.attach(subscriber, port.edge, port.endpoint, port.public_key)
 
     def _fail(self, subscriber: ClientSubscriber, code: str, text: str) -> None:
-        self._client.detach(subscriber)
+        self._client.subscribers_at_edges.detach(subscriber)
         subscriber.fail(code, text)

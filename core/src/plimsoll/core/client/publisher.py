@@ -18,7 +18,7 @@ from plimsoll.core.client.errors import BufferFullError, ClosedError, Publicatio
 from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent, PublisherReady, Renumbered
 from plimsoll.core.client.head_ports import HeadPort
 from plimsoll.core.client.limits import ClientLimits
-from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves, PublisherAnswer
+from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves, PublisherAnswer, PublisherHandles
 from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.protocol import messages as msg
@@ -62,9 +62,8 @@ class PublisherHost(Protocol):
     def mark_ready(self, owner: ClientPublisher, /) -> None:
         """The publisher has events to be taken."""
 
-    def new_handle(self, publisher: ClientPublisher, old: int) -> int: ...
-
-    def drop_publisher(self, publisher: ClientPublisher) -> None: ...
+    @property
+    def publishers_at_heads(self) -> PublisherHandles[ClientPublisher]: ...
 
 
 class ClientPublisher:
@@ -190,7 +189,7 @@ class ClientPublisher:
         if self.handle and (link := self.link) is not None:
             self._client.say(link, msg.Close(self.handle))
         self._give_up("closed", f"publisher {self.name!r} was closed")
-        self._client.drop_publisher(self)
+        self._client.publishers_at_heads.drop(self)
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and the publications under way."""
@@ -212,7 +211,7 @@ class ClientPublisher:
         self.is_open = False
         if self.closed or self.failed is not None or (link := self.link) is None:
             return
-        self.handle = self._client.new_handle(self, self.handle)
+        self.handle = self._client.publishers_at_heads.new_handle(self, self.handle)
         if self._returning:
             self._client.say(link, msg.OpenReturning(self.handle, self.name, self.incarnation, self._returning))
         else:
@@ -361,7 +360,7 @@ class ClientPublisher:
         self.failed = Failed(code, text)
         self._give_up(code, text)
         self._tell(self.failed)
-        self._client.drop_publisher(self)
+        self._client.publishers_at_heads.drop(self)
 
     # -- numbers
 

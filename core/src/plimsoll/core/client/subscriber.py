@@ -31,23 +31,31 @@ Handover = ClientHandover["ClientSubscriber"]
 Port = EdgePort["ClientSubscriber"]
 
 
+class SubscriberDirectory(Protocol):
+    """Where subscribers are known by name; `SubscribersAtEdges` is one."""
+
+    last_number: int
+    changed: dict[ClientSubscriber, None]
+
+    def close(self, subscriber: ClientSubscriber, *, withdraw: bool) -> None:
+        """Detach it, and forget it."""
+
+    def drop(self, subscriber: ClientSubscriber) -> None: ...
+
+
 class SubscriberHost(Protocol):
     """The subscribers' interface to the client."""
 
     incarnation: int
-    last_number: int
     limits: ClientLimits
-    changed: dict[ClientSubscriber, None]
+
+    @property
+    def subscribers_at_edges(self) -> SubscriberDirectory: ...
 
     def mark_ready(self, owner: ClientSubscriber, /) -> None:
         """The subscriber has events to be taken."""
 
     def say(self, link: Link, record: msg.FromClient) -> None: ...
-
-    def close_subscriber(self, subscriber: ClientSubscriber, *, withdraw: bool) -> None:
-        """Detach it, and forget it."""
-
-    def drop_subscriber(self, subscriber: ClientSubscriber) -> None: ...
 
     def begin(self, subscriber: ClientSubscriber, /) -> None:
         """Look for an edge."""
@@ -130,7 +138,7 @@ class ClientSubscriber:
         self.stream = SubscriberStream(self, self.events, self.counts, client.limits, token)
         self.subscription_list = SubscriptionList(self)
         # Brokers remember the epochs of one of this name that has ended: this one begins behind all of them.
-        self.number = client.last_number
+        self.number = client.subscribers_at_edges.last_number
         self.phase = SubscriberPhase.WAITING
         self.current: Attachment | None = None
         self.handover: Handover | None = None
@@ -219,7 +227,7 @@ class ClientSubscriber:
             return
         if self.topics is not None:
             self.topics.each(lambda unit: unit.close(withdraw=withdraw))
-        self._client.close_subscriber(self, withdraw=withdraw)
+        self._client.subscribers_at_edges.close(self, withdraw=withdraw)
         self.phase = SubscriberPhase.CLOSED
 
     def consumed(self, items: int) -> None:
@@ -388,7 +396,7 @@ class ClientSubscriber:
         self.failed = Failed(code, text)
         self.phase = SubscriberPhase.FAILED
         self.tell(self.failed)
-        self._client.drop_subscriber(self)
+        self._client.subscribers_at_edges.drop(self)
 
     def tell(self, event: SubscriberEvent) -> None:
         self.events.append(event)
@@ -398,7 +406,7 @@ class ClientSubscriber:
         self._client.mark_ready(self)
 
     def mark_changed(self) -> None:
-        self._client.changed[self] = None
+        self._client.subscribers_at_edges.changed[self] = None
 
     def send(self, link: Link, record: msg.Subs | msg.Pause | msg.Continue) -> None:
         self._client.say(link, record)
