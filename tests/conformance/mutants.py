@@ -27,7 +27,7 @@ from plimsoll.core.client import (
 from plimsoll.core.client import stream as streams
 from plimsoll.core.client import subscriber as subscribers
 from plimsoll.core.client.attachment import ClientAttachmentState, ClientHandover
-from plimsoll.core.client.events import Acknowledged
+from plimsoll.core.client.events import Acknowledged, Answered
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport import flusher, handshakes, link, link_handshake
@@ -161,7 +161,7 @@ LINKS = [
 
 
 def _skips_a_number(_: Wrapped, self: Any, sent: Any) -> None:
-    number = sent.number - self._base + 1
+    number = sent.number - self.buffer.base + 1
     home = self._client.home_link
     self._client.say(home, msg.Publish(self.handle, number, 0, 0, msgspec.Raw(sent.body)))
 
@@ -190,14 +190,14 @@ def _sends_all_again(original: Wrapped, self: Any, opened: Any) -> None:
 
 def _any_epoch(original: Wrapped, self: Any, opened: Any) -> None:
     self._session = (opened.head, opened.epoch)
-    answered = self._last_sent - len(self._sent)
+    answered = self.buffer.last_sent - len(self.buffer.sent)
     original(self, msgspec.structs.replace(opened, last_seq=max(opened.last_seq, answered)))
 
 
 OWN_PUBLISHER = publisher.ClientPublisher
 PUBLISHING = [
     Mutant("publish", "begins with number 2", around(OWN_PUBLISHER, "_say", _skips_a_number)),
-    Mutant("publisher-credit", "uses numbers above `through`", around(OWN_PUBLISHER, "_pump", _above_through)),
+    Mutant("publisher-credit", "uses numbers above `through`", around(OWN_PUBLISHER, "go_on", _above_through)),
     Mutant("link-credit", "sends above the credit", around(link.Link, "acknowledged", _more_credit)),
     Mutant("publication-refused", "takes a refusal for an acceptance",
            around(OWN_PUBLISHER, "_on_refused", _takes_refusals_for_acceptance)),
@@ -246,7 +246,7 @@ BETWEEN_HEADS = [
     Mutant("publisher-returns", "waits for ever", around(OWN_PUBLISHER_MOVES, "tick", nothing)),
     Mutant("publisher-move-ignored", "says GO without a standby",
            around(OWN_PUBLISHER_MOVES, "on_move", _answers_a_move)),
-    Mutant("publisher-elsewhere", "stays where it is not taken", around(OWN_PUBLISHER, "_on_elsewhere", nothing)),
+    Mutant("publisher-elsewhere", "stays where it is not taken", around(OWN_PUBLISHER_MOVES, "on_elsewhere", nothing)),
     Mutant("publisher-cordoned", "asks again and again", around(OWN_PUBLISHER, "on_answer", _opens_again)),
 ]  # fmt: skip
 
@@ -527,8 +527,9 @@ def _knows_all(original: Wrapped, self: Any, opened: Any) -> bool:
 
 def _answers_again(original: Wrapped, self: Any, refused: Any) -> None:
     original(self, refused)
-    if refused.seq not in self._sent:
-        self._tell_answer(refused.seq, refused.seq, "refused", (), refused.code, refused.text)
+    if refused.seq not in self.buffer.sent:
+        number = refused.seq + self.buffer.base
+        self._tell(Answered(number, number, "refused", self.incarnation, refused.seq, (), refused.code, refused.text))
 
 
 def _held_counts(original: Wrapped, self: Any, port: Any, held: Any) -> None:

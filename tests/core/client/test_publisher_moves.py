@@ -95,7 +95,7 @@ class Moves:
         self.run(1.5, publish=False)
         for publisher in self.publishers.values():
             assert publisher.is_open, publisher.statistics()
-            assert (publisher.move, publisher.unanswered) == (None, 0), publisher.statistics()
+            assert (publisher.move, len(publisher.buffer)) == (None, 0), publisher.statistics()
         for name, said in self.said.items():
             assert may_lose or self.count(name, "accepted") == said
             for subscriber in self.subscribers:

@@ -175,7 +175,7 @@ class BaseConnection(ABC):
     async def _finish(self, limit: Timeout) -> None:
         """Wait for unanswered publications, then close all publishers and subscribers, and wait until that is sent."""
         machine = self._engine.machine
-        await self._wait(lambda: not any(p.unanswered for p in machine.publishers.values()), limit)
+        await self._wait(lambda: not any(p.buffer for p in machine.publishers.values()), limit)
         if self._failure is None and not self._closed:
             machine.close_all(time.monotonic())
             self.wake()

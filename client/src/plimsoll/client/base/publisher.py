@@ -53,7 +53,7 @@ class BasePublisher(Generic[C, R]):
                 name or self._connection.engine.own_name("p"), confirm=confirm, position=position, unanswered=bodies,
                 sent_us=time.time_ns() // 1000, away_seconds=away_seconds,
             )  # fmt: skip
-            first = self._inner.number - len(bodies) + 1
+            first = self._inner.buffer.number - len(bodies) + 1
             self.resumed = [self._new_receipt(number) for number in range(first, first + len(bodies))]
             self._connection.own(self._inner, self)
             self._connection.wake()
@@ -118,7 +118,7 @@ class BasePublisher(Generic[C, R]):
             return self._receipts.summary()
 
     async def _wait_answered(self, timeout: float | None) -> None:
-        last = self._inner.number
+        last = self._inner.buffer.number
         await self._connection.wait_for(
             lambda: self._receipts.answered_through(last), timeout, f"answered up to publication {last}"
         )

@@ -18,6 +18,7 @@ from typing import Generic, Protocol, TypeVar
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.home import Home
 from plimsoll.core.client.limits import ClientLimits
+from plimsoll.core.client.publication_buffer import PublicationBuffer
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import NEVER, Link
 
@@ -68,16 +69,15 @@ class MovablePublisher(Protocol):
     port: HeadPort | None
     move: ClientMove | None
     is_open: bool
+    buffer: PublicationBuffer
 
+    def open(self, returning: str) -> None: ...
     @property
     def head(self) -> str: ...
     @property
     def link(self) -> Link | None: ...
-    @property
-    def has_unanswered(self) -> bool: ...
     def go_on(self) -> None: ...
     def open_at(self, port: HeadPort | None) -> None: ...
-    def return_to_source(self, session: str) -> None: ...
     def take_over(self, port: HeadPort | None, handle: int, opened: msg.Opened) -> None: ...
 
 
@@ -143,7 +143,7 @@ class ClientPublisherMoves(Generic[P]):
         if move is not None and move.session == left.session and move.is_behind_go:
             move.state = MoveState.LEFT
         elif move is None:
-            publisher.return_to_source(left.session)
+            publisher.open(left.session)
 
     def on_elsewhere(self, publisher: P, told: msg.PublisherElsewhere) -> None:
         """The head takes no new publishers: open at the one that it names."""
@@ -174,7 +174,7 @@ class ClientPublisherMoves(Generic[P]):
     def settled(self, publisher: P) -> None:
         """Say GO if it is time: all that was sent has its answer."""
         move = publisher.move
-        if move is None or move.state is not MoveState.GOING or publisher.has_unanswered or not publisher.is_open:
+        if move is None or move.state is not MoveState.GOING or publisher.buffer.sent or not publisher.is_open:
             return
         if (link := publisher.link) is not None:
             move.state = MoveState.GONE
@@ -223,7 +223,7 @@ class ClientPublisherMoves(Generic[P]):
     def _give_up(self, publisher: P, move: ClientMove) -> None:
         """Nothing has come of it: ask the old head to take the publisher again."""
         self.end(publisher)
-        publisher.return_to_source(move.session)
+        publisher.open(move.session)
 
     # -- links
 
