@@ -436,10 +436,10 @@ class World:
         ids = list(self.subscriber.subscriptions)
         if len(ids) > 2 and n % 2:
             self.subscriber.unsubscribe(ids[0])
-            self.gone[ids[0]] = self.subscriber.version
+            self.gone[ids[0]] = self.subscriber.subscription_list.version
         else:
             new = self.subscriber.subscribe(f"[n,>,{-n}]")
-            self.wanted[new] = self.subscriber.version
+            self.wanted[new] = self.subscriber.subscription_list.version
         if n % 3:
             self.run()
 

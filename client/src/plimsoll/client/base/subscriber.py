@@ -160,7 +160,7 @@ class BaseSubscriber(Generic[C]):
     def _report_consumed(self) -> None:
         with self._connection.lock:
             was_held = self._inner.stream.queue.is_held
-            self._inner.consumed(self._untold)
+            self._inner.stream.queue.consumed(self._untold)
             self._untold = 0
             if was_held and not self._inner.stream.queue.is_held:
                 self._connection.wake()
