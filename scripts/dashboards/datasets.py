@@ -8,6 +8,7 @@ from dashboards.expressions import figure, rate_by
 from dashboards.grafana import (
     RED_ABOVE_0,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -30,33 +31,24 @@ DATASETS: Final = Dashboard(
             "Now",
             [
                 firing("Feed|Channel|Dataset"),
-                Panel(
+                NumberPanel(
                     title="Channels that run",
-                    kind="stat",
                     unit="percentunit",
-                    width=4,
-                    height=4,
                     maximum=1,
                     empty="no channels",
                     steps=((None, "red"), (0.5, "orange"), (1, "green")),
                     text="Share of the channels whose batches are computed and published.",
                     queries=[Query(f"avg({figure('channel_running')})", "running")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Gaps of feeds",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no feeds",
                     text="Gaps that the fleet reported to recorders in the chosen time.",
                     queries=[Query(f"sum(increase({figure('feed_gaps_total')}[$__range]))", "gaps")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Rows gone",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no channels",
                     text="Rows that retention deleted in the chosen time before a channel could read them.",
@@ -67,11 +59,8 @@ DATASETS: Final = Dashboard(
                         )
                     ],
                 ),
-                Panel(
+                NumberPanel(
                     title="Failed batches",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no channels",
                     text="Batches that failed in the chosen time, each of which was tried again.",

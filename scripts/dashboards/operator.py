@@ -10,6 +10,7 @@ from dashboards.grafana import (
     RED_ABOVE_0,
     RED_BELOW_1,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -40,48 +41,33 @@ OPERATOR: Final = Dashboard(
             "Now",
             [
                 firing("Operator|Watches|Reconcile|Api"),
-                Panel(
+                NumberPanel(
                     title="Operators",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_BELOW_1,
                     empty="none is scraped",
                     text="Operators that are scraped. Brokers go on without one, but nothing is balanced, scaled "
                     "or repaired.",
                     queries=[Query(f"count({figure('fleets')}) or vector(0)", "operators")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Fleets",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     text="Fleets that are reconciled.",
                     queries=[Query(f"sum({figure('fleets')})", "fleets")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Without an event",
-                    kind="stat",
                     unit="s",
-                    width=4,
-                    height=4,
                     steps=((None, "green"), (60, "orange"), (90, "red")),
                     text="Time since the last event of any watch. The operator makes one itself every 30 s.",
                     queries=[Query(f"max({figure('watch_silence_seconds')})", "silence")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Waiting",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     text="Namespaces that have changed and wait for reconciliation.",
                     queries=[Query(f"sum({figure('workqueue_depth')})", "namespaces")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Reconciliations that failed",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     text="In the chosen time. The operator's log and the Degraded conditions say why.",
                     queries=[

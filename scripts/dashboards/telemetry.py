@@ -9,6 +9,7 @@ from dashboards.grafana import (
     NAMESPACE,
     RED_ABOVE_0,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -32,12 +33,9 @@ TELEMETRY: Final = Dashboard(
             "Now",
             [
                 firing("Telemetry|Snapshot"),
-                Panel(
+                NumberPanel(
                     title="Brokers seen",
-                    kind="stat",
                     unit="percentunit",
-                    width=4,
-                    height=4,
                     maximum=1,
                     empty="no collectors",
                     steps=((None, "red"), (0.95, "orange"), (1, "green")),
@@ -45,40 +43,28 @@ TELEMETRY: Final = Dashboard(
                     "it is not used.",
                     queries=[Query(f"min({figure('telemetry_brokers_seen_ratio', FOLD)})", "seen")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Brokers known",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="no collectors",
                     text="Brokers whose report numbers collectors remember.",
                     queries=[Query(f"sum({figure('telemetry_brokers_known')})", "known")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Snapshot of Spark",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="no collectors",
                     mappings=[("0", "not usable", "orange"), ("1", "usable", "green")],
                     text="Whether Spark's snapshot may be used now. Without Spark it is never usable, and "
                     "decisions use the fold.",
                     queries=[Query(f"min({figure('telemetry_snapshot_usable', SPARK)})", "spark")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Rows waiting",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="no collectors",
                     text="Reports that wait to be written.",
                     queries=[Query(f"sum({figure('telemetry_rows_waiting')})", "waiting")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Rows dropped",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no collectors",
                     text="Reports that could not be written in the chosen time, and are missing from the files.",
