@@ -54,7 +54,10 @@ class BasePublisher(Generic[C, R]):
                 sent_us=time.time_ns() // 1000, away_seconds=away_seconds,
             )  # fmt: skip
             first = self._inner.buffer.number - len(bodies) + 1
-            self.resumed = [self._new_receipt(number) for number in range(first, first + len(bodies))]
+            self.resumed = [
+                self._receipts.add(number, self._receipt_kind(number, self._connection))
+                for number in range(first, first + len(bodies))
+            ]
             self._connection.own(self._inner, self)
             self._connection.wake()
 
@@ -83,16 +86,13 @@ class BasePublisher(Generic[C, R]):
 
     def _offer(self, attributes: Mapping[str, Scalar], payload: bytes, sent_us: int, confirm: Confirm | None) -> R:
         """Take a publication, under the lock. Raises BufferFullError if there is no room now."""
-        self._connection.check()
-        inner = self._inner
+        connection, inner = self._connection, self._inner
+        connection.check()
         if (failed := inner.failed) is not None:
             raise FailedError(failed.code, failed.text)
         number = inner.publish(attributes, payload, sent_us=sent_us, confirm=confirm)
-        self._connection.wake()
-        return self._new_receipt(number)
-
-    def _new_receipt(self, number: int) -> R:
-        return self._receipts.add(number, self._receipt_kind(number, self._connection))
+        connection.wake()
+        return self._receipts.add(number, self._receipt_kind(number, connection))
 
     async def _offer_when_room(
         self,

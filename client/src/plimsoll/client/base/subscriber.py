@@ -135,8 +135,8 @@ class BaseSubscriber(Generic[C]):
             item = self._queue.popleft()
         except IndexError:
             return None
-        self._untold += 1
-        if self._untold >= CONSUMED_BATCH or not self._queue:
+        untold = self._untold = self._untold + 1
+        if untold >= CONSUMED_BATCH or not self._queue:
             self._report_consumed()
         return item
 
