@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from plimsoll.core.client import Answered
 
 
 class NoConnection:
-    lock = contextlib.nullcontext()
+    lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 
     async def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:  # noqa: ASYNC109  # as a connection has it
         raise errors.WaitTimeoutError(f"not {expected}")

@@ -22,7 +22,7 @@ def test_a_table_has_a_row_for_each_step_and_says_what_was_not_run():
     assert list(matrix_page.table("step", ["head", "edge"], found)) == [
         "| step | head | edge |", "|---|---|---|", "| cut | moved | not run |",
     ]  # fmt: skip
-    assert list(matrix_page.meanings({"cut": "the cut is made"})) == ["- *cut*: the cut is made."]
+    assert list(matrix_page.meanings([("cut", "the cut is made")])) == ["- *cut*: the cut is made."]
 
 
 def test_a_failed_cell_says_why_and_is_counted():

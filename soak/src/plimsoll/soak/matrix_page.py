@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 
@@ -21,9 +21,9 @@ def passed_of(hit: Collection[JudgedCell], cells: int) -> str:
     return f"{len(hit)} of {cells} cells were run, {len(hit) - failed} passed, {failed} failed"
 
 
-def meanings(steps: Mapping[str, str] | Iterable[tuple[str, str]]) -> Iterator[str]:
+def meanings(steps: Iterable[tuple[str, str]]) -> Iterator[str]:
     """What each step is, as a list."""
-    for step, meaning in dict(steps).items():
+    for step, meaning in steps:
         yield f"- *{step}*: {meaning}."
 
 

@@ -67,7 +67,7 @@ def _sums(found: Mapping[BundleKillCell, BundleKillResult]) -> Iterator[str]:
 
 def _of_change(found: Mapping[BundleKillCell, BundleKillResult], change: Change) -> Iterator[str]:
     yield f"## {TITLES[change]}\n"
-    yield from matrix_page.meanings(MEANINGS[change])
+    yield from matrix_page.meanings(MEANINGS[change].items())
     yield ""
     victims = victims_of(change)
     rows = (

@@ -78,7 +78,7 @@ def _sums(found: Mapping[KillMatrixCell, KillMatrixResult]) -> Iterator[str]:
 
 def _of_mode(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode) -> Iterator[str]:
     yield f"## {TITLES[mode]}\n"
-    yield from matrix_page.meanings(MEANINGS[mode])
+    yield from matrix_page.meanings(MEANINGS[mode].items())
     for signal in SIGNALS:
         yield f"\n### {signal_name(signal)}\n"
         columns = _columns(found, mode, signal)

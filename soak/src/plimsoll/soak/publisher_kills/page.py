@@ -60,7 +60,7 @@ def _sums(found: Mapping[PublisherKillCell, PublisherKillResult]) -> Iterator[st
 
 
 def _table(found: Mapping[PublisherKillCell, PublisherKillResult]) -> Iterator[str]:
-    yield from matrix_page.meanings(MEANINGS)
+    yield from matrix_page.meanings(MEANINGS.items())
     yield ""
     rows = (
         (step, (matrix_page.cell_text(found.get(PublisherKillCell(step, each)), end_text) for each in VICTIMS))
