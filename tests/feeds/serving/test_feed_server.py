@@ -10,6 +10,7 @@ import pytest
 import zmq
 from tests.feeds.serving.served import framed, listing, served, wait_until
 
+from plimsoll.client.feed_connection import FeedConnection
 from plimsoll.core.protocol import messages as msg
 from plimsoll.feeds.commit_log import read_state
 from plimsoll.feeds.config import ServingConfig
@@ -44,18 +45,25 @@ def test_a_grant_that_shrinks_ends_reads_of_connections_that_are_there(tmp_path:
         for shrunk, said in (("none", "its roles lack read"), ("", "this key is no longer authorised")):
             here.grant(ann="read")
             connection = here.connect("ann")
-            answers: list[msg.FeedAnswer] = []
-
-            def is_answered(kind: type[msg.FeedAnswer]) -> bool:
-                connection.ask([listing()])  # noqa: B023  # called in this round alone
-                answers.extend(connection.answers(0.1))  # noqa: B023
-                return bool(answers) and isinstance(answers[-1], kind)  # noqa: B023
-
-            wait_until(lambda: is_answered(msg.FeedFilesPage), "a page")
+            answered(connection, msg.FeedFilesPage)
             here.grant(ann=shrunk)
-            wait_until(lambda: is_answered(msg.FeedRefused), "a refusal")
-            assert said in answers[-1].text  # type: ignore[union-attr]  # a refusal, as the line above waits for
+            refused = answered(connection, msg.FeedRefused)
+            assert isinstance(refused, msg.FeedRefused)
+            assert said in refused.text
             connection.close()
+
+
+def answered(connection: FeedConnection, kind: type[msg.FeedAnswer]) -> msg.FeedAnswer:
+    """The first answer of this kind to a list that is asked for again and again."""
+    found: list[msg.FeedAnswer] = []
+
+    def is_answered() -> bool:
+        connection.ask([listing()])
+        found.extend(connection.answers(0.1))
+        return bool(found) and isinstance(found[-1], kind)
+
+    wait_until(is_answered, kind.__name__)
+    return found[-1]
 
 
 def test_another_feed_is_another_recorders(tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def test_behind_a_clients_name_stands_what_it_may_do():
     text = f"{KEY} client ann publish publications/s=10 # as agreed\n{OTHER} client bob subscriptions=3"
     assert parse_authorized_keys(text, "keys") == {
         KEY: KeyIdentity(
-            "client", "ann", ClientPermissions("ann", groups=False, subscribes=False, publications_per_second=10.0)
+            "client",
+            "ann",
+            ClientPermissions("ann", groups=False, reads=False, subscribes=False, publications_per_second=10.0),
         ),
         OTHER: KeyIdentity("client", "bob", ClientPermissions("bob", max_subscriptions=3)),
     }
@@ -66,7 +68,7 @@ def test_a_key_may_begin_like_a_comment():
     ("text", "said"),
     [
         (f"{KEY} client", "keys:1: expected `public-key role name`, found 2 fields"),
-        (f"\n{KEY} client ann bob", "keys:2: 'bob': what a client may do is publish, subscribe, group or none"),
+        (f"\n{KEY} client ann bob", "keys:2: 'bob': what a client may do is publish, subscribe, group, read or none"),
         (f"{KEY} edge e publish", "keys:1: found 'publish' behind the name; only a client is granted anything"),
         (f"{KEY} client ann publish\n{OTHER} client ann", "keys:2: ann may do something else above"),
         (f"{KEY[:-1]} client ann", "keys:1: a public key is 40 characters of Z85, found 39"),

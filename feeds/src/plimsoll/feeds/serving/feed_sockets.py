@@ -115,7 +115,7 @@ class FeedSockets:
             try:
                 peer = self._router.recv(zmq.NOBLOCK)
             except zmq.Again:
-                return
+                return  # all that has come is read
             part = self._router.recv(0, copy=False)
             if part.more:
                 self.counters["messages_of_many_parts"] += 1

@@ -147,9 +147,7 @@ def read_secret_key(path: str, where: str = "security.secret_key_file") -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise KeyFileError(f"{where}: cannot read {path}: {error}") from error
     if not is_key(text):
-        raise KeyFileError(
-            f"{where}: {path} does not hold a Z85 secret key of {KEY_CHARACTERS} characters"
-        )
+        raise KeyFileError(f"{where}: {path} does not hold a Z85 secret key of {KEY_CHARACTERS} characters")
     return text
 
 
