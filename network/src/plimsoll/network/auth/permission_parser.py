@@ -1,11 +1,11 @@
 """The part of an authorised-keys line after the name: a client's permissions and quotas.
 
-First the permissions: `publish`, `subscribe`, `group` (make consumer groups) and `read` (feeds), separated by commas, or
-`none`; then
-quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`, and of subscribers that stay away for long their number,
-`durable=N`, and how far one may be behind, `held-bytes=N`; and `names=PREFIX,PREFIX`, prefixes of the names of
-subscribers and publishers that belong to this identity; and `channels=NAME,NAME`, the channels to which it may
-subscribe, or `channels=-` for none; and in the same way `feeds=NAME,NAME`, the feeds that it may read. Clients without restrictions need none of it; other roles may have none.
+First the permissions: `publish`, `subscribe`, `group` (make consumer groups) and `read` (feeds), separated by commas,
+or `none`; then quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`, and of subscribers that stay away for
+long their number, `durable=N`, and how far one may be behind, `held-bytes=N`; and `names=PREFIX,PREFIX`, prefixes of
+the names of subscribers and publishers that belong to this identity; and `channels=NAME,NAME`, the channels to which
+it may subscribe, or `channels=-` for none; and in the same way `feeds=NAME,NAME`, the feeds that it may read. Clients
+without restrictions need none of it; other roles may have none.
 """
 
 from __future__ import annotations
