@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from tests.core.client.test_publisher_moves import CHAIN, LIMITS, Moves
 from tests.core.fleet import tree
@@ -240,6 +241,28 @@ def test_a_number_that_a_log_has_twice_is_due_once_and_only_of_the_heads_own():
     for head, offset, number in (("a", 1, 3), ("a", 2, 4), ("a", 3, 4), ("b", 4, 5), ("a", 4, 5)):
         case.expect(msg.PubOpen(offset, head, 11, offset, "p", 1, number, 0, 0, body))
     assert case.item().due == [("a", 11, 4, 2)]
+
+
+def test_only_those_that_were_judged_are_believed(moves: Moves):
+    moves.run(0.2)
+    session = moves.command("a", "c")
+    moves.run(0.1)
+    part = moves.fleet.head("a").publisher_audit
+    stranger = msg.AuditSummary(session, "a", [msg.AuditSummaryItem("stranger", 7, 0, 0, 0)])
+    assert part.counted(stranger), "the session is one of publishers"
+    moves.run(2.0)
+    assert part.counted(stranger)
+    assert set(part.moves[session].counts) == set(moves.subscribers)
+
+
+def test_the_highest_counts_that_clients_may_claim_have_sums_that_can_be_told():
+    most = 2**32 - 1
+    counts = {f"s{n}": msg.AuditSummaryItem(f"s{n}", most, most, most, most, most, most) for n in range(1000)}
+    item = publisher_audit.AuditedMove("1.1", "c", [], 0, counts=counts).item()
+    told = msg.PublisherOutcome("1.1", 1, 1, "done", [], audit=item)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(told), type=msg.PublisherOutcome) == told
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert([1, most + 1, 0, 0, 0], msg.AuditReplyItem)
 
 
 def test_a_head_that_has_forgotten_a_move_reads_nothing_for_it(moves: Moves):

@@ -85,7 +85,8 @@ class PublisherCase(AuditCase):
 class AuditedMove:
     """A move that this head judges: from position `low` on. `moved`: who may publish at the target, once it is over.
 
-    `asked`: how many subscribers were asked; `counts`: by subscriber. `is_read`: the log has been read for `cases`.
+    `asked`: how many subscribers were asked; `counts`: by subscriber, of those that were `judged`. `is_read`: the log
+    has been read for `cases`.
     """
 
     id: str
@@ -94,6 +95,7 @@ class AuditedMove:
     low: int
     asked: int = 0
     cases: dict[str, PublisherCase] = field(default_factory=dict)
+    judged: frozenset[str] = frozenset()
     counts: dict[str, msg.AuditSummaryItem] = field(default_factory=dict)
     moved: list[msg.AuditedPublisher] = field(default_factory=list)
     reads_at: float = NEVER
@@ -252,7 +254,7 @@ class PublisherAudit(HeadPart):
 
     def _judged(self, move: AuditedMove, cases: list[PublisherCase]) -> None:
         """Let the other head add what was due there, if publishers have come there, and the edges ask."""
-        move.is_read = True
+        move.is_read, move.judged = True, frozenset(case.subscriber for case in cases)
         move.cases.clear()
         self._note_change(move.id)
         if not move.moved:
@@ -285,8 +287,10 @@ class PublisherAudit(HeadPart):
         """Note what subscribers have counted; False if the session is none of publishers."""
         if (move := self.moves.get(summary.session)) is None:
             return False
-        move.counts |= {item.subscriber: item for item in summary.members}
-        self._note_change(move.id)
+        counts = {item.subscriber: item for item in summary.members if item.subscriber in move.judged}
+        if counts:
+            move.counts |= counts
+            self._note_change(move.id)
         return True
 
     def _note_change(self, session: str) -> None:

@@ -274,9 +274,11 @@ class MediatorEngine:
         context.requests.pop(uid, None)
         context.forget_answers(uid)
         session = context.table.drop(uid)
-        batch = session.batch if session is not None else None
-        if batch is not None and batch.intent in ("prepare", "abort"):
-            context.outbox.command(batch, "abort", 0.0)
+        if session is None or (batch := session.batch) is None:
+            return
+        context.forget_answers(batch.id)
+        if batch.intent in ("prepare", "abort"):
+            context.outbox.end_or_ask(session.kind, batch, "abort", 0.0)
 
     def _receive_message(self, head: str, message: HeadReply) -> None:
         context = self._context

@@ -26,6 +26,8 @@ COUNT_SECONDS: Final = 5.0
 """How long a taker has for what was in the log when it took over, before less than that is audited."""
 
 WAITING_AT_MOST: Final = 4096
+FAULTS_AT_MOST: Final = 2**32 - 1
+"""Of one slice that has moved."""
 
 
 class SliceAuditHost(Protocol):
@@ -74,9 +76,11 @@ class CountedMove:
     reordered: int
 
     def faults(self) -> tuple[int, int, int]:
-        """Items lost, duplicated and reordered."""
+        """Items lost, duplicated and reordered. Members count as they like: no more of each than a report can hold."""
         due = sum(count for _, count in self.case.due.values())
-        return max(0, due - self.items), self.duplicated + max(0, self.items - due), self.reordered
+        found = (due - self.items, self.duplicated + max(0, self.items - due), self.reordered)
+        lost, duplicated, reordered = (min(max(0, each), FAULTS_AT_MOST) for each in found)
+        return lost, duplicated, reordered
 
 
 class SliceAudit:

@@ -56,6 +56,8 @@ class EngineContext:
         self.awaited_slice_moves: dict[str, tuple[str, float]] = {}
         """By cluster and group: the last session that was created for it, and until when its object is awaited."""
         self.cluster_memories = ClusterMemories()
+        self.checked_views: dict[str, float] = {}
+        """When the view of the fleet was observed in which overloads of a cluster were last looked for."""
         self.checked_reports: dict[str, tuple[int, int]] = {}
         """The last report of each edge in which an overload was looked for: its epoch and number."""
 

@@ -164,7 +164,7 @@ def _located(context: EngineContext, batch: Batch) -> Batch:
     """The batch after a sample has shown which consumer has each slice."""
     found = slice_of_name(next(iter(batch.members), ""))
     if context.now >= batch.since + context.timings.resolve or found is None:
-        context.group_samples.forget(batch.id)  # what is unknown may have been told to let go, and moves later
+        # What is unknown may have been told to let go, and moves later.
         return batches.end_batch(context, replace(batch, cut_at=batch.cut_at or context.now), UNKNOWN)
     sample = context.group_samples.of(batch.id, batch.head, found[0])
     if sample is None:
@@ -180,7 +180,6 @@ def _located(context: EngineContext, batch: Batch) -> Batch:
         holder = "" if known is None else holders.get(known[1], "")
         outcomes = {batch.target: "moved", batch.source: "stayed"}
         members[name] = state if state in ("moved", "stayed") else outcomes.get(holder, "detached")
-    context.group_samples.forget(batch.id)
     return batches.end_batch(context, replace(batch, members=members), UNKNOWN)
 
 
