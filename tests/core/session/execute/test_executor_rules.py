@@ -22,13 +22,13 @@ from plimsoll.core.session import EngineSettings, FleetView, HeadView, Session
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute.executor import (
-    BATCH_BYTES,
     finish_session,
     outcomes_text,
     step_moving,
     step_stabilizing,
     with_measurements,
 )
+from plimsoll.core.session.execute.next_batch import BATCH_BYTES
 from plimsoll.core.session.state import SessionKind, SessionVerdict
 
 DONE = batch_of(members={"x": "moved"}, begun_at=100.0, ended_at=110.0, state="done")
