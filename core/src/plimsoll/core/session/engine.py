@@ -52,8 +52,9 @@ from plimsoll.core.session.kinds import (
 )
 from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
-from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
+from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict
 from plimsoll.core.session.status import with_conditions
+from plimsoll.core.session.stored_session import shift_back
 from plimsoll.core.session.triggers import (
     bundle_tables,
     edge_triggers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plimsoll.core.protocol.messages import Trigger
+from plimsoll.core.session.attempts import moved_since
 from plimsoll.core.session.context.cluster_memories import ClusterMemories
 from plimsoll.core.session.context.command_outbox import CommandOutbox
 from plimsoll.core.session.context.edge_loads import EdgeLoads
@@ -96,7 +97,7 @@ class EngineContext:
         since = self.now - seconds
         recent = (one for one in self.table.sessions.values() if one.ended_at is None or one.ended_at > since)
         some = (one for one in recent if one.member_noun == what)
-        return {name for session in some for name in session.moved_since(since)}
+        return {name for session in some for name in moved_since(session, since)}
 
     def forget_answers(self, uid: str) -> None:
         """Drop listings and profiles for a session, so that its next question is queried again."""

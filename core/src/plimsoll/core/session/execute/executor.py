@@ -17,7 +17,7 @@ from plimsoll.core.session.execute import batches, next_batch
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.request import lifecycle
 from plimsoll.core.session.request.planner import placer_port
-from plimsoll.core.session.session_plan import Forecast
+from plimsoll.core.session.session_plan import Forecast, PlannedPair
 from plimsoll.core.session.state import Session, SessionVerdict
 
 REPORTS_AWAITED = 3.0
@@ -45,9 +45,16 @@ def _end_at_deadline(context: EngineContext, session: Session, batch: Batch) -> 
 # ---------------------------------------------------------------- from batch to batch
 
 
+def only_pair(session: Session) -> PlannedPair:
+    """The pair of a session between two edges."""
+    if session.plan is None or len(session.plan.pairs) != 1:
+        raise AssertionError("a session between two edges has a plan of one pair")
+    return session.plan.pairs[0]
+
+
 def _begin_next_batch(context: EngineContext, request: SessionRequest, session: Session) -> Session:
-    pair = session.only_pair
-    left = session.pending_members
+    pair, outcomes = only_pair(session), session.outcomes()
+    left = [name for name in pair.members if name not in outcomes]
     if left:  # a batch needs some time to be worth beginning
         needed_seconds = min(2 * context.timings.repeat, closing_seconds(context, session))
         session = next_batch.stopped_near_deadline(context, session, needed_seconds)
