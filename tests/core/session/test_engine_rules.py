@@ -25,8 +25,9 @@ from plimsoll.core.session import (
 )
 from plimsoll.core.session import engine as module
 from plimsoll.core.session.batch import Batch
-from plimsoll.core.session.engine import _reopen, _saving_order, _stop_verdict
+from plimsoll.core.session.engine import _reopen, _stop_verdict
 from plimsoll.core.session.execute import batches
+from plimsoll.core.session.saving import saving_order
 from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.triggers import edge_triggers
 
@@ -188,7 +189,7 @@ def test_brokers_kept_after_a_sessions_end_are_released_in_time():
 def test_a_parent_is_stored_behind_its_child_and_who_begins_behind_who_ends():
     parent, child = moving("parent"), moving("child", parent="parent", queued_at=50.0)
     over = moving("over", phase="Succeeded", ended_at=95.0, queued_at=60.0)
-    assert [one.uid for one in sorted([parent, child, over], key=_saving_order)] == ["over", "child", "parent"]
+    assert [one.uid for one in sorted([parent, child, over], key=saving_order)] == ["over", "child", "parent"]
 
 
 def test_progress_is_stored_once_the_last_time_is_so_long_ago():
