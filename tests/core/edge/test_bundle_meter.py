@@ -83,6 +83,14 @@ def test_a_release_counts_once():
     assert found.released(table(parted, 1, 1, (5, 8), (0x80000000, 8))) == list(parted.ranges)
 
 
+def test_the_units_of_a_released_bundle_are_to_leave_once():
+    found, parted = meter(), Partition.of_count(2)
+    names = [unit_name("s", 1), unit_name("t", 0x80000001), "whole"]
+    assert found.take(table(parted), names) == []
+    assert found.take(table(parted, 1, 1, (5, 7)), names) == [unit_name("s", 1)]
+    assert found.take(table(parted, 1, 1, (5, 7)), names) == []
+
+
 def test_releases_that_were_seen_are_told_to_the_next_life_of_the_head():
     found, parted = meter(), Partition.of_count(2)
     assert found.seen_releases() == []

@@ -60,6 +60,14 @@ class BundleMeter:
             self._of_topic.clear()
             self._released = {bundle: number for bundle, number in self._released.items() if parted.has(bundle)}
 
+    def take(self, table: msg.BundleTable, subscribers: Iterable[str]) -> list[str]:
+        """Note how topics are divided; returns the units among these subscribers that are to leave now."""
+        self.take_ranges(table)
+        if not (bundles := self.released(table)):
+            return []
+        units = ((name, topic) for name in subscribers if (topic := hash_of_unit(name)) is not None)
+        return [name for name, topic in units if any(each.holds(topic) for each in bundles)]
+
     def released(self, table: msg.BundleTable) -> list[HashRange]:
         """The bundles whose units are to leave now; each only once for a number, since messages are repeated."""
         found = []

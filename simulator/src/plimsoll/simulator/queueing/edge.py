@@ -23,7 +23,6 @@ from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.metering.service_queue import ServicedItem, ServiceQueue
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
-from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import DATA_HEAD_BYTES, Info, OwnerEpoch
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
@@ -341,24 +340,16 @@ class QueueingEdge(QueueingBroker):
         """Take a control record of the head."""
         self.advance(self.world.now)
         if isinstance(record, msg.BundleTable):
-            self._take_bundles(record)
+            if self.bundle_meter is not None:
+                served = [name for name, each in self.attachments.by_subscriber.items() if each.state in SERVED]
+                if units := self.bundle_meter.take(record, served):
+                    self.world.released(self, units)
         elif isinstance(record, msg.PublisherPaths):
             if self.topic_loads is not None:
                 self.topic_loads.meter.paths.take(record, self.topic_loads.meter.required.attribute)
         elif self.agent is not None and isinstance(record, msg.PeerLoads | msg.Reservation | msg.ProfileQuery):
             self.agent.on_control(record)
             self.tick()
-
-    def _take_bundles(self, table: msg.BundleTable) -> None:
-        """Note how topics are divided, and send the units of released bundles away, as the product's edge does."""
-        meter = self.bundle_meter
-        if meter is None:
-            return
-        meter.take_ranges(table)
-        if bundles := meter.released(table):
-            served = (name for name, each in self.attachments.by_subscriber.items() if each.state in SERVED)
-            units = ((name, topic) for name in served if (topic := hash_of_unit(name)) is not None)
-            self.world.released(self, [x for x, topic in units if any(each.holds(topic) for each in bundles)])
 
     def tick(self) -> None:
         """Let balancing act, and plan its next look."""
