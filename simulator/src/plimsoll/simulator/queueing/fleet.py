@@ -120,8 +120,7 @@ class QueueingFleet:
         self.schedule.run(until)
         for edge in self.edges.values():
             edge.advance(until)
-            if edge.fair is not None:
-                edge.fair.advance(until)
+            edge.output.advance(until)
 
     def _lay_out(self, draw: random.Random | None) -> None:
         for name, edge in self.edges.items():
