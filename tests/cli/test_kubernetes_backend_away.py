@@ -121,7 +121,7 @@ def test_undefined_kinds_are_no_missing_object():
 
 
 def test_a_watch_that_breaks_off_goes_on_and_one_that_cannot_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("plimsoll.cli.kubernetes_backend.WATCH_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("plimsoll.cli.kubernetes_lists.WATCH_RETRY_SECONDS", 0.01)
     versions: list[str] = []
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
@@ -211,7 +211,7 @@ def test_the_end_of_an_object_is_the_end_of_its_states():
 
 
 def test_while_nothing_happens_it_is_said_so_now_and_then(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(at_server, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr("plimsoll.cli.kubernetes_lists.IDLE_SECONDS", 0.01)
     quiet = threading.Event()
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
