@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from plimsoll.core.edge.remembered_topics import remember
 from plimsoll.core.policies.model.bundle_load import BundleLoad, report_fields
 from plimsoll.core.policies.model.hash_ranges import HashRange, Partition, partition_of
 from plimsoll.core.policies.pulsar.splitting import topics_middle
@@ -18,10 +19,6 @@ from plimsoll.core.predicates import Attributes, Value
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import hash_of_unit, topic_hash
 from plimsoll.core.spec.types.policy import PulsarParameters
-
-REMEMBERED_TOPICS = 4096
-REMEMBERED_CHARACTERS = 64
-"""Of longer topics the hash is computed each time, rather than to keep them."""
 
 Version = tuple[int, int]
 
@@ -101,11 +98,7 @@ class BundleMeter:
         counts = self._counts.get(bundle)
         if counts is None:
             counts = self._counts[bundle] = BundleCounts()
-        if not isinstance(topic, bool) and (not isinstance(topic, str) or len(topic) <= REMEMBERED_CHARACTERS):
-            if len(self._of_topic) >= REMEMBERED_TOPICS:
-                self._of_topic.clear()
-            self._of_topic[topic] = counts
-        return counts
+        return remember(self._of_topic, topic, counts)
 
     def report(self, served: Iterable[str], now: float) -> Mapping[str, Any]:
         """Fields of a load report about the interval that ends now. `served`: the names of all subscribers here.
