@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 PEERS = ("p", "E", "N")
 
 
@@ -110,22 +110,13 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class World:
+class World(ChannelWorld):
     config: Config
     p: Publisher = field(default_factory=Publisher)
     h: Head = field(default_factory=Head)
     e: Reader = field(default_factory=Reader)
     n: Reader = field(default_factory=Reader)
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     crashes: int = 0
-
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
-
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
 
     def say(self, dst: str, *message: Any, needs_log: bool = True) -> World:
         """H sends: with `always` once all that it has logged so far is safe."""
@@ -165,19 +156,9 @@ class World:
             found += [("fault", "crash", kept) for kept in range(h.synced, len(h.disk) + 1)]
         return found
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
-
     def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
-        result: World = getattr(w, f"{dst.lower()}_on_{kind.lower()}")(*rest)
-        return result
+        (kind, *rest), w = self.taken(src, dst)
+        return w.heard(dst.lower(), kind, *rest)
 
     def do_publish(self) -> World:
         p = self.p

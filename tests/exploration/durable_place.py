@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import STATES_AT_MOST, Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 EDGES = ("A", "B")
 AWAY = "@"
 """The key of an owner entry that no edge has: the place of the head itself."""
@@ -86,29 +86,18 @@ class Head:
 
 
 @dataclass(frozen=True)
-class World:
+class World(ChannelWorld):
     config: Config
     x: Subscriber = field(default_factory=Subscriber)
     edges: tuple[Place | None, Place | None] = (None, None)
     h: Head = field(default_factory=Head)
     n: int = 0
     """The version that N has been told is asked for at H."""
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     crashes: int = 0
-
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
-
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
 
     def cut_off(self, *parties: str) -> World:
         """What is on its way between these two, or from and to one of them, is lost."""
-        only = set(parties)
-        kept = [each for each in self.channels if not (only <= set(each[0]))]
-        return replace(self, channels=tuple(kept))
+        return self.losing(lambda pair: set(parties) <= set(pair))
 
     def edge(self, name: str) -> Place | None:
         return self.edges[EDGES.index(name)]
@@ -145,21 +134,11 @@ class World:
             found += [("fault", "H")] if h.is_up else []
         return found
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
-
     def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
+        (kind, *rest), w = self.taken(src, dst)
         role = "edge" if dst in EDGES else dst.lower()
         names = (dst,) if dst in EDGES else (src,) if role == "h" and src in EDGES else ()
-        result: World = getattr(w, f"{role}_on_{kind.lower()}")(*names, *rest)
-        return result
+        return w.heard(role, kind, *names, *rest)
 
     # -- the subscriber
 

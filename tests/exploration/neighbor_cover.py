@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import Result, ViolationError, search, visit
-
-Message = tuple[Any, ...]
 
 
 class Config(NamedTuple):
@@ -85,31 +84,21 @@ class FarHead:
 
 
 @dataclass(frozen=True)
-class World:
+class World(ChannelWorld):
     """`due`: publications that were made when N was covered; `accepted`: those that their publisher was told of."""
 
     config: Config
     h: Head = field(default_factory=Head)
     n: Neighbor = field(default_factory=Neighbor)
     m: FarHead = field(default_factory=FarHead)
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     due: frozenset[Entry] = frozenset()
     accepted: frozenset[Entry] = frozenset()
     made: int = 0
     crashes: int = 0
     absences: int = 0
 
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
-
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
     def without_channels(self, *peers: str) -> World:
-        kept = tuple(each for each in self.channels if not set(peers) & set(each[0]))
-        return replace(self, channels=kept)
+        return self.losing(lambda pair: bool(set(peers) & set(pair)))
 
     def say(self, dst: str, *message: Any) -> World:
         """H sends, once all that it has written is safe."""
@@ -163,19 +152,9 @@ class World:
             found.append(("fault", "away"))
         return found
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
-
     def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
-        result: World = getattr(w, f"{dst.lower()}_on_{kind.lower()}")(*rest)
-        return result
+        (kind, *rest), w = self.taken(src, dst)
+        return w.heard(dst.lower(), kind, *rest)
 
     def do_subscribe(self) -> World:
         w = self.with_n(subscribes=True)

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import STATES_AT_MOST, Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 HEADS = ("H1", "H2")
 
 
@@ -54,7 +54,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class World:
+class World(ChannelWorld):
     """`token`: the head whose stream x has read. `at`: the head that serves x, or that it asks to."""
 
     config: Config
@@ -62,14 +62,10 @@ class World:
     at: str = "H1"
     number: int = 1
     heads: tuple[Head, Head] = (Head(Place(1, "live")), Head())
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     sessions: int = 0
     moves: int = 0
     crashes: int = 0
     leaves: int = 0
-
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
 
     def head(self, name: str) -> Head:
         return self.heads[HEADS.index(name)]
@@ -78,13 +74,8 @@ class World:
         first, second = (replace(self.head(n), **changes) if n == name else self.head(n) for n in HEADS)
         return replace(self, heads=(first, second))
 
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
     def cut_off(self, *parties: str) -> World:
-        return replace(self, channels=tuple(each for each in self.channels if not set(parties) <= set(each[0])))
+        return self.losing(lambda pair: set(parties) <= set(pair))
 
     # -- steps
 
@@ -111,20 +102,10 @@ class World:
             found += [("fault", party) for party in (*HEADS, "A", "B")]
         return found
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
-
     def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
+        (kind, *rest), w = self.taken(src, dst)
         names = (dst,) if dst in HEADS else ()
-        result: World = getattr(w, f"{'x' if dst == 'x' else 'head'}_on_{kind.lower()}")(*names, *rest)
-        return result
+        return w.heard("x" if dst == "x" else "head", kind, *names, *rest)
 
     # -- the hand-over
 

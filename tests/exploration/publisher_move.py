@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.channel_world import ChannelWorld
 from tests.exploration.search import Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 CHAIN = ("H1", "M", "H2")
 MOVE = "s"
 """The only hand-over of a world."""
@@ -73,11 +73,10 @@ class Publisher:
 
 
 @dataclass(frozen=True)
-class World:
+class World(ChannelWorld):
     config: Config
     p: Publisher = field(default_factory=Publisher)
     heads: tuple[Head, ...] = (Head(record=Record(1, 0, "open")), Head(), Head())
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     is_commanded: bool = False
     faults: int = 1
 
@@ -94,17 +93,9 @@ class World:
     def with_p(self, **changes: Any) -> World:
         return replace(self, p=replace(self.p, **changes))
 
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
     def drop(self, *pairs: tuple[str, str]) -> World:
         """What is on its way there is lost."""
-        return replace(self, channels=tuple(each for each in self.channels if each[0] not in pairs))
-
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
+        return self.losing(pairs.__contains__)
 
     def pump(self) -> World:
         """Send what is queued, unless p is not open or has said that it sends no more."""
@@ -149,19 +140,9 @@ class World:
             found += [("fault", fault) for fault in self.config.faults]
         return found
 
-    def step(self, step: tuple[Any, ...]) -> World:
-        after: World = getattr(self, "do_" + step[0])(*step[1:])
-        return after
-
     def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        first, *rest = channels.pop((src, dst))
-        if rest:
-            channels[src, dst] = tuple(rest)
-        w = replace(self, channels=tuple(sorted(channels.items())))
-        handler = "p" if dst == "p" else "head"
-        after: World = getattr(w, f"{handler}_on_{first[0].lower()}")(*(() if dst == "p" else (dst,)), src, *first[1:])
-        return after
+        (kind, *rest), w = self.taken(src, dst)
+        return w.heard("p", kind, src, *rest) if dst == "p" else w.heard("head", kind, dst, src, *rest)
 
     def do_publish(self) -> World:
         return self.with_p(made=self.p.made + 1, queued=(*self.p.queued, self.p.made + 1)).pump()

@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.channel_world import ChannelWorld
 from tests.exploration.search import Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 CONSUMERS = ("A", "B")
 
 
@@ -82,13 +82,12 @@ class Consumer:
 
 
 @dataclass(frozen=True)
-class World:
+class World(ChannelWorld):
     config: Config
     h: Head = field(default_factory=Head)
     consumers: tuple[Consumer, Consumer] = (Consumer(epoch=1, attached=1), Consumer())
     edges: tuple[tuple[tuple[str, str], int], ...] = ((("E1", "A"), 1),)
     """The attachment (its number) of each consumer that an edge serves."""
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     history: tuple[Given, ...] = ()
     done: tuple[int, ...] = ()
     is_commanded: bool = False
@@ -112,17 +111,9 @@ class World:
     def with_h(self, **changes: Any) -> World:
         return replace(self, h=replace(self.h, **changes))
 
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
     def drop_with(self, node: str) -> World:
         """What is on its way to this node, and from it, is lost."""
-        return replace(self, channels=tuple(each for each in self.channels if node not in each[0]))
-
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
+        return self.losing(lambda pair: node in pair)
 
     def serve(self, edge: str, name: str, number: int) -> World:
         served = dict(self.edges)
@@ -201,21 +192,12 @@ class World:
             found.append(("heal", name))
         return found
 
-    def step(self, step: tuple[Any, ...]) -> World:
-        after: World = getattr(self, "do_" + step[0])(*step[1:])
-        return after
-
     def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        first, *rest = channels.pop((src, dst))
-        if rest:
-            channels[src, dst] = tuple(rest)
-        w = replace(self, channels=tuple(sorted(channels.items())))
+        (kind, *rest), w = self.taken(src, dst)
         if dst in CONSUMERS and not w.consumer(dst).is_alive:
             return w
-        kind = "consumer" if dst in CONSUMERS else "head" if dst == "H" else "edge"
-        after: World = getattr(w, f"{kind}_on_{first[0].lower()}")(dst, src, *first[1:])
-        return after
+        role = "consumer" if dst in CONSUMERS else "head" if dst == "H" else "edge"
+        return w.heard(role, kind, dst, src, *rest)
 
     def do_publish(self) -> World:
         item = self.published + 1
