@@ -81,6 +81,13 @@ class PlaceState(ChannelWorld):
         place = self.head(name).place
         return place if place is not None else Place(0)
 
+    def _close(self, name: str) -> Self:
+        """The edge of this head closes what it has of x; the place stays."""
+        head = self.head(name)
+        w = self if head.place is None else self.with_head(name, place=head.place._replace(edge=""))
+        served = head.place is not None and head.place.edge
+        return replace(w, at="").cut_off("x", name) if served and self.at == name else w
+
 
 class HandoverRules(PlaceState):
     """The hand-over of x between the heads."""
@@ -232,13 +239,6 @@ class World(HandoverRules, QueryRules):
         for name in HEADS:
             w = w.cut_off("x", name)
         return w._close(self.at) if self._place(self.at).number == self.number else w
-
-    def _close(self, name: str) -> Self:
-        """The edge of this head closes what it has of x; the place stays."""
-        head = self.head(name)
-        w = self if head.place is None else self.with_head(name, place=head.place._replace(edge=""))
-        served = head.place is not None and head.place.edge
-        return replace(w, at="").cut_off("x", name) if served and self.at == name else w
 
     def do_resume(self) -> Self:
         """x comes back where its token leads, and voids what is under way there."""

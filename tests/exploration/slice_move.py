@@ -27,7 +27,7 @@ class Faults(HeadRules, EdgeRules, ConsumerRules):
 
     def do_fault(self, fault: str) -> Self:
         w, (kind, node) = replace(self, fault=fault), fault.split()
-        after: World = getattr(w, "fault_" + kind)(node)
+        after: Self = getattr(w, "fault_" + kind)(node)
         return after
 
     def fault_crash(self, node: str) -> Self:

@@ -77,8 +77,10 @@ def test_an_item_that_both_had_is_duplicated(monkeypatch: pytest.MonkeyPatch):
 
 def test_what_members_claim_beyond_all_measure_can_still_be_told():
     def faults(items: int, again: int, reordered: int) -> tuple[int, int, int]:
-        counts = {"items": items, "duplicated": again, "reordered": reordered}
-        return SliceCase("1.1", "x", (1, 0), "h", "", 0, 9, {}, [], due={("h", 1): [9, 5]}, **counts).faults()
+        return SliceCase(
+            "1.1", "x", (1, 0), "h", "", 0, 9, {}, [], due={("h", 1): [9, 5]},
+            items=items, duplicated=again, reordered=reordered,
+        ).faults()  # fmt: skip
 
     huge = 2**64
     for counted in ((-huge, -3, huge), (huge, huge, -1)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ def test_members_progress_with_their_reasons_and_have_a_cut_once_one_may_have_le
 
 def after(now: float, *batches: Batch, own: HeadMoves | None = None, head_epoch: int = 10, **fields: Any) -> Batch:
     context = context_at(now)
-    context.fleet.heads["h"] = HeadView("h", "east", head_epoch)
+    context.fleet = replace(context.fleet, heads={"h": HeadView("h", "east", head_epoch)})
     session = session_of(batches=list(batches), **fields)
     return head_batches.step_moving(context, request_of(), session, moves() if own is None else own).batches[-1]
 

@@ -9,8 +9,8 @@ from plimsoll.simulator.checks.bundle_laws import BundleLaws
 from plimsoll.simulator.checks.group_laws import GroupLaws
 from plimsoll.simulator.checks.head_laws import HeadLaws
 from plimsoll.simulator.checks.topic_laws import TopicLaws
-from plimsoll.simulator.mediators.command_mediator import CommandBackend
 from plimsoll.simulator.mediators.session_mediator import SessionBackend
+from plimsoll.simulator.mediators.succession import MediatorBackend
 from plimsoll.simulator.scenarios.scenario import SimulationScenario
 from plimsoll.simulator.world.applications import SimulatedApplications
 from plimsoll.simulator.world.brokers import SimulatedFleet
@@ -25,7 +25,7 @@ class ScenarioLaws:
         scenario: SimulationScenario,
         fleet: SimulatedFleet,
         apps: SimulatedApplications,
-        backend: SessionBackend | CommandBackend,
+        backend: MediatorBackend,
         observe: Callable[[seen.Observation], None],
     ) -> None:
         self.bundles: BundleLaws | None = None
@@ -54,7 +54,7 @@ class ScenarioLaws:
         laws = (self.bundles, self.topics, self.group)
         return all(next(each.leftovers(0.0), None) is None for each in laws if each is not None)
 
-    def leftovers(self, at: float) -> Iterator[seen.Observation]:
+    def leftovers(self, at: float) -> Iterator[seen.ResidueObserved]:
         """What is left over at the end."""
         for laws in (self.bundles, self.topics, self.heads, self.group):
             if laws is not None:

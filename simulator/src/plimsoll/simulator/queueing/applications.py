@@ -66,7 +66,7 @@ class QueueingApplications:
         for subscriber in traffic.subscribers:
             self.world.at(subscriber.joins_at, self._join, subscriber)
             if subscriber.leaves_at != float("inf"):
-                self.world.at(subscriber.leaves_at, self._leave, subscriber)
+                self.world.at(subscriber.leaves_at, self.leave, subscriber)
 
     def _publish(self, publisher: TrafficPublisher, number: int, due: float) -> None:
         world = self.world
@@ -97,7 +97,7 @@ class QueueingApplications:
         world.paths.changed()
         world.handovers.replays.resume_in_stream(head, edge, name, (1, 1))
 
-    def _leave(self, subscriber: TrafficSubscriber) -> None:
+    def leave(self, subscriber: TrafficSubscriber) -> None:
         """A subscriber, or a unit of one, ends, also in the middle of a hand-over."""
         world, name = self.world, subscriber.name
         world.handovers.leave(name)

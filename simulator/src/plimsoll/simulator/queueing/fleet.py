@@ -92,6 +92,7 @@ class QueueingFleet:
             for name, c in self.configs.items() if c.role == "edge"
         }  # fmt: skip
         self.handovers = Handovers(self)
+        self.applications = QueueingApplications(self)
         neighbors = {name: head.neighbors for name, head in self.heads.items()}
         self.paths = OverlayPaths(neighbors, lambda name: self.heads[name].routed.values())
         spec = resources.fleet.spec
@@ -130,7 +131,7 @@ class QueueingFleet:
             seconds = broker.config.limits.report_seconds * broker.config.time_factor
             self.at(draw.uniform(0.0, seconds) if draw is not None else 0.0, self._report, broker, seconds)
         self.at(0.0, self.mediator.tick)
-        QueueingApplications(self).plan(self.traffic)
+        self.applications.plan(self.traffic)
 
     def _report(self, broker: QueueingHead | QueueingEdge, seconds: float) -> None:
         broker.report()
