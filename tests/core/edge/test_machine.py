@@ -6,6 +6,7 @@ from tests.core.edge.served_client import BIG, start, token
 from tests.core.fleet import STOCK, Publishing, one_cluster, resume, tree
 
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport import link_handshake
 
 # -- moving by token
 
@@ -221,7 +222,7 @@ def test_a_withdrawal_while_the_head_does_not_answer_is_not_forgotten():
     edge = fleet.edge("e1")
     client.tell("e1", msg.Detach([1], True))
     fleet.round()
-    hello = edge.head.resync(fleet.now)
+    hello = link_handshake.ask_resync(edge.head, fleet.now)
     assert hello is not None
     edge._out.append((edge.head.peer, hello))
     fleet.run(1.0)

@@ -331,7 +331,7 @@ class Edge(OverlayNode):
         if meter is not before:
             self.undivided.begin("" if meter is None else meter.attribute, self.attachments.by_subscriber)
         self.topic_meter = policy_change.topic_meter_after(self.topic_meter, policy, self.config.head_name, self.now)
-        self.handshakes.measure_ways(closely=self.topic_meter is not None)
+        self.heartbeats.measure_ways(closely=self.topic_meter is not None)
 
     def to_head(self, message: msg.ControlRecord) -> None:
         """Send to the head on the control socket, where a message may be lost."""
