@@ -334,7 +334,7 @@ def _add_head_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--client",
         metavar="NAME",
-        help="on Kubernetes: the client whose keys to use; default: the only one",
+        help="whose keys to use, of `security.clients`; default: on one machine your own, on Kubernetes the only one",
     )
 
 
@@ -413,7 +413,7 @@ def _add_context_commands(add: AddCommand) -> None:
     made = add(
         "client-config", "client_config.client_config", "Print a connection file: what an application connects with."
     )
-    made.add_argument("name", metavar="NAME", help="of the application; on Kubernetes a client that the fleet names")
+    made.add_argument("name", metavar="NAME", help="of the application: a client that the fleet names, if it names any")
     made.add_argument("--cluster", metavar="NAME", help="with the head of this cluster alone; default: all heads")
     made.add_argument(
         "--write", type=Path, metavar="FILE", help="write it to this file, which you alone may read, instead"

@@ -22,13 +22,13 @@ from plimsoll.core.spec.brokers import DeclaredBroker
 from plimsoll.core.spec.types.cluster import ListenerSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.core.spec.usable import UsableFleet
+from plimsoll.mediator import authorized_keys
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import channel_driver, collectors, dataset_pods, network, pods, recorders, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
 from plimsoll.operator.pairs.ending import with_ending_pairs
 from plimsoll.operator.reconcile.accepted import accepted_map
-from plimsoll.operator.security import authorized_keys
 from plimsoll.operator.security.keys import StoredKeys, base64_text
 from plimsoll.operator.settings import OperatorSettings
 

@@ -40,7 +40,7 @@ class PodsSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSpec:
-    """An identity of applications: its key pair is in the Secret `plimsoll-client-NAME`."""
+    """An identity of applications: on Kubernetes its key pair is in the Secret `plimsoll-client-NAME`."""
 
     name: Annotated[str, name_field("The identity's name.")]
     roles: Annotated[
@@ -110,8 +110,8 @@ class SecuritySpec:
     ] = False
     clients: Annotated[
         tuple[ClientSpec, ...],
-        FieldInfo("Identities of applications, for which keys are created. Kubernetes only: on one machine the"
-              " command line creates keys.", key="name", max_items=256),
+        FieldInfo("Identities of applications, for which keys are created; `plimsoll client-config NAME` prints them."
+              " On one machine its user has a further one, which may do everything.", key="name", max_items=256),
     ] = ()  # fmt: skip
 
 

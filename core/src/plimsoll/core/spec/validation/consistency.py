@@ -85,6 +85,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
     ]
     if not problems:
         problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
+        problems += [each for each, _ in check_client_names(resources)]
     yield from problems
 
 
@@ -378,6 +379,16 @@ def check_names(resources: Resources) -> Iterator[ResourceProblem]:
         elif counts[place.name] > 1:
             found = f'the broker name "{place.name}" is used {counts[place.name]} times in this fleet'
             yield place.owner.problem(place.path, found, "Give each edge or group of the fleet a name of its own.")
+
+
+def check_client_names(resources: Resources) -> Iterator[tuple[ResourceProblem, brokers.DeclaredBroker]]:
+    """A client has the name of no broker: a name is one identity. With each problem the broker of this name."""
+    places = {place.name: place for place in brokers.declared_brokers(resources)}
+    for index, client in enumerate(resources.fleet.spec.security.clients):
+        if (place := places.get(client.name)) is not None:
+            path: Path = ("spec", "security", "clients", index, "name")
+            found = f'a broker of this fleet is called "{client.name}", too'
+            yield resources.fleet.problem(path, found, "Give the client another name."), place
 
 
 def _tree(resources: Resources) -> Iterator[ResourceProblem]:
