@@ -139,6 +139,9 @@ def test_a_repetitive_channel_has_a_batch_in_each_period_and_a_later_life_goes_o
     began, batch = time.time(), first.figures().batch
     stand.until(lambda: first.figures().batch >= batch + 3)
     assert first.figures().batch - batch <= time.time() - began + 2
+    told = first.figures()
+    assert told.periods_kept + told.periods_late >= told.batch - 1, "one that is under way is not counted yet"
+    assert 0 <= told.late_milliseconds < 1000
     stand.runners.remove(first)
     first.close()
     last = first.figures().batch

@@ -79,9 +79,10 @@ class DriverConfig(Struct, frozen=True):
 class ChannelFigures(Struct, frozen=True):
     """What one channel has done. `state`: a reason of the condition `Running`; times in microseconds since 1970.
 
-    Of the last batch with rows: `delay_milliseconds` from the sending of its oldest publication to its commit, and
-    `late_milliseconds` from the beginning of its period to its own. `failures`: batches that failed in this life.
-    `period_seconds`: 0 for a channel without a period.
+    `delay_milliseconds`: of the last batch with rows, from the sending of its oldest publication to its commit.
+    `late_milliseconds`: of the last batch, from the beginning of its period to its own. `failures`: batches that failed
+    in this life. `period_seconds`: 0 for a channel without a period; its periods in this life are those whose batch
+    began in time, began late, and that had none.
     """
 
     state: str
@@ -106,6 +107,9 @@ class ChannelFigures(Struct, frozen=True):
     delay_milliseconds: int = 0
     late_milliseconds: int = 0
     period_seconds: float = 0.0
+    periods_kept: int = 0
+    periods_late: int = 0
+    periods_missed: int = 0
 
 
 class DriverFigures(Struct, frozen=True):

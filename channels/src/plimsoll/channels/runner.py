@@ -73,7 +73,7 @@ class ChannelRunner:
         self._schemas: dict[str, FeedSchema] = {}
         self._state, self._message = "ChannelStarting", "its query is about to be checked"
         self._failures = self._failures_in_a_row = 0
-        self._delay_milliseconds = self._late_milliseconds = 0
+        self._delay_milliseconds = 0
         self._is_checked = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
@@ -107,15 +107,16 @@ class ChannelRunner:
         """Check the query, or compute the batch that is due; returns how long to wait before the next step."""
         if not self._is_checked:
             return 0.0 if self._check() else LOOK_SECONDS
-        last = self._last_commit
+        now = time.time()
+        if wait := self._clock.wait_seconds(now):
+            return wait
         ends = {feed: last_row(self._roots[feed]) for feed in self.channel.new_feeds}
-        ranges, now = planned_ranges(last.places, ends), time.time()
+        ranges = planned_ranges(self._last_commit.places, ends)
         if self._clock.is_due(ranges.values(), now):
-            late = self._clock.late_seconds(now)
-            self.run_batch(ranges)
-            self._clock.begin(now)
-            self._failures_in_a_row, self._late_milliseconds = 0, round(late * 1000)
-        return self._poll_seconds
+            self.run_batch(ranges, self._clock.late_seconds(now))
+            self._clock.begun(now)
+            self._failures_in_a_row = 0
+        return self._clock.wait_seconds(time.time()) or self._poll_seconds
 
     def _failed(self, why: str) -> float:
         pause = RETRY_SECONDS[min(self._failures_in_a_row, len(RETRY_SECONDS) - 1)]
@@ -141,7 +142,7 @@ class ChannelRunner:
         self._tell("ChannelRunning", "its query is checked")
         return True
 
-    def run_batch(self, ranges: dict[str, RowRange]) -> None:
+    def run_batch(self, ranges: dict[str, RowRange], late_seconds: float) -> None:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
         last, began = self._last_commit, time.monotonic()
         asked = self._subscriptions_of(self.channel)
@@ -157,6 +158,7 @@ class ChannelRunner:
         commit = next_commit(
             last, ranges, counts, tuple(sorted(asked.rows)), found.results, unasked=found.unasked,
             invalid=found.invalid, at_us=_now_us(), query_us=round((time.monotonic() - began) * 1e6),
+            late_us=round(late_seconds * 1e6),
         )  # fmt: skip
         with self._lock:
             self.ledger.commit(commit)
@@ -182,7 +184,8 @@ class ChannelRunner:
             accepted_results=counts.accepted, unknown_results=counts.unknown, refused_results=counts.refused,
             unasked_results=totals.unasked, invalid_results=totals.invalid_results,
             failures=self._failures, delay_milliseconds=self._delay_milliseconds,
-            late_milliseconds=self._late_milliseconds, period_seconds=self.channel.every_seconds or 0.0,
+            late_milliseconds=round(last.late_us / 1000), period_seconds=self.channel.every_seconds or 0.0,
+            periods_kept=self._clock.kept, periods_late=self._clock.late, periods_missed=self._clock.missed,
         )  # fmt: skip
 
     def close(self) -> None:
