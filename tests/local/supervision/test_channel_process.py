@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,19 @@ from plimsoll.sparkjobs.launch.local_process import missing_requirement
 QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart.yaml"
 DEADLINE_SECONDS = 120.0
 QUERY = "SELECT p.kind, r.number FROM parameters p JOIN r ON r.kind = p.kind"
+
+
+with socket.create_server(("127.0.0.1", 0)) as probe:
+    METRICS_PORT: int = probe.getsockname()[1]
+
+
+def scraped() -> set[str]:
+    """The lines of the fleet's page for Prometheus."""
+    connection = HTTPConnection("127.0.0.1", METRICS_PORT, timeout=30)
+    connection.request("GET", "/metrics")
+    lines = connection.getresponse().read().decode().splitlines()
+    connection.close()
+    return set(lines)
 
 
 def document(kind: str, name: str, **spec: Any) -> SourceDocument:
@@ -51,7 +66,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FleetFold
     monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
     resources = parse(documents())
     folder = FleetFolder.of(resources.fleet.name)
-    runtime.up_detached(resources, lambda line: None)
+    runtime.up_detached(resources, lambda line: None, f"tcp://127.0.0.1:{METRICS_PORT}")
     yield folder
     runtime.down(folder)
 
@@ -115,6 +130,11 @@ def test_each_result_comes_once_though_the_driver_is_killed_and_another_channel_
     told = status(fleet, "kinds")
     assert (told["rowsIn"], told["rowsUsed"], told["lateRows"], told["invalidRows"]) == (300, 300, 0, 0)
     assert (told["results"], told["unknownResults"], told["unaskedResults"], told["restarts"]) == (200, 0, 0, 1)
+    totals = {
+        'plimsoll_feed_publications_total{feed="reports",outcome="recorded"} 300.0',
+        'plimsoll_channel_results_total{channel="kinds",outcome="accepted"} 200.0',
+    }
+    wait_until(lambda: totals <= scraped(), "the page for Prometheus tells of both")
     wait_until(lambda: reason(fleet, "wrong") == "QueryInvalid", "the wrong channel is named")
     [condition] = status(fleet, "wrong")["conditions"]
     assert condition["message"].startswith("line 1, column 16: [UNRESOLVED_COLUMN")

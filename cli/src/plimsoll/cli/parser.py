@@ -14,6 +14,7 @@ from typing import Any
 from plimsoll.cli.argument_parser import GLOBAL_OPTIONS, ArgumentParser, lazy_command
 from plimsoll.cli.argument_types import (
     FORMATS,
+    parse_address,
     parse_count,
     parse_duration,
     parse_names,
@@ -105,6 +106,13 @@ def _add_lifecycle_commands(add: AddCommand) -> None:
     made = add("up", "lifecycle.up", "Run a fleet from its resources until Ctrl-C, which shuts it down cleanly.")
     _add_file_options(made)
     made.add_argument("-d", "--detach", action="store_true", help="return when the fleet is ready and leave it running")
+    made.add_argument(
+        "--metrics",
+        type=parse_address,
+        default="",
+        metavar="HOST:PORT",
+        help="serve metrics of feeds and channels for Prometheus there, as 127.0.0.1:9420",
+    )
     made = add("down", "lifecycle.down", "Stop a fleet: edges first, then heads.")
     made.add_argument("fleet_name", metavar="FLEET", nargs="?", help="name of the fleet")
     _add_file_options(

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from plimsoll.channels.config import DriverConfig, channel_definition, read_figures
+from plimsoll.channels.config import ChannelFigures, DriverConfig, channel_definition, read_figures
 from plimsoll.channels.status import figures_status, running_condition
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.spec import Resources
@@ -109,6 +109,13 @@ class ChannelProcess:
             self._sidecar.terminate()
             self._sidecar.stop(time.monotonic() + STOP_SECONDS)
             self._sidecar = None
+
+    def figures(self, now_us: int) -> Mapping[str, ChannelFigures]:
+        """The figures of the channels, by name, if the driver runs. `now_us`: microseconds since 1970."""
+        figures, kept = read_figures(self._figures_file), self._sidecar.status() if self._sidecar is not None else {}
+        if figures is None or not is_fresh((figures.pid, figures.at_us), kept, now_us):
+            return {}
+        return figures.channels
 
     def status(self, name: str, item: Mapping[str, Any], now_us: int, text: str) -> dict[str, Any]:
         """The status of a Channel. `text`: now, as RFC 3339."""
