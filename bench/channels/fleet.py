@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from plimsoll.channels.feed_rows import all_files
 from plimsoll.client import Connection, Curve, Publisher
 from plimsoll.core.client import Address
 from plimsoll.core.spec import SourceDocument, parse
+from plimsoll.feeds.commit_log import read_state
+from plimsoll.feeds.dataset import dataset_files
 from plimsoll.local import runtime
 from plimsoll.local.head_access import head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -109,7 +110,8 @@ def publish(connection: Connection, rate: float, seconds: float, subscriptions: 
 def second_files(folder: FleetFolder, place: Path) -> dict[int, Path]:
     """The rows of the feed as one file for each second, since 1970, in which they were recorded."""
     dataset = folder.path / "feeds" / "reports"
-    rows = pa.concat_tables(pq.read_table(each, partitioning=None) for each in all_files(dataset, None))
+    places = dataset_files(dataset, read_state(dataset))
+    rows = pa.concat_tables(pq.read_table(each, partitioning=None) for each in places)
     seconds = pc.divide(rows.column("_recorded").cast(pa.int64()), 1_000_000)
     files = {}
     for second in sorted(set(seconds.to_pylist())):

@@ -14,6 +14,7 @@ from plimsoll.core.spec import Resource
 from plimsoll.core.spec.kinds import ChannelSpec, FeedSpec
 from plimsoll.core.spec.types.feed import ColumnType
 from plimsoll.feeds.config import dataset_path
+from plimsoll.feeds.object_path import is_object_url
 
 
 class ChannelParameter(Struct, frozen=True):
@@ -140,7 +141,10 @@ def channel_definition(
             for each in spec.feeds
         ),
         query=spec.query,
-        tables=tuple(TableView(each.name, str(root / each.path), each.format) for each in spec.tables),
+        tables=tuple(
+            TableView(each.name, each.path if is_object_url(each.path) else str(root / each.path), each.format)
+            for each in spec.tables
+        ),
         every_seconds=None if spec.every is None else spec.every.seconds,
         allows_unkeyed=spec.unkeyed_joins == "Allow",
     )  # fmt: skip

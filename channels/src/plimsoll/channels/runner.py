@@ -8,6 +8,7 @@ A fault of one channel stops that channel alone: it begins again behind its last
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -18,15 +19,16 @@ from pyspark.sql import SparkSession
 
 from plimsoll.channels.batch import BatchCommit, RowCounts, RowRange, first_commit, next_commit, planned_ranges
 from plimsoll.channels.batch_clock import BatchClock
-from plimsoll.channels.config import ChannelDefinition, ChannelFigures
-from plimsoll.channels.feed_rows import all_files, feed_schema, last_row, oldest_sent_us, read_rows
+from plimsoll.channels.config import ChannelDefinition, ChannelFigures, FeedView
+from plimsoll.channels.feed_rows import KeptRows, feed_schema, kept_rows, last_row, oldest_sent_us, read_rows
 from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
+from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.channels.subscriptions import ChannelSubscriptions
-from plimsoll.feeds.commit_log import FeedDatasetError
-from plimsoll.feeds.object_path import ObjectPath, dataset_root
+from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
+from plimsoll.feeds.object_path import ObjectPath, ObjectStoreError, dataset_root
 from plimsoll.feeds.schema import FeedSchema
 from plimsoll.sparkjobs.job_errors import is_spark_error
 
@@ -34,6 +36,8 @@ POLL_SECONDS: Final = 0.1
 """How often a channel looks for new rows, or whether its period is over."""
 STORE_POLL_SECONDS: Final = 1.0
 """The same with a feed in an object store, of which each look is a request that costs money."""
+COPIES: Final = "_copies"
+"""Copies of objects, beside the ledger."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 LOOK_SECONDS: Final = 1.0
 
@@ -54,16 +58,16 @@ class ChannelRunner:
         fail: Callable[[Exception], None],
     ) -> None:
         self.channel, self._most_bytes, self._fail = channel, most_bytes, fail
-        self._query = ChannelQuery(spark, channel)
         self._roots = {each.feed: dataset_root(each.path) for each in channel.feeds}
+        self._known = {feed: KnownCommits() for feed in self._roots}
         in_store = any(isinstance(each, ObjectPath) for each in self._roots.values())
         self._poll_seconds = STORE_POLL_SECONDS if in_store else POLL_SECONDS
         self._subscriptions_of = subscriptions_of
         self.ledger = ChannelLedger(folder)
         try:
-            if self.ledger.last is None:
-                ends = {feed: last_row(self._roots[feed]) for feed in channel.new_feeds}
-                self.ledger.commit(first_commit(ends, _now_us()))
+            self._query = ChannelQuery(spark, channel, StoreCopies(folder / COPIES))
+            with contextlib.suppress(FeedDatasetError, ObjectStoreError):  # its thread tries again, and says why
+                self._begin()
             self._publisher = ResultPublisher(self.ledger, opened)
         except BaseException:
             self.ledger.close()
@@ -95,7 +99,7 @@ class ChannelRunner:
             except QueryError as fault:
                 self._tell("QueryUnkeyed" if fault.is_unkeyed else "QueryInvalid", str(fault))
                 return
-            except FeedDatasetError as error:
+            except (FeedDatasetError, ObjectStoreError) as error:
                 pause = self._failed(str(error))
             except Exception as error:  # noqa: BLE001  # an error that is not one of Spark ends the driver
                 if not is_spark_error(error):  # the fleet, the disk, or a fault of ours: the driver ends
@@ -105,18 +109,26 @@ class ChannelRunner:
 
     def _step(self) -> float:
         """Check the query, or compute the batch that is due; returns how long to wait before the next step."""
+        self._begin()
         if not self._is_checked:
             return 0.0 if self._check() else LOOK_SECONDS
         now = time.time()
         if wait := self._clock.wait_seconds(now):
             return wait
-        ends = {feed: last_row(self._roots[feed]) for feed in self.channel.new_feeds}
-        ranges = planned_ranges(self._last_commit.places, ends)
+        ranges = planned_ranges(self._last_commit.places, self._ends())
         if self._clock.is_due(ranges.values(), now):
             self.run_batch(ranges, self._clock.late_seconds(now))
             self._clock.begun(now)
             self._failures_in_a_row = 0
         return self._clock.wait_seconds(time.time()) or self._poll_seconds
+
+    def _begin(self) -> None:
+        """Note where a channel begins: with what is recorded from now on."""
+        if self.ledger.last is None:
+            self.ledger.commit(first_commit(self._ends(), _now_us()))
+
+    def _ends(self) -> dict[str, int]:
+        return {feed: last_row(self._roots[feed], self._known[feed]) for feed in self.channel.new_feeds}
 
     def _failed(self, why: str) -> float:
         pause = RETRY_SECONDS[min(self._failures_in_a_row, len(RETRY_SECONDS) - 1)]
@@ -146,13 +158,11 @@ class ChannelRunner:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
         last, began = self._last_commit, time.monotonic()
         asked = self._subscriptions_of(self.channel)
-        new = {feed: read_rows(self._roots[feed], each) for feed, each in ranges.items()}
+        new = {feed: read_rows(self._roots[feed], each, self._known[feed]) for feed, each in ranges.items()}
         rows: list[dict[str, Any]] = []
         if asked.rows:
-            kept = [each for each in self.channel.feeds if not each.is_new]
-            starts = {each.feed: _since(each.within_seconds) for each in kept}
-            since = {feed: (all_files(self._roots[feed], at), self._schemas[feed], at) for feed, at in starts.items()}
-            rows = self._query.run(asked.rows, {feed: table for feed, (table, _) in new.items()}, since)
+            kept = {each.feed: self._kept(each) for each in self.channel.feeds if not each.is_new}
+            rows = self._query.run(asked.rows, {feed: table for feed, (table, _) in new.items()}, kept)
         found = results_of(rows, self.channel, asked.rows, last.number + 1, self._most_bytes)
         counts = sum((each for _, each in new.values()), RowCounts())
         commit = next_commit(
@@ -166,6 +176,10 @@ class ChannelRunner:
         if (sent_us := oldest_sent_us(table for table, _ in new.values())) is not None:
             self._delay_milliseconds = max(0, commit.at_us - sent_us) // 1000
         self._tell("ChannelRunning", f"{len(commit.results)} results in batch {commit.number}")
+
+    def _kept(self, view: FeedView) -> KeptRows:
+        since_us = _since(view.within_seconds)
+        return kept_rows(self._roots[view.feed], self._schemas[view.feed], since_us, self._known[view.feed])
 
     def _tell(self, state: str, message: str) -> None:
         self._state, self._message = state, message
