@@ -12,7 +12,9 @@ from tests.channels.datasets import RecordedFeed
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures, ChannelParameter, FeedView
+from plimsoll.channels.query import ChannelQuery
 from plimsoll.channels.runner import ChannelRunner
+from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.core.client import Answered, PublisherPosition
 
@@ -60,8 +62,9 @@ class Stand:
         channel = ChannelDefinition(
             name, (ChannelParameter("kind", "String"),), (view,), query, every_seconds=every_seconds
         )
+        query_of = ChannelQuery(self.spark, channel, StoreCopies(self.folder / "copies" / name))
         made = ChannelRunner(
-            self.spark, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
+            query_of, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
             self.failed.append,
         )  # fmt: skip
         self.runners.append(made)

@@ -62,13 +62,15 @@ class ChannelDefinition(Struct, frozen=True):
 class DriverConfig(Struct, frozen=True):
     """The configuration of a driver. It is read again when it changes.
 
-    `folder`: of the ledgers. `connection`: a connection file. `edges`: their control sockets. `name` and `key`: the
+    `folder`: of the ledgers, which may be in an object store. `scratch`: a folder for copies of what queries read from
+    stores; it is emptied. `connection`: a connection file. `edges`: their control sockets. `name` and `key`: the
     name and the secret key file with which these are asked; an empty key: links are plain. `figures`: the file that it
     writes its figures to; `http`: tcp://HOST:PORT of a page with them; empty: none.
     """
 
     name: str
     folder: str
+    scratch: str
     connection: str
     edges: tuple[PeerBroker, ...]
     channels: tuple[ChannelDefinition, ...]

@@ -12,10 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
-
-from pyspark.sql import SparkSession
 
 from plimsoll.channels.batch import BatchCommit, RowCounts, RowRange, first_commit, next_commit, planned_ranges
 from plimsoll.channels.batch_clock import BatchClock
@@ -25,10 +22,9 @@ from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
-from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
-from plimsoll.feeds.object_path import ObjectPath, ObjectStoreError, dataset_root
+from plimsoll.feeds.object_path import DatasetPath, ObjectPath, ObjectStoreError, dataset_root
 from plimsoll.feeds.schema import FeedSchema
 from plimsoll.sparkjobs.job_errors import is_spark_error
 
@@ -36,8 +32,6 @@ POLL_SECONDS: Final = 0.1
 """How often a channel looks for new rows, or whether its period is over."""
 STORE_POLL_SECONDS: Final = 1.0
 """The same with a feed in an object store, of which each look is a request that costs money."""
-COPIES: Final = "_copies"
-"""Copies of objects, beside the ledger."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 LOOK_SECONDS: Final = 1.0
 
@@ -45,27 +39,27 @@ SubscriptionsOf = Callable[[ChannelDefinition], ChannelSubscriptions]
 
 
 class ChannelRunner:
-    """Runs one channel. `fail`: called with an error that all channels share: the fleet or the disk."""
+    """Runs one channel. `root`: of its ledger. `fail`: called with an error that all channels share: fleet or disk."""
 
     def __init__(
         self,
-        spark: SparkSession,
+        query: ChannelQuery,
         channel: ChannelDefinition,
-        folder: Path,
+        root: DatasetPath,
         opened: OpenPublisher,
         subscriptions_of: SubscriptionsOf,
         most_bytes: int,
         fail: Callable[[Exception], None],
     ) -> None:
-        self.channel, self._most_bytes, self._fail = channel, most_bytes, fail
+        self._query, self.channel, self._most_bytes, self._fail = query, channel, most_bytes, fail
         self._roots = {each.feed: dataset_root(each.path) for each in channel.feeds}
         self._known = {feed: KnownCommits() for feed in self._roots}
         in_store = any(isinstance(each, ObjectPath) for each in self._roots.values())
         self._poll_seconds = STORE_POLL_SECONDS if in_store else POLL_SECONDS
         self._subscriptions_of = subscriptions_of
-        self.ledger = ChannelLedger(folder)
+        self.ledger = ChannelLedger(root)
+        self._save_seconds, self._save_at = (STORE_POLL_SECONDS if isinstance(root, ObjectPath) else 0.0), 0.0
         try:
-            self._query = ChannelQuery(spark, channel, StoreCopies(folder / COPIES))
             with contextlib.suppress(FeedDatasetError, ObjectStoreError):  # its thread tries again, and says why
                 self._begin()
             self._publisher = ResultPublisher(self.ledger, opened)
@@ -87,9 +81,15 @@ class ChannelRunner:
         self._thread.start()
 
     def save(self) -> None:
-        """Count the answers to its results, and save how far they are published."""
+        """Count the answers to its results, and save how far they are published; in a store once a second at most."""
+        if (now := time.monotonic()) < self._save_at:
+            return
+        self._save_at = now + self._save_seconds
         with self._lock:
-            self._publisher.save()
+            try:
+                self._publisher.save()
+            except ObjectStoreError as error:
+                self._tell("BatchFailed", f"{error}; tried again")
 
     def _run(self) -> None:
         pause = 0.0

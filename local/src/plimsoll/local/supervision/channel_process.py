@@ -30,6 +30,8 @@ from plimsoll.sparkjobs.launch import local_process
 
 STOP_SECONDS: Final = 8.0
 """How long a driver may take to end its batches and to hear of their results."""
+SCRATCH: Final = "_copies"
+"""The folder for copies of what is in object stores; no channel can have its name."""
 MARK: Final = "PLIMSOLL_CHANNELS"
 """An environment variable of all processes of a driver: the folder that it works in."""
 
@@ -94,7 +96,8 @@ class ChannelProcess:
     def _config(self, resources: Resources, edges: Sequence[PeerBroker]) -> DriverConfig:
         pair = None if self._plain else keys.key_pair(self._folder, keys.CHANNELS)
         return DriverConfig(
-            name=keys.CHANNELS, folder=str(self.data), connection=str(self._connection.file),
+            name=keys.CHANNELS, folder=resources.fleet.spec.datasets.ledgers or str(self.data),
+            scratch=str(self.data / SCRATCH), connection=str(self._connection.file),
             figures=str(self._figures_file), edges=tuple(sorted(edges, key=lambda each: each.name)),
             channels=tuple(
                 channel_definition(each, resources.feeds, self._folder.path)

@@ -22,7 +22,7 @@ from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
 from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
-from plimsoll.core.spec.validation.channels import check_channels
+from plimsoll.core.spec.validation.channels import check_channels, store_problems
 
 SMALLEST_LOG_BYTES = 2**20
 LEAST_DISK_LOG = 8 * 1024 * 1024
@@ -110,6 +110,7 @@ def check_feeds(resources: Resources) -> Iterator[ResourceProblem]:
             if column.name in RESERVED_COLUMNS:
                 path: Path = ("spec", "schema", "columns", index, "name")
                 yield feed.problem(path, f'every feed has a column "{column.name}" of its own', "Remove it.")
+        yield from store_problems(feed, ("spec", "path"), feed.spec.path)
         place = feed.spec.path.rstrip("/") or f"feeds/{name}"
         if (other := paths.setdefault(place, name)) != name:
             yield feed.problem(("spec", "path"), f"Feed/{other} is recorded there, too", "Write another path.")
