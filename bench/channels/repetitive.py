@@ -163,8 +163,8 @@ def plain_lateness(
             due = [period for period in periods if at % period == 0]
             began = time.monotonic()
             running = {period: threads.submit(query, period, at) for period in due}
-            for period, each in running.items():
-                free_at[period] = max(at, free_at[period]) + each.result() - began
+            for period, found in running.items():
+                free_at[period] = max(at, free_at[period]) + found.result() - began
                 late[period].append(free_at[period] - at)
     return late
 

@@ -195,9 +195,10 @@ def stored_documents(place: str) -> list[SourceDocument]:
     )
     feeds = [{"name": "r", "feed": "reports"}, {"name": "past", "feed": "reports", "rows": "All"}]
     tables = [{"name": "t", "path": f"{place}/tables/kinds.csv", "format": "Csv"}]
-    kept = [each for each in manifests.load([str(QUICKSTART)]) if each.content["kind"] != "BrokerFleet"]
+    objects = [each.content for each in manifests.load([str(QUICKSTART)])]
+    kept = [each for each in objects if isinstance(each, dict) and each["kind"] != "BrokerFleet"]
     return [
-        *kept,
+        *map(SourceDocument, kept),
         document("BrokerFleet", "stored", datasets={"ledgers": f"{place}/channels"}),
         document("Feed", "reports", subscription="[class,=,'REPORT']", commitInterval="1s", path=f"{place}/reports",
                  schema={"columns": COLUMNS, "unknownAttributes": "Drop"}),

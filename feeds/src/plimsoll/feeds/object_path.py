@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple
 SCHEMES: Final = ("s3", "s3a")
 _URL: Final = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/?(?P<prefix>.*)")
 ENDPOINT: Final = "AWS_ENDPOINT_URL"
+STORE_VARIABLES: Final = "AWS_"
+"""How all of them begin."""
 
 
 class ObjectPath:
@@ -203,6 +205,11 @@ def _told(path: ObjectPath) -> Iterator[None]:
         yield
     except BaseError as error:
         raise ObjectStoreError(f"{path}: {str(error).splitlines()[0]}") from error
+
+
+def store_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that says where the store is, and how to enter it."""
+    return {name: value for name, value in environment.items() if name.startswith(STORE_VARIABLES)}
 
 
 def is_object_url(text: str) -> bool:

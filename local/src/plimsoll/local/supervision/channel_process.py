@@ -18,6 +18,7 @@ from plimsoll.channels.config import ChannelFigures, DriverConfig, channel_defin
 from plimsoll.channels.status import figures_status, running_condition
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.spec import Resources
+from plimsoll.feeds.object_path import store_environment
 from plimsoll.feeds.status import ProgramState, is_fresh
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -82,7 +83,7 @@ class ChannelProcess:
         kill_marked(MARK, mark)  # a Java virtual machine may outlive a driver that was killed
         command = (sys.executable, "-m", "plimsoll.channels", "--config", str(self._config_file),
                    "--parent-pid", str(os.getpid()))  # fmt: skip
-        environment = {**local_process.job_environment(os.environ), MARK: mark}
+        environment = {**local_process.job_environment(os.environ), **store_environment(os.environ), MARK: mark}
         return Sidecar(self._folder, keys.CHANNELS, "ChannelDriver", lambda: command, environment)
 
     @property
