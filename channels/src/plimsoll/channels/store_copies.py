@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from plimsoll.feeds.commit_log import STAGING, FeedDatasetError, FeedFile
-from plimsoll.feeds.object_path import ObjectPath, StoredObject
+from plimsoll.feeds.object_path import ListedObject, ObjectPath
 
 TABLE_BYTES: Final = 8 * 2**30
 """The largest table that is copied. Feeds are bounded by their retention."""
@@ -26,7 +26,8 @@ class StoreCopies:
         self._versions: dict[Path, str] = {}
         self.fetched = 0
         """How many objects it has fetched."""
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(folder)
 
     def of_table(self, view: str, place: ObjectPath) -> Path:
         """A file or folder with the table at a place: an object of this name, or all whose names continue it.
@@ -73,7 +74,7 @@ class StoreCopies:
         for source in sources:
             try:
                 source.download(partial)
-            except FileNotFoundError:
+            except FileNotFoundError:  # it is at another of these places, or the end says so
                 continue
             partial.replace(target)
             self._versions[target] = version
@@ -82,7 +83,7 @@ class StoreCopies:
         raise FeedDatasetError(f"{sources[0]} was deleted while it was read")
 
 
-def _relative(found: StoredObject) -> str:
+def _relative(found: ListedObject) -> str:
     """The name of a copy in its folder, which a name in a store must not leave."""
     name = found.name or found.path.name
     if {"", ".", ".."} & set(name.split("/")) or PurePosixPath(name).is_absolute():

@@ -29,7 +29,7 @@ from typing import BinaryIO, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from plimsoll.feeds.object_path import DatasetPath, StoredObject, children
+from plimsoll.feeds.object_path import DatasetPath, ListedObject, children
 from plimsoll.feeds.schema import FeedSchema
 
 COMMITS: Final = "_commits"
@@ -221,14 +221,14 @@ class KnownCommits:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], FeedCommit] = {}
 
-    def decoded(self, commit: StoredObject) -> FeedCommit:
+    def decoded(self, commit: ListedObject) -> FeedCommit:
         """A commit, read if it is not known."""
         key = (str(commit.path), commit.version)
         if key not in self._known:
             self._known[key] = _decoded(commit.path)
         return self._known[key]
 
-    def keep(self, commits: Iterable[StoredObject]) -> None:
+    def keep(self, commits: Iterable[ListedObject]) -> None:
         """Forget all but these."""
         present = {(str(each.path), each.version) for each in commits}
         self._known = {key: found for key, found in self._known.items() if key in present}

@@ -143,18 +143,18 @@ class ObjectPath:
     def _below(self) -> Iterator[ObjectPath]:
         return (each.path for each in self._listed())
 
-    def _listed(self) -> list[StoredObject]:
+    def _listed(self) -> list[ListedObject]:
         with _told(self):
             items = [item for page in self._store.list(f"{self._key}/") for item in page]
         return [self._stored(item) for item in sorted(items, key=lambda item: str(item["path"]))]
 
-    def _stored(self, item: Mapping[str, Any]) -> StoredObject:
+    def _stored(self, item: Mapping[str, Any]) -> ListedObject:
         key = str(item["path"])
         version = str(item.get("e_tag") or item["last_modified"])
         name = key.removeprefix(self._key).removeprefix("/")
-        return StoredObject(ObjectPath(self._store, self._url, key), name, int(item["size"]), version)
+        return ListedObject(ObjectPath(self._store, self._url, key), name, int(item["size"]), version)
 
-    def objects(self) -> list[StoredObject]:
+    def objects(self) -> list[ListedObject]:
         """The object of this name, or all whose names continue it; sorted."""
         if found := self._listed():
             return found
@@ -171,7 +171,7 @@ class ObjectPath:
                 file.write(piece)
 
 
-class StoredObject(NamedTuple):
+class ListedObject(NamedTuple):
     """An object below a name. `name`: what follows that name, empty for the object of that name itself.
 
     `version`: changes whenever its content does.
