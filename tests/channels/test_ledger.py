@@ -65,7 +65,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     return Steps(monkeypatch)
 
 
-def life(root: DatasetPath, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+Life = Callable[[DatasetPath, ScriptedFleet, list[ChannelLedger]], ResultPublisher]
+"""In a folder and a fleet; what it opens is closed by the caller."""
+
+
+def undisturbed_life(root: DatasetPath, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
     """One life of a driver: what is missing of the batches, each committed and then published."""
     ledger = ChannelLedger(root)
     opened.append(ledger)
@@ -88,7 +92,10 @@ def life(root: DatasetPath, fleet: ScriptedFleet, opened: list[ChannelLedger]) -
     return publisher
 
 
-def until_crash(root: Path, fleet: ScriptedFleet, steps: Steps, crash_at: int) -> ResultPublisher | None:
+def until_crash(
+    root: Path, fleet: ScriptedFleet, steps: Steps, crash_at: int, life: Life = undisturbed_life
+) -> ResultPublisher | None:
+    """What the life returns; None if it has crashed."""
     steps.arm(crash_at)
     fleet.step = steps.next
     opened: list[ChannelLedger] = []
@@ -132,12 +139,12 @@ def test_a_crash_before_every_request_to_a_store_publishes_each_result_once() ->
         root, is_over = place(store, "channels/fires"), False
         store.arm(crash_at)
         try:
-            life(root, fleet, [])
+            undisturbed_life(root, fleet, [])
         except StoreCrashError:
             store.arm(0)
         else:
             is_over = True
-        after = life(root, fleet, [])
+        after = undisturbed_life(root, fleet, [])
         assert published(fleet) == DUE, crash_at
         assert (after.counts.accepted, after.counts.unknown, after.counts.refused) == (len(DUE), 0, 0)
         if is_over:
@@ -147,7 +154,7 @@ def test_a_crash_before_every_request_to_a_store_publishes_each_result_once() ->
 
 def test_of_two_drivers_of_a_ledger_in_a_store_one_goes_on() -> None:
     root, fleet = place(ScriptedStore(), "channels/fires"), ScriptedFleet()
-    life(root, fleet, [])
+    undisturbed_life(root, fleet, [])
     first, second = ChannelLedger(root), ChannelLedger(root)
     first.commit(behind(first, ()))
     with pytest.raises(LedgerError, match="another driver has written this batch"):
@@ -186,36 +193,29 @@ def test_if_the_head_forgets_as_well_nothing_is_repeated_and_the_rest_is_counted
             break
 
 
+def life_while_the_head_restarts(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+    """One life of a driver: two batches, with a restart of its head before and behind each."""
+    ledger = ChannelLedger(root)
+    opened.append(ledger)
+    fleet.new_life()
+    ledger.commit(first_commit({"f": 0}, 1))
+    publisher = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)
+    fleet.restart_head()
+    fleet.wait(20.0)
+    for number in (1, 2):
+        results = (Result({"batch": number, "batch_row": 1}), Result({"batch": number, "batch_row": 2}))
+        ledger.commit(behind(ledger, results))
+        publisher.publish(results)
+        fleet.restart_head()
+        fleet.wait(20.0)
+        publisher.save()
+    return publisher
+
+
 def test_a_head_that_restarts_under_a_driver_and_then_the_driver_dies(tmp_path: Path, steps: Steps) -> None:
     for crash_at in itertools.count(1):
         root, fleet = tmp_path / str(crash_at), ScriptedFleet()
-        steps.arm(crash_at)
-        opened: list[ChannelLedger] = []
-        ended = False
-        try:
-            ledger = ChannelLedger(root)
-            opened.append(ledger)
-            fleet.step = steps.next
-            fleet.new_life()
-            ledger.commit(first_commit({"f": 0}, 1))
-            publisher = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)
-            fleet.restart_head()
-            fleet.wait(20.0)
-            for number in (1, 2):
-                assert ledger.last is not None
-                results = (Result({"batch": number, "batch_row": 1}), Result({"batch": number, "batch_row": 2}))
-                ledger.commit(behind(ledger, results))
-                publisher.publish(results)
-                fleet.restart_head()
-                fleet.wait(20.0)
-                publisher.save()
-            ended = True
-        except CrashError:  # the next life begins below
-            pass
-        for each in opened:
-            each.close()
-        steps.arm(0)
-        fleet.step = lambda: None
+        ended = until_crash(root, fleet, steps, crash_at, life_while_the_head_restarts)
         fleet.new_life()
         ledger = ChannelLedger(root)
         after = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)
