@@ -24,7 +24,7 @@ def feed(name: str) -> dict[str, object]:
 def test_the_feeds_that_are_served_have_the_key_of_recorders(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path))
     folder = FleetFolder.of("quickstart")
-    folder.keys.mkdir(parents=True)
+    folder.make()
     with ObjectStore(folder.store) as store:
         for name in ("stocks", "trades"):
             store.create(feed(name), "2026-01-01T00:00:00Z")

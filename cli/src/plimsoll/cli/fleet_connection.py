@@ -14,8 +14,7 @@ from plimsoll.cli.selectors import select_fleet
 from plimsoll.client import Address, Connection, Curve, errors
 from plimsoll.client.connection_file import ConnectionSettings, connection_file_text, read_connection_file
 from plimsoll.local.feed_access import served_feeds
-from plimsoll.local.head_access import HeadAccessError, all_head_access
-from plimsoll.local.keys import CLIENTS, key_pair
+from plimsoll.local.head_access import HeadAccessError, all_head_access, application_key, named_clients
 
 
 @contextmanager
@@ -48,30 +47,31 @@ def connection_settings(options: argparse.Namespace) -> ConnectionSettings:
         from plimsoll.cli.kubernetes_clients import client_settings
 
         return client_settings(choice, options.client, options.cluster)
-    return local_settings(choice, options.cluster)
+    return local_settings(choice, options.client, options.cluster)
 
 
-def local_connection_file(choice: LocalChoice, cluster: str | None) -> str:
-    """The text of a connection file for a local fleet, with the key that its applications share."""
+def local_connection_file(choice: LocalChoice, name: str, cluster: str | None) -> str:
+    """The text of a connection file for a client of a local fleet; if it names none, with the key that all share."""
     folder = select_fleet(choice.fleet)
     try:
         ways = all_head_access(folder, cluster)
+        pair = application_key(folder, name if named_clients(folder) else None)
     except HeadAccessError as error:
         raise CommandError(NOT_FOUND, str(error)) from error
     heads = {way.cluster: Address(way.endpoint, way.server) for way in ways}
-    pair = key_pair(folder, CLIENTS)
     feeds = served_feeds(folder, plain=not ways[0].server)
     return connection_file_text(heads, (pair.public, pair.secret()) if ways[0].server else None, feeds)
 
 
-def local_settings(choice: LocalChoice, cluster: str | None) -> ConnectionSettings:
-    """Address and key of the first head that runs, and the recorders; raises as `connection_settings` does."""
+def local_settings(choice: LocalChoice, client: str | None, cluster: str | None) -> ConnectionSettings:
+    """Address of the first head that runs, the recorders, and the key of a client; raises as `connection_settings`."""
     folder = select_fleet(choice.fleet)
     ways = all_head_access(folder, cluster)
     heads = tuple(Address(way.endpoint, way.server) for way in ways)
-    secret = ways[0].secret_key_file
-    feeds = served_feeds(folder, plain=secret is None)
-    return ConnectionSettings(heads[:1], "plain" if secret is None else Curve(secret=secret), feeds)
+    feeds = served_feeds(folder, plain=not ways[0].server)
+    if not ways[0].server:
+        return ConnectionSettings(heads[:1], "plain", feeds)
+    return ConnectionSettings(heads[:1], Curve(secret=application_key(folder, client).secret_file), feeds)
 
 
 def address_settings(choice: AddressChoice, cluster: str | None) -> ConnectionSettings:

@@ -17,7 +17,14 @@ import msgspec
 
 from plimsoll.core.spec import Resource, Resources
 from plimsoll.core.spec.kinds import FeedSpec
-from plimsoll.feeds.config import RecorderConfig, ServingConfig, dataset_path, read_figures, recorder_config
+from plimsoll.feeds.config import (
+    RecorderConfig,
+    RecorderFigures,
+    ServingConfig,
+    dataset_path,
+    read_figures,
+    recorder_config,
+)
 from plimsoll.feeds.names import subscriber_name
 from plimsoll.feeds.status import ProgramState, figures_status, is_fresh, recording_condition
 from plimsoll.local import keys
@@ -74,11 +81,11 @@ class FeedProcesses:
         return recorder_config(feed, root, name, str(self._connection.file), figures=figures, serving=self._serving())
 
     def _serving(self) -> ServingConfig:
-        """Every application of this machine has the one key, which may read all feeds."""
+        """The key that all applications of this user share may read all feeds; clients that the fleet names, theirs."""
         if self._plain:
             return ServingConfig(SERVED_AT)
         pair = keys.key_pair(self._folder, keys.RECORDER)
-        return ServingConfig(SERVED_AT, key=str(pair.secret_file), readers=str(self._folder.authorized_keys))
+        return ServingConfig(SERVED_AT, key=str(pair.secret_file), readers=str(self._folder.feed_readers))
 
     def _keeper(self, name: str) -> Sidecar:
         command = recorder_command(self._folder.config(_process_name(name)))
@@ -98,6 +105,18 @@ class FeedProcesses:
             keeper.terminate()
         for keeper in keepers:
             keeper.stop(until)
+
+    def figures(self, now_us: int) -> dict[str, RecorderFigures]:
+        """The figures of the recorders that run, by feed. `now_us`: microseconds since 1970."""
+        told = {name: self._fresh_figures(name, now_us) for name in self._keepers}
+        return {name: figures for name, figures in told.items() if figures is not None}
+
+    def _fresh_figures(self, name: str, now_us: int) -> RecorderFigures | None:
+        figures = read_figures(self._figures_file(name))
+        is_running = figures is not None and is_fresh(
+            (figures.pid, figures.at_us), self._keepers[name].status(), now_us
+        )
+        return figures if is_running else None
 
     def status(self, name: str, item: Mapping[str, Any], now_us: int, text: str) -> dict[str, Any]:
         """The status of a Feed. `text`: now, as RFC 3339."""

@@ -15,11 +15,11 @@ from plimsoll.core.spec.kinds import GROUP, FeedSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.feeds.config import ServingConfig, dataset_path, recorder_config
 from plimsoll.feeds.names import subscriber_name
+from plimsoll.mediator.authorized_keys import may_read
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import dataset_pods
 from plimsoll.operator.objects.dataset_pods import DATA_FOLDER, FEED_PORT, HTTP_PORT, RECORDER_COMPONENT, DatasetPod
-from plimsoll.operator.security.authorized_keys import may_read
 
 GRACE_SECONDS: Final = 30
 """Time for a recorder to commit what it holds."""
@@ -36,24 +36,20 @@ def recorder_name(fleet: str, feed: str) -> str:
 def recorder_objects(
     resources: Resources, heads: Mapping[str, BrokerConfig], image: str, metadata: Object
 ) -> Iterator[Object]:
-    """The objects of all recorders; none without a volume. `heads`: by cluster."""
-    if not dataset_pods.has_volume(resources):
-        return
+    """The objects of the recorders of all feeds that have a place. `heads`: by cluster."""
     plain = resources.fleet.spec.security.plain
     connection = dataset_pods.plain_connection(heads) if plain else ""
-    for _, feed in sorted(resources.feeds.items()):
+    for feed in dataset_pods.recorded_feeds(resources):
         wanted = _recorder(resources, feed, image, metadata["namespace"])
         yield from dataset_pods.pod_objects(resources, wanted, metadata, connection)
 
 
 def feeds_of(resources: Resources, client: ClientSpec, key: str, namespace: str) -> dict[str, Address]:
     """The recorders of the feeds that a client may read, by feed. `key`: the public key of recorders."""
-    if not dataset_pods.has_volume(resources):
-        return {}
     return {
-        name: Address(_endpoint(resources.fleet.name, name, namespace), key)
-        for name in sorted(resources.feeds)
-        if may_read(client, name)
+        feed.name: Address(_endpoint(resources.fleet.name, feed.name, namespace), key)
+        for feed in dataset_pods.recorded_feeds(resources)
+        if may_read(client, feed.name)
     }
 
 

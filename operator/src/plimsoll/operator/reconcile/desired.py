@@ -23,13 +23,13 @@ from plimsoll.core.spec.brokers import DeclaredBroker
 from plimsoll.core.spec.types.cluster import ListenerSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.core.spec.usable import UsableFleet
+from plimsoll.mediator import authorized_keys
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import channel_driver, collectors, dataset_pods, network, pods, recorders, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
 from plimsoll.operator.pairs.ending import with_ending_pairs
 from plimsoll.operator.reconcile.accepted import accepted_map
-from plimsoll.operator.security import authorized_keys
 from plimsoll.operator.security.keys import StoredKeys, base64_text
 from plimsoll.operator.settings import OperatorSettings
 
@@ -113,7 +113,8 @@ def desired_fleet(asked: Resources, known: DesiredInputs, settings: OperatorSett
     resources = with_ending_pairs(asked, known.stored)
     held = _key_holders(resources, known)
     lines = "" if held is None else authorized_keys.authorized_keys_text(held)
-    readers = "" if held is None or not _has_recorders(resources) else authorized_keys.feed_readers_text(held)
+    has_recorders = bool(dataset_pods.recorded_feeds(resources))
+    readers = "" if held is None or not has_recorders else authorized_keys.feed_readers_text(held)
     addresses = {name: _address(resources, name, ports, known) for name, ports in wanted_ports(resources).items()}
     configs = {config.name: config for config in broker_configs(resources, addresses)}
     brokers = {
@@ -144,7 +145,7 @@ def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator
             yield names.COLLECTOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
         for secret, client in _clients(resources):
             yield secret, fleet, {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
-        if _has_driver(resources):
+        if dataset_pods.runs_channels(resources):
             yield names.PARAMETER_KEYS, fleet, names.fleet_labels(resources.fleet.name)
     for place in declared_brokers(resources):
         found = live.get(_owner_ref(place))
@@ -316,14 +317,6 @@ def _clients(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
     yield from dataset_pods.identities(resources)
 
 
-def _has_recorders(resources: Resources) -> bool:
-    return dataset_pods.has_volume(resources) and bool(resources.feeds)
-
-
-def _has_driver(resources: Resources) -> bool:
-    return dataset_pods.has_volume(resources) and bool(resources.channels)
-
-
 def _dataset_objects(
     resources: Resources,
     told: Sequence[BrokerConfig],
@@ -334,12 +327,12 @@ def _dataset_objects(
 ) -> Iterator[Object]:
     """The objects of recorders and of the driver of channels; with keys only once they have theirs."""
     secrets = {secret for secret, _ in dataset_pods.identities(resources)}
-    secrets |= {names.PARAMETER_KEYS} if _has_driver(resources) else set()
+    secrets |= {names.PARAMETER_KEYS} if dataset_pods.runs_channels(resources) else set()
     if not secrets or (not _is_plain(resources) and not secrets <= known.keys.keys()):
         return
     store = resources.fleet.spec.datasets.store_secret
     yield network.dataset_policy(resources.fleet.name, dataset_pods.HTTP_PORT, told, metadata, store=bool(store))
-    if resources.feeds:
+    if dataset_pods.recorded_feeds(resources):
         yield network.feed_policy(resources.fleet.name, dataset_pods.FEED_PORT, metadata)
     yield from recorders.recorder_objects(resources, heads, settings.collector_image, metadata)
     spark = resources.fleet.spec.telemetry.spark

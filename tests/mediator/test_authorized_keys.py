@@ -3,14 +3,14 @@
 from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec
-from plimsoll.network.auth.permission_parser import parse_permissions
-from plimsoll.operator.security.authorized_keys import (
+from plimsoll.mediator.authorized_keys import (
     KeyHolder,
     authorized_keys_of,
     authorized_keys_text,
     feed_readers_text,
     may_read,
 )
+from plimsoll.network.auth.permission_parser import parse_permissions
 
 
 def test_a_name_may_have_two_keys_while_they_change():

@@ -86,7 +86,9 @@ def _permissions(client: ClientSpec | None) -> list[str]:
 
 def _read_permissions(client: ClientSpec | None) -> list[str]:
     """Which feeds a client may read, as recorders read it."""
-    if client is None or "Read" not in client.roles:
+    if client is None:
+        return []
+    if "Read" not in client.roles:
         return ["none"]
     return ["read", *_names("channels", client.channels), *_names("feeds", client.feeds)]
 
