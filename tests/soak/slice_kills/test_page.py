@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from plimsoll.core.verify.slice_kill_cells import SliceKillCell, SliceKillResult
+from plimsoll.soak.simulated_cells import SimulatedCellError
 from plimsoll.soak.slice_kills.page import cell_text, slice_kill_page
-from plimsoll.soak.slice_kills.runner import SliceKillError, SliceKills
+from plimsoll.soak.slice_kills.runner import SliceKills
 
 CELL = SliceKillCell("Cache", "cache sent", "before", "taker")
 FOUND = SliceKillResult(
@@ -35,7 +36,7 @@ def test_the_page_has_each_cell_in_its_place_and_says_what_did_not_run():
 
 
 def test_what_the_simulator_says_is_the_error(tmp_path: Path):
-    with pytest.raises(SliceKillError, match="KeyError: 'no step'"):
+    with pytest.raises(SimulatedCellError, match="KeyError: 'no step'"):
         SliceKills().run(SliceKillCell("Deliver", "no step", "before", None), tmp_path)
 
 
