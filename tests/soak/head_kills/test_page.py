@@ -7,7 +7,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from plimsoll.core.verify.head_kill_cells import HeadKillCell, HeadKillResult
-from plimsoll.soak.head_kills.page import cell_text, head_kill_page
+from plimsoll.soak import matrix_page
+from plimsoll.soak.head_kills.page import end_text, head_kill_page
 from plimsoll.soak.head_kills.runner import HeadKills
 
 CELL = HeadKillCell("across", "cut done", "before", "far head", "standby")
@@ -18,16 +19,16 @@ FOUND = HeadKillResult(
 
 
 def test_a_cell_in_words():
-    assert cell_text(FOUND) == "1 detached, 3 moved, 0.23 s"
-    assert cell_text(replace(FOUND, outcomes={}, gaps=2)) == "4 at the target, 0.23 s, 2 gaps"
-    assert cell_text(replace(FOUND, broken=["1 lost"])).startswith("**failed: 1 lost** ")
+    assert end_text(FOUND) == "1 detached, 3 moved, 0.23 s"
+    assert end_text(replace(FOUND, outcomes={}, gaps=2)) == "4 at the target, 0.23 s, 2 gaps"
+    assert matrix_page.cell_text(replace(FOUND, broken=["1 lost"]), end_text).startswith("**failed: 1 lost** ")
 
 
 def test_the_page_has_each_cell_in_its_place_and_says_what_did_not_run():
     text = head_kill_page({CELL: FOUND})
     assert "1 of 240 cells were run, 1 passed, 0 failed; 1,822 deliveries; 0 lost" in text
     [row] = [line for line in text.splitlines() if line.startswith("| before *cut done*") and "moved" in line]
-    assert row.split(" | ")[6] == cell_text(FOUND)
+    assert row.split(" | ")[6] == end_text(FOUND)
     assert row.count("not run") == 7
     failed = head_kill_page({CELL: replace(FOUND, broken=["2 gaps"], gaps=2, unknown=3)})
     assert "0 passed, 1 failed; 1,822 deliveries; 0 lost, 0 repeated, 0 out of order, 2 gaps, 3 unknown" in failed

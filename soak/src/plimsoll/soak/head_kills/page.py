@@ -17,6 +17,7 @@ from plimsoll.core.verify.head_kill_cells import (
     Mode,
     all_cells,
 )
+from plimsoll.soak import matrix_page
 
 PAGE_HEAD: Final = """\
 <!-- Written by `python -m plimsoll.soak.head_kills.runner --write FILE` from a run. Do not edit. -->
@@ -51,41 +52,38 @@ def head_kill_page(found: Mapping[HeadKillCell, HeadKillResult]) -> str:
 
 def _sums(found: Mapping[HeadKillCell, HeadKillResult]) -> Iterator[str]:
     hit = [one for cell, one in found.items() if cell.victim is not None]
-    failed = sum(not one.is_passed for one in hit)
     cells = sum(cell.victim is not None for cell in all_cells())
     yield (
-        f"{len(hit)} of {cells} cells were run, {len(hit) - failed} passed, {failed} failed; "
+        f"{matrix_page.passed_of(hit, cells)}; "
         f"{sum(one.delivered for one in hit):,} deliveries; {sum(one.lost for one in hit)} lost, "
         f"{sum(one.repeated for one in hit)} repeated, {sum(one.reordered for one in hit)} out of order, "
         f"{sum(one.gaps for one in hit)} gaps, {sum(one.unknown for one in hit)} unknown.\n"
     )
     for cell, one in found.items():
         if cell.victim is None:
-            yield f"{TITLES[cell.mode]}, without a kill: {cell_text(one)}.\n"
+            yield f"{TITLES[cell.mode]}, without a kill: {matrix_page.cell_text(one, end_text)}.\n"
 
 
 def _of_mode(found: Mapping[HeadKillCell, HeadKillResult], mode: Mode) -> Iterator[str]:
     columns = [(victim, keeps) for victim in VICTIMS[mode] for keeps in KEEPS]
     yield f"## {TITLES[mode]}\n"
-    for step in STEPS[mode]:
-        yield f"- *{step}*: {MEANINGS[step]}."
-    yield "\n| killed | " + " | ".join(f"{victim}: {keeps}" for victim, keeps in columns) + " |"
-    yield "|---" * (len(columns) + 1) + "|"
-    for step in STEPS[mode]:
-        for when in TIMES:
-            ones = (found.get(HeadKillCell(mode, step, when, victim, keeps)) for victim, keeps in columns)
-            yield (
-                f"| {when} *{step}* | "
-                + " | ".join("not run" if one is None else cell_text(one) for one in ones)
-                + " |"
-            )
+    yield from matrix_page.meanings((step, MEANINGS[step]) for step in STEPS[mode])
+    yield ""
+    rows = (
+        (
+            f"{when} *{step}*",
+            (matrix_page.cell_text(found.get(HeadKillCell(mode, step, when, *each)), end_text) for each in columns),
+        )
+        for step in STEPS[mode]
+        for when in TIMES
+    )
+    yield from matrix_page.table("killed", [f"{victim}: {keeps}" for victim, keeps in columns], rows)
     yield ""
 
 
-def cell_text(one: HeadKillResult) -> str:
-    """The result of a cell as the page has it."""
-    failed = f"**failed: {'; '.join(one.broken)}** " if one.broken else ""
+def end_text(one: HeadKillResult) -> str:
+    """How a cell has ended."""
     outcomes = ", ".join(f"{count} {what}" for what, count in one.outcomes.items())
     homes = ", ".join(f"{count} at the {where}" for where, count in one.homes.items())
     gaps = f", {one.gaps} gaps" if one.gaps else ""
-    return f"{failed}{outcomes or homes}, {one.pause_seconds:.2f} s{gaps}"
+    return f"{outcomes or homes}, {one.pause_seconds:.2f} s{gaps}"

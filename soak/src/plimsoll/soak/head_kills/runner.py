@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from plimsoll.core.verify.head_kill_cells import HeadKillCell, HeadKillResult, all_cells
-from plimsoll.soak import matrix
+from plimsoll.soak import matrix, matrix_page
 from plimsoll.soak.head_kills import page
 from plimsoll.soak.simulated_cells import SimulatedCellError, run_simulated
 
@@ -34,7 +34,7 @@ class HeadKills(matrix.Matrix[HeadKillCell, HeadKillResult]):
         return run_simulated("plimsoll.simulator.head_kills", words, HeadKillResult)
 
     def text(self, result: HeadKillResult) -> str:
-        return page.cell_text(result)
+        return matrix_page.cell_text(result, page.end_text)
 
     def page(self, found: Mapping[HeadKillCell, HeadKillResult]) -> str:
         return page.head_kill_page(found)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from plimsoll.core.verify.slice_kill_cells import SliceKillCell, SliceKillResult, all_cells
-from plimsoll.soak import matrix
+from plimsoll.soak import matrix, matrix_page
 from plimsoll.soak.simulated_cells import SimulatedCellError, run_simulated
 from plimsoll.soak.slice_kills import page
 
@@ -34,7 +34,7 @@ class SliceKills(matrix.Matrix[SliceKillCell, SliceKillResult]):
         return run_simulated("plimsoll.simulator.slice_kills", words, SliceKillResult)
 
     def text(self, result: SliceKillResult) -> str:
-        return page.cell_text(result)
+        return matrix_page.cell_text(result, page.end_text)
 
     def page(self, found: Mapping[SliceKillCell, SliceKillResult]) -> str:
         return page.slice_kill_page(found)
