@@ -12,9 +12,7 @@ MODULE = "plimsoll.simulator.slice_kills"
 
 
 def test_what_the_simulator_says_is_the_error():
-    with pytest.raises(
-        SimulatedCellError, match=r"Deliver no step .*: the simulator ended with 1: KeyError: 'no step'"
-    ):
+    with pytest.raises(SimulatedCellError, match=r"Deliver no step .*: the simulator ended with 1: KeyError"):
         run_simulated(MODULE, ["Deliver", "no step", "before", "nothing"], SliceKillResult)
 
 
