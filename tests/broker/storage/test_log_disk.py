@@ -144,5 +144,5 @@ def test_a_failed_write_is_the_end_and_nothing_of_its_round_is_sent(
 def test_a_log_that_is_none_says_so(fleet: Fleet):
     fleet.path.mkdir()
     (fleet.path / "x.log").write_text("?")
-    with pytest.raises(LogDiskError, match="no segment"):
+    with pytest.raises(LogDiskError, match="not a segment of a log"):
         fleet.start()

@@ -169,7 +169,7 @@ def test_the_peers_of_a_head_that_leaves_do_not_all_come_at_once():
     for incarnation in range(3, 43):
         pair = Pair(incarnation=incarnation)
         (link,) = pair.far.handshakes.accepted_links()
-        pair.far.close(link, "the head is leaving")
+        pair.far.handshakes.close(link, "the head is leaving")
         pair.run(0.04)
         waits.add(round(pair.near.handshakes.silent.next_at - pair.now, 5))
     assert len(waits) == 40
