@@ -73,11 +73,11 @@ def run_on_node(node: str, program: str, *arguments: str) -> str:
     run("kubectl", "create", "namespace", name)
     try:
         run("kubectl", "apply", "-f", "-", text=yaml.safe_dump(_pod(name, node, ["python", "-c", program, *arguments])))
-        done = ("--for=jsonpath={.status.containerStatuses[0].state.terminated}", "--timeout=90s")
-        run("kubectl", "-n", name, "wait", f"pod/{name}", *done)
+        ended = ".status.containerStatuses[0].state.terminated"
+        run("kubectl", "-n", name, "wait", f"pod/{name}", f"--for=jsonpath={{{ended}}}", "--timeout=90s")
         output = run("kubectl", "-n", name, "logs", name)
-        phase = run("kubectl", "-n", name, "get", "pod", name, "-o", "jsonpath={.status.phase}")
-        assert phase == "Succeeded", f"on node {node}: {output}"
+        code = run("kubectl", "-n", name, "get", "pod", name, "-o", f"jsonpath={{{ended}.exitCode}}")
+        assert code == "0", f"on node {node}: exit code {code}: {output}"
         return output
     finally:
         run("kubectl", "delete", "namespace", name, "--ignore-not-found", "--wait=false")
