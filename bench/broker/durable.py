@@ -24,7 +24,8 @@ from unittest import mock
 
 import msgspec
 from bench.broker.__main__ import Load, latency
-from bench.broker.processes import PLAIN_KEYS, ChainRun
+from bench.broker.processes import PLAIN_KEYS
+from bench.broker.runs import ChainRun
 
 from plimsoll.broker.storage.log_disk import LogDisk
 from plimsoll.broker.storage.log_folder import LogFolder
@@ -60,14 +61,21 @@ def sync_seconds(folder: Path, times: int) -> dict[str, float]:
     return {"p50_ms": found[len(found) // 2], "p99_ms": found[int(len(found) * 0.99)], "times": times}
 
 
-def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Capacity, then latency at a fixed rate."""
+def open_chain(
+    texts: list[str], bodies: list[bytes], links: int, setting: str, folder: Path, window: int | None = None
+) -> ChainRun:
+    """Start publisher, head, edge and sinks with one of the settings. `window`: as of `ChainRun`."""
     *others, sync = setting.split(" and ")
-    has_standby = "standby" in (*others, sync)
     disk = None
     if sync in ("Always", "Interval"):
         disk = DiskLog(directory=str(folder), size_bytes=1 << 30, sync=sync)  # type: ignore[arg-type]  # one of the settings
-    one = ChainRun(load.texts, load.bodies, LINKS, PLAIN_KEYS, disk, has_standby=has_standby)
+    has_standby = "standby" in (*others, sync)
+    return ChainRun(texts, bodies, links, PLAIN_KEYS, disk, has_standby=has_standby, window=window)
+
+
+def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seconds: float) -> dict[str, Any]:
+    """Capacity, then latency at a fixed rate."""
+    one = open_chain(load.texts, load.bodies, LINKS, setting, folder)
     first, warm = 1, flat_out // 5
     try:
         one.run(warm, 1e9, deliveries=load.deliveries(first, warm))
@@ -76,10 +84,10 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
         first += flat_out
         count = max(100, int(rate * seconds))
         slow = one.run(count, rate, deliveries=load.deliveries(first, count))
-        found = {"publications_per_second": flat_out / out["seconds"], **latency(slow, rate)}
+        found = latency(slow, rate)
         found["publications_per_second"] = flat_out / out["seconds"]
         found["head_cpu_us_per_publication"] = out["head_cpu"] / flat_out * 1e6
-        if disk is not None:
+        if folder.exists():
             status = one.head.ask("disk")
             found |= {"syncs": status["log_syncs"], "sync_ms": status["log_sync_seconds"] / status["log_syncs"] * 1000}
         return found
