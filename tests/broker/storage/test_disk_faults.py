@@ -115,10 +115,10 @@ def test_a_slow_disk_says_for_how_long_it_has_been_waited_for(tmp_path: Path, mo
     with life(tmp_path / "log", 1) as one:
         may_end, sync, began = threading.Event(), one.disk.folder.sync, threading.Event()
 
-        def slow(lane: int = 0) -> None:
+        def slow(thread: int = 0) -> None:
             began.set()
             assert may_end.wait(SECONDS)
-            sync(lane)
+            sync(thread)
 
         monkeypatch.setattr(one.disk.folder, "sync", slow)
         one.round(1)

@@ -16,7 +16,7 @@ import pytest
 from plimsoll.broker.storage.log_folder import SYNCS_AT_ONCE, LogFolder
 
 FILES = ("a.log", "b.log")
-LANES = (0, 1)
+THREADS = (0, 1)
 STEPS = 7
 
 
@@ -39,18 +39,18 @@ class World:
 
     def steps(self) -> list[tuple[str, Any]]:
         found: list[tuple[str, Any]] = [("write", name) for name in FILES]
-        return found + [("end" if lane in self.going else "begin", lane) for lane in LANES]
+        return found + [("end" if thread in self.going else "begin", thread) for thread in THREADS]
 
     def write(self, name: str) -> None:
         self.writes += 1
         self.written.append((self.writes, name))
         self.folder.write(name, 0, b"x")
 
-    def begin(self, lane: int) -> None:
-        self.going[lane] = self.writes, self.folder._take()
+    def begin(self, thread: int) -> None:
+        self.going[thread] = self.writes, self.folder._take()
 
-    def end(self, lane: int) -> None:
-        number, taken = self.going.pop(lane)
+    def end(self, thread: int) -> None:
+        number, taken = self.going.pop(thread)
         names = {name for name, _, _ in taken}
         self.safe |= {each for each, name in self.written if each <= number and name in names}
         self.folder._give_back(taken, is_safe=True)
@@ -121,9 +121,9 @@ def test_each_lane_syncs_by_a_descriptor_of_its_own(folder: LogFolder, monkeypat
     synced: list[int] = []
     folder.create("a.log", 10)
     monkeypatch.setattr(os, "fdatasync", synced.append)
-    for lane in range(SYNCS_AT_ONCE):
+    for thread in range(SYNCS_AT_ONCE):
         folder.write("a.log", 0, b"x")
-        folder.sync(lane)
+        folder.sync(thread)
     assert len(set(synced)) == SYNCS_AT_ONCE
     folder.sync()
     assert len(synced) == SYNCS_AT_ONCE, "nothing has been written since"
@@ -158,9 +158,9 @@ def test_a_file_that_is_removed_while_it_is_synced_is_closed_by_the_last_sync(fo
     first, second = folder._take(), folder._take()
     folder.remove("a.log")
     folder._give_back(first, is_safe=True)
-    assert all(map(is_open, (file.fd, *file.lanes)))
+    assert all(map(is_open, (file.fd, *file.by_thread)))
     folder._give_back(second, is_safe=True)
-    assert not any(map(is_open, (file.fd, *file.lanes)))
+    assert not any(map(is_open, (file.fd, *file.by_thread)))
     assert folder.names() == []
 
 

@@ -21,10 +21,10 @@ class Disk:
     def __init__(self) -> None:
         self.began, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
         self.fails = False
-        self.lanes: list[int] = []
+        self.threads: list[int] = []
 
-    def sync(self, lane: int) -> None:
-        self.lanes.append(lane)
+    def sync(self, thread: int) -> None:
+        self.threads.append(thread)
         self.began.release()
         assert self.go_on.acquire(timeout=SECONDS)
         if self.fails:
@@ -80,26 +80,26 @@ def test_a_wait_is_bounded(syncer: LogSyncer):
     assert not syncer.wait(1, 0.01)
 
 
-class LaneDisk:
+class ThreadDisk:
     """Syncs of which each waits by itself until the test lets it go on, or fail."""
 
-    def __init__(self, lanes: int) -> None:
-        self.began = [threading.Semaphore(0) for _ in range(lanes)]
-        self.go_on = [threading.Semaphore(0) for _ in range(lanes)]
+    def __init__(self, threads: int) -> None:
+        self.began = [threading.Semaphore(0) for _ in range(threads)]
+        self.go_on = [threading.Semaphore(0) for _ in range(threads)]
         self.failing: set[int] = set()
         self.order: list[int] = []
 
-    def sync(self, lane: int) -> None:
-        self.order.append(lane)
-        self.began[lane].release()
-        assert self.go_on[lane].acquire(timeout=SECONDS)
-        if lane in self.failing:
-            raise OSError(errno.EIO, f"lane {lane}")
+    def sync(self, thread: int) -> None:
+        self.order.append(thread)
+        self.began[thread].release()
+        assert self.go_on[thread].acquire(timeout=SECONDS)
+        if thread in self.failing:
+            raise OSError(errno.EIO, f"thread {thread}")
 
 
 @pytest.fixture
-def lanes() -> Iterator[tuple[LogSyncer, LaneDisk]]:
-    disk = LaneDisk(2)
+def threads() -> Iterator[tuple[LogSyncer, ThreadDisk]]:
+    disk = ThreadDisk(2)
     syncer = LogSyncer(disk, at_once=2)
     syncer.start()
     yield syncer, disk
@@ -108,21 +108,21 @@ def lanes() -> Iterator[tuple[LogSyncer, LaneDisk]]:
     syncer.close()
 
 
-def begin(syncer: LogSyncer, disk: LaneDisk, number: int) -> int:
-    """Ask for the sync of a round; returns the lane that has begun with it."""
+def begin(syncer: LogSyncer, disk: ThreadDisk, number: int) -> int:
+    """Ask for the sync of a round; returns the thread that has begun with it."""
     before = len(disk.order)
     syncer.ask(number)
     deadline = time.monotonic() + SECONDS
     while len(disk.order) == before:
         assert time.monotonic() < deadline
         time.sleep(0.001)
-    lane = disk.order[-1]
-    assert disk.began[lane].acquire(timeout=SECONDS)
-    return lane
+    thread = disk.order[-1]
+    assert disk.began[thread].acquire(timeout=SECONDS)
+    return thread
 
 
-def test_a_round_does_not_wait_for_the_rest_of_a_sync_that_is_going_on(lanes: tuple[LogSyncer, LaneDisk]):
-    syncer, disk = lanes
+def test_a_round_does_not_wait_for_the_rest_of_a_sync_that_is_going_on(threads: tuple[LogSyncer, ThreadDisk]):
+    syncer, disk = threads
     first, second = begin(syncer, disk, 1), begin(syncer, disk, 2)
     assert first != second
     disk.go_on[second].release()
@@ -133,8 +133,8 @@ def test_a_round_does_not_wait_for_the_rest_of_a_sync_that_is_going_on(lanes: tu
     assert syncer.done == 2, "a sync that began earlier takes nothing back"
 
 
-def test_with_all_threads_busy_the_next_sync_covers_all_rounds_that_wait(lanes: tuple[LogSyncer, LaneDisk]):
-    syncer, disk = lanes
+def test_with_all_threads_busy_the_next_sync_covers_all_rounds_that_wait(threads: tuple[LogSyncer, ThreadDisk]):
+    syncer, disk = threads
     first = begin(syncer, disk, 1)
     begin(syncer, disk, 2)
     syncer.ask(3)
@@ -148,8 +148,8 @@ def test_with_all_threads_busy_the_next_sync_covers_all_rounds_that_wait(lanes: 
     assert (syncer.done, syncer.syncs) == (4, 2)
 
 
-def test_nothing_is_safe_once_one_of_two_has_failed(lanes: tuple[LogSyncer, LaneDisk]):
-    syncer, disk = lanes
+def test_nothing_is_safe_once_one_of_two_has_failed(threads: tuple[LogSyncer, ThreadDisk]):
+    syncer, disk = threads
     first, second = begin(syncer, disk, 1), begin(syncer, disk, 2)
     disk.failing.add(first)
     disk.go_on[first].release()
@@ -157,10 +157,10 @@ def test_nothing_is_safe_once_one_of_two_has_failed(lanes: tuple[LogSyncer, Lane
     disk.go_on[second].release()
     assert select.select([syncer.descriptor], [], [], SECONDS)[0]
     assert syncer.failed is not None
-    assert f"lane {first}" in str(syncer.failed)
+    assert f"thread {first}" in str(syncer.failed)
 
 
-def test_a_wait_for_a_round_that_was_asked_for_asks_for_nothing(lanes: tuple[LogSyncer, LaneDisk]):
-    syncer, disk = lanes
+def test_a_wait_for_a_round_that_was_asked_for_asks_for_nothing(threads: tuple[LogSyncer, ThreadDisk]):
+    syncer, disk = threads
     assert not syncer.wait_asked(1, 0.001)
     assert disk.order == []

@@ -36,18 +36,18 @@ class _OpenFile:
     def __init__(self, fd: int, path: Path) -> None:
         """Take a descriptor, which is closed if the others cannot be opened."""
         self.fd = fd
-        self.lanes: list[int] = []
+        self.by_thread: list[int] = []
         self.writes = self.syncs = 0
         self.is_removed = False
         try:
             for _ in range(SYNCS_AT_ONCE):
-                self.lanes.append(os.open(path, os.O_RDWR))
+                self.by_thread.append(os.open(path, os.O_RDWR))
         except OSError:
             self.close()
             raise
 
     def close(self) -> None:
-        for fd in (self.fd, *self.lanes):
+        for fd in (self.fd, *self.by_thread):
             os.close(fd)
 
 
@@ -168,10 +168,10 @@ class LogFolder:
 
     # -- syncs
 
-    def sync(self, lane: int = 0) -> None:
+    def sync(self, thread: int = 0) -> None:
         """Make all that has been written safe; may run beside writes, which it may or may not take along.
 
-        `lane`: of the thread, below `SYNCS_AT_ONCE`. What another thread is just syncing is synced here as well, so
+        `thread`: which one this is, below `SYNCS_AT_ONCE`. What another one is just syncing is synced here as well, so
         it does not matter which of them ends first.
 
         Raises:
@@ -181,7 +181,7 @@ class LogFolder:
         taken, is_safe = self._take(), False
         try:
             for _, file, _ in taken:
-                os.fdatasync(file.lanes[lane])
+                os.fdatasync(file.by_thread[thread])
             is_safe = True
         finally:
             self._give_back(taken, is_safe=is_safe)

@@ -16,7 +16,7 @@ from plimsoll.broker.storage.log_folder import SYNCS_AT_ONCE
 
 
 class SyncedFiles(Protocol):
-    def sync(self, lane: int) -> None: ...
+    def sync(self, thread: int) -> None: ...
 
 
 class LogSyncer:
@@ -30,7 +30,7 @@ class LogSyncer:
         self.done = self._asked = self._begun = 0
         self.failed: OSError | None = None
         self.syncs, self.sync_seconds, self.longest_seconds = 0, 0.0, 0.0
-        self._began_at: dict[int, float] = {}  # by lane: of the syncs that go on
+        self._began_at: dict[int, float] = {}  # by thread: when the syncs began that go on
         self._stops = False
         self._waiters = 0
         guard = threading.Lock()
@@ -39,8 +39,7 @@ class LogSyncer:
         self._reader.setblocking(False)
         self._writer.setblocking(False)
         self._threads = [
-            threading.Thread(target=self._run, args=(lane,), name=f"log-sync-{lane}", daemon=True)
-            for lane in range(at_once)
+            threading.Thread(target=self._run, args=(i,), name=f"log-sync-{i}", daemon=True) for i in range(at_once)
         ]
 
     @property
@@ -96,31 +95,31 @@ class LogSyncer:
         self._reader.close()
         self._writer.close()
 
-    def _run(self, lane: int) -> None:
-        while (number := self._next(lane)) is not None:
+    def _run(self, thread: int) -> None:
+        while (number := self._next(thread)) is not None:
             failed: OSError | None = None
             try:
-                self.files.sync(lane)
+                self.files.sync(thread)
             except OSError as error:
                 failed = error
-            if not self._note(lane, number, failed):
+            if not self._note(thread, number, failed):
                 with contextlib.suppress(BlockingIOError):  # the reader is awake already
                     self._writer.send(b"s")
 
-    def _next(self, lane: int) -> int | None:
+    def _next(self, thread: int) -> int | None:
         """The round to sync; None: there will be none."""
         with self._work:
             self._work.wait_for(lambda: self._asked > self._begun or self._stops or self.failed is not None)
             if self._asked <= self._begun or self.failed is not None:
                 return None
             self._begun = self._asked
-            self._began_at[lane] = time.monotonic()
+            self._began_at[thread] = time.monotonic()
             return self._begun
 
-    def _note(self, lane: int, number: int, failed: OSError | None) -> bool:
+    def _note(self, thread: int, number: int, failed: OSError | None) -> bool:
         """Note the end of a sync; whether the loop was waiting for one, and so needs no other sign."""
         with self._ended:
-            seconds = time.monotonic() - self._began_at.pop(lane)
+            seconds = time.monotonic() - self._began_at.pop(thread)
             self.syncs += 1
             self.sync_seconds += seconds
             self.longest_seconds = max(self.longest_seconds, seconds)
