@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.broker.test_event_loop import DEADLINE_SECONDS, Rig
 
-from plimsoll.broker.event_loop import REST_SECONDS
+from plimsoll.broker.event_loop import REST_SECONDS, BrokerLoop
 from plimsoll.broker.storage.log_disk import RoundOutput
 
 
@@ -110,3 +110,12 @@ def test_the_word_of_a_standby_lets_go_before_others_are_served(rig: Rig, log: S
     rig.toy.tick_at = 1.0
     rig.loop.round()
     assert rig.toy.told[:3] == ["word", ("released", 1), ("data", b"question")]
+
+
+def test_a_loop_that_waits_for_the_word_of_a_standby_does_not_rest(rig: Rig, monkeypatch: pytest.MonkeyPatch):
+    rig.loop.disk = ScriptedLog(rig.toy.told)  # type: ignore[assignment]  # a stand-in
+    monkeypatch.setattr(BrokerLoop, "_awaits_standby", True)
+    rig.data.send(b"x")
+    rig.rounds_until(("served", 1))
+    assert rig.rests == []
+    assert not [told for told in rig.toy.told if told[0] == "await"]

@@ -160,7 +160,9 @@ class BrokerLoop:
         self.rounds += 1
 
     def _take_rest(self, seconds: float) -> None:
-        """Rest, and send meanwhile what a sync has made safe."""
+        """Rest, and send meanwhile what a sync has made safe; not while the word of a standby is waited for."""
+        if self._awaits_standby:
+            return
         began = time.monotonic()
         if self.disk is not None and self.disk.await_safe(seconds):
             self._release(self.disk)
