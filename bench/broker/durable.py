@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -82,9 +83,10 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
         first += warm
         out = one.run(flat_out, 1e9, deliveries=load.deliveries(first, flat_out))
         first += flat_out
+        one.head.ask("held")
         count = max(100, int(rate * seconds))
         slow = one.run(count, rate, deliveries=load.deliveries(first, count))
-        found = latency(slow, rate)
+        found = {**latency(slow, rate), **one.head.ask("held")}
         found["publications_per_second"] = flat_out / out["seconds"]
         found["head_cpu_us_per_publication"] = out["head_cpu"] / flat_out * 1e6
         if folder.exists():
@@ -97,8 +99,10 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
             shutil.rmtree(folder)
 
 
-def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: statistics.median(one[name] for one in runs) for name in runs[0]}
+def medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Of each figure that all runs have."""
+    common = [name for name in runs[0] if all(name in one for one in runs)]
+    return {name: statistics.median(one[name] for one in runs) for name in common}
 
 
 def write_log(folder: Path, size: int, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -167,9 +171,7 @@ def recovery(folder: Path, size: int, runs: int) -> dict[str, Any]:
         found["every segment read"].append(in_a_process(folder))
         break_seals(folder)
     shutil.rmtree(folder)
-    return {
-        way: {name: statistics.median(one[name] for one in those) for name in those[0]} for way, those in found.items()
-    }
+    return {way: medians(those) for way, those in found.items()}
 
 
 def large_log(folder: Path, segments: int) -> dict[str, float]:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.broker.__main__ import latency
-from bench.broker.durable import open_chain, sync_seconds
+from bench.broker.durable import medians, open_chain, sync_seconds
 from bench.broker.nats_servers import MISSING, JetStreamRun, find_program
 from bench.broker.runs import DeliveryRun
 from bench.matching.workloads import workload
@@ -120,12 +120,6 @@ def measure(one: DeliveryRun, work: Work) -> dict[str, float]:
         **{name: at_rate[name] for name in wanted},
         "server_cpu_us_at_rate": slow["server_cpu"] / count * 1e6,
     }
-
-
-def medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Of each figure that all runs have."""
-    common = [name for name in runs[0] if all(name in one for one in runs)]
-    return {name: statistics.median(one[name] for one in runs) for name in common}
 
 
 COLUMNS = ("", "an answer means", "publications/s", "beside memory", "server CPU", "ends' CPU", "p50", "p99")

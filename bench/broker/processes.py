@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import zmq
 from bench.broker.actors import EDGE, EPOCH, HEAD, CountingClient, Feeder, credit_in
+from bench.broker.held_times import HeldTimes
 from bench.broker.machines import edge_config, head_config
 from msgspec import Raw
 
@@ -170,6 +171,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     sockets.watch(pipe.fileno())
     pipe.send((data, control, server.endpoint if server else ""))
     loop.collector.start()
+    held = None if disk is None else HeldTimes(disk)
     profiler = None
     while not (watch.signals or watch.parent_is_gone()):
         loop.round()
@@ -187,6 +189,8 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
             pipe.send(machine.status())
         elif question == "disk" and disk is not None:
             pipe.send(disk.status())
+        elif question == "held":
+            pipe.send({} if held is None else held.figures())
         else:
             pipe.send((Cpu.now(), loop.rounds))
     if profiler is not None:
