@@ -20,11 +20,11 @@ class HeldTimes:
         self._held: list[float] = []
         self._syncs: list[float] = []
         self._end_round, self._released = log.end_round, log.released
-        log.end_round, log.released = self._take, self._give  # type: ignore[method-assign]
+        log.end_round, log.released = self._take, self._give
         disk = log.log if isinstance(log, ReplicatedLog) else log
         if isinstance(disk, LogDisk):
             self._sync: Any = disk.folder.sync
-            disk.folder.sync = self._time_sync  # type: ignore[method-assign]
+            disk.folder.sync = self._time_sync
 
     def _take(self, output: RoundOutput, now: float) -> None:
         self._end_round(output, now)
@@ -37,9 +37,9 @@ class HeldTimes:
         self._held += [now - self._since.pop(id(each)) for each in found if id(each) in self._since]
         return found
 
-    def _time_sync(self, *arguments: int) -> None:
+    def _time_sync(self, thread: int = 0) -> None:
         began = monotonic()
-        self._sync(*arguments)
+        self._sync(thread)
         self._syncs.append(monotonic() - began)
 
     def figures(self) -> dict[str, float]:

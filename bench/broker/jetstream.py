@@ -156,7 +156,8 @@ def compare(settings: Sequence[Setting], work: Work, program: str, place: Path, 
                 found = measure(one, work)
             finally:
                 one.close()
-                shutil.rmtree(folder, ignore_errors=True)
+                if folder.exists():
+                    shutil.rmtree(folder)
             runs[setting.name].append(found)
             print(setting.name, {name: round(value, 2) for name, value in found.items()}, file=sys.stderr, flush=True)
     return {"runs": runs, "median": {name: medians(those) for name, those in runs.items()}}

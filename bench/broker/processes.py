@@ -141,25 +141,10 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     sockets, authority = keys.sockets(config.name, config)
     data, control = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
     config = msgspec.structs.replace(config, data=data, control=control)
-    machine: Head | Edge
-    disk: LogDisk | ReplicatedLog | None = None
-    asked, has_standby = options.pop("disk_log", None), options.pop("standby", False)
+    config = msgspec.structs.replace(config, disk_log=options.pop("disk_log", None))
     if (window := options.pop("window", None)) is not None:
         config = msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, publisher_window=window))
-    config = msgspec.structs.replace(config, disk_log=asked)
-    if has_standby:
-        peer = PeerBroker(name=HEAD, data=data)
-        config = msgspec.structs.replace(config, standby=HeadStandby(term=1, head=peer, control=control))
-        disk = standby_process.replicated_log(config)
-        machine = Head(standby_process.entries_at_hand(config), EPOCH, new_id, disk.recover())
-        disk.attach(machine, time.monotonic())
-        disk.begin_feed(standby_process.make_feed(config, EPOCH, new_id))
-    elif asked is not None:
-        disk = LogDisk(asked, config.name)
-        machine = Head(config, EPOCH, new_id, disk.recover())
-        disk.attach(machine, time.monotonic())
-    else:
-        machine = Head(config, EPOCH, new_id) if role == "head" else Edge(config, EPOCH, new_id, keys.public(EDGE))
+    machine, disk = with_log(config, keys, has_standby=options.pop("standby", False))
     if options.pop("single", False):
         # Only one frame of the stream per round; acknowledgements are not limited.
         drain = sockets.data.drain_dealer
@@ -205,6 +190,29 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     watch.close()
     if disk is not None:
         disk.close()
+
+
+def with_log(
+    config: BrokerConfig, keys: RunKeys, *, has_standby: bool
+) -> tuple[Head | Edge, LogDisk | ReplicatedLog | None]:
+    """The machine of a broker, and the log of a head that has more than its memory."""
+    disk: LogDisk | ReplicatedLog | None = None
+    if has_standby:
+        peer = PeerBroker(name=HEAD, data=config.data)
+        config = msgspec.structs.replace(config, standby=HeadStandby(term=1, head=peer, control=config.control))
+        disk = standby_process.replicated_log(config)
+        head = Head(standby_process.entries_at_hand(config), EPOCH, new_id, disk.recover())
+        disk.attach(head, time.monotonic())
+        disk.begin_feed(standby_process.make_feed(config, EPOCH, new_id))
+        return head, disk
+    if config.disk_log is not None:
+        disk = LogDisk(config.disk_log, config.name)
+        head = Head(config, EPOCH, new_id, disk.recover())
+        disk.attach(head, time.monotonic())
+        return head, disk
+    if config.role == "head":
+        return Head(config, EPOCH, new_id), None
+    return Edge(config, EPOCH, new_id, keys.public(EDGE)), None
 
 
 def observe(machine: Head | Edge, loop: BrokerLoop) -> HttpServer:

@@ -106,7 +106,7 @@ def test_the_word_of_a_standby_lets_go_before_others_are_served(rig: Rig, log: S
     rig.loop._feed = Standby(log, peer)  # type: ignore[assignment]  # a stand-in
     rig.toy.told.clear()
     found = [(b"other", [b"question"]), (peer, [b"stored"])]
-    rig.sockets.receive = lambda lane, *limits: iter(found if lane is rig.sockets.data else [])  # type: ignore[method-assign]
+    rig.sockets.receive = lambda lane, *limits: iter(found if lane is rig.sockets.data else [])
     rig.toy.tick_at = 1.0
     rig.loop.round()
     assert rig.toy.told[:3] == ["word", ("released", 1), ("data", b"question")]

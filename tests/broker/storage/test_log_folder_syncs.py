@@ -175,7 +175,8 @@ def test_only_files_that_are_written_stay_open(folder: LogFolder):
 
 
 def test_a_file_for_which_there_are_no_descriptors_is_not_left(folder: LogFolder, monkeypatch: pytest.MonkeyPatch):
-    opened, real = [], os.open
+    opened: list[int] = []
+    real = os.open
 
     def few(path: Any, flags: int, mode: int = 0o777) -> int:
         if len(opened) == 2:
