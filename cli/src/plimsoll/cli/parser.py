@@ -144,6 +144,39 @@ def _add_inspect_commands(add: AddCommand) -> None:
 
 
 def _add_session_commands(add: AddCommand) -> None:
+    _add_rebalance_command(add)
+    text = "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices."
+    made = add("drain", "sessions.drain", text)
+    made.add_argument("edge", metavar="EDGE|HEAD|CONSUMER")
+    made.add_argument("--group", metavar="GROUP", help="drain a consumer of this group")
+    _add_session_options(made)
+    made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
+    made.add_argument("cluster", metavar="CLUSTER")
+    made.add_argument(
+        "--with", dest="other", metavar="CLUSTER", help="a second cluster, planned together with the first"
+    )
+    made.add_argument(
+        "--moves",
+        type=parse_count,
+        metavar="N",
+        help="highest number of moves; default: as few as needed",
+    )
+    _add_session_options(made)
+    _add_bundle_commands(add)
+    for name, command, text in (
+        ("cordon", "sessions.cordon", "Place newcomers on other edges, or new publishers at other heads."),
+        ("uncordon", "sessions.uncordon", "Let an edge or a head take newcomers again."),
+    ):
+        add(name, command, text).add_argument("edge", metavar="EDGE|HEAD")
+    made = add("approve", "sessions.approve", "Approve the plan of a session or a dry run, so that it is carried out.")
+    made.add_argument("session", metavar="SESSION")
+    made.add_argument("--hash", metavar="HASH", help="approve only the plan with this hash (or prefix of it)")
+    _add_wait_options(made)
+    made = add("stop", "sessions.stop", "Stop a session after its current batch.")
+    made.add_argument("session", metavar="SESSION")
+
+
+def _add_rebalance_command(add: AddCommand) -> None:
     made = add(
         "rebalance", "sessions.rebalance",
         "Move live subscribers between edges, publishers between heads, or slices between consumers.",
@@ -181,35 +214,6 @@ def _add_session_commands(add: AddCommand) -> None:
         help="share of those at the source to move, such as 30%%",
     )
     _add_session_options(made)
-    text = "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices."
-    made = add("drain", "sessions.drain", text)
-    made.add_argument("edge", metavar="EDGE|HEAD|CONSUMER")
-    made.add_argument("--group", metavar="GROUP", help="drain a consumer of this group")
-    _add_session_options(made)
-    made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
-    made.add_argument("cluster", metavar="CLUSTER")
-    made.add_argument(
-        "--with", dest="other", metavar="CLUSTER", help="a second cluster, planned together with the first"
-    )
-    made.add_argument(
-        "--moves",
-        type=parse_count,
-        metavar="N",
-        help="highest number of moves; default: as few as needed",
-    )
-    _add_session_options(made)
-    _add_bundle_commands(add)
-    for name, command, text in (
-        ("cordon", "sessions.cordon", "Place newcomers on other edges, or new publishers at other heads."),
-        ("uncordon", "sessions.uncordon", "Let an edge or a head take newcomers again."),
-    ):
-        add(name, command, text).add_argument("edge", metavar="EDGE|HEAD")
-    made = add("approve", "sessions.approve", "Approve the plan of a session or a dry run, so that it is carried out.")
-    made.add_argument("session", metavar="SESSION")
-    made.add_argument("--hash", metavar="HASH", help="approve only the plan with this hash (or prefix of it)")
-    _add_wait_options(made)
-    made = add("stop", "sessions.stop", "Stop a session after its current batch.")
-    made.add_argument("session", metavar="SESSION")
 
 
 def _add_bundle_commands(add: AddCommand) -> None:

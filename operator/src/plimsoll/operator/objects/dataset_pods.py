@@ -19,7 +19,7 @@ from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.feeds.object_path import is_object_url
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
+from plimsoll.operator.objects.manifest import container_basics, digest, pod_basics, tolerations
 
 HTTP_PORT = 7420
 DATA_FOLDER = "/data"
@@ -151,17 +151,7 @@ def _labels(fleet: str, wanted: DatasetPod) -> dict[str, str]:
 def _pod_spec(resources: Resources, wanted: DatasetPod) -> Object:
     fleet = resources.fleet.spec
     return {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": wanted.grace_seconds,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        **pod_basics(USER, wanted.grace_seconds, has_large_volume=True),
         "tolerations": tolerations(fleet.pods.lost_node_after.seconds),
         **({} if fleet.datasets.volume_access == "ReadWriteMany" else {"affinity": _on_one_node(resources.fleet.name)}),
         "containers": [{**_container(wanted), **_store(fleet.datasets.store_secret)}],
