@@ -19,14 +19,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import msgspec
 from bench.broker.__main__ import Load, latency
-from bench.broker.processes import PLAIN_KEYS, ChainRun
+from bench.broker.processes import PLAIN_KEYS
+from bench.broker.runs import ChainRun
 
 from plimsoll.broker.storage.log_disk import LogDisk
 from plimsoll.broker.storage.log_folder import LogFolder
@@ -63,26 +64,34 @@ def sync_seconds(folder: Path, times: int) -> dict[str, float]:
     return {"p50_ms": found[len(found) // 2], "p99_ms": found[int(len(found) * 0.99)], "times": times}
 
 
-def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Capacity, then latency at a fixed rate."""
+def open_chain(
+    texts: list[str], bodies: list[bytes], links: int, setting: str, folder: Path, window: int | None = None
+) -> ChainRun:
+    """Start publisher, head, edge and sinks with one of the settings. `window`: as of `ChainRun`."""
     *others, sync = setting.split(" and ")
-    has_standby = "standby" in (*others, sync)
     disk = None
     if sync in ("Always", "Interval"):
         disk = DiskLog(directory=str(folder), size_bytes=1 << 30, sync=sync)  # type: ignore[arg-type]  # one of the settings
-    one = ChainRun(load.texts, load.bodies, LINKS, PLAIN_KEYS, disk, has_standby=has_standby)
+    has_standby = "standby" in (*others, sync)
+    return ChainRun(texts, bodies, links, PLAIN_KEYS, disk, has_standby=has_standby, window=window)
+
+
+def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seconds: float) -> dict[str, Any]:
+    """Capacity, then latency at a fixed rate."""
+    one = open_chain(load.texts, load.bodies, LINKS, setting, folder)
     first, warm = 1, flat_out // 5
     try:
         one.run(warm, 1e9, deliveries=load.deliveries(first, warm))
         first += warm
         out = one.run(flat_out, 1e9, deliveries=load.deliveries(first, flat_out))
         first += flat_out
+        one.head.ask("held")
         count = max(100, int(rate * seconds))
         slow = one.run(count, rate, deliveries=load.deliveries(first, count))
-        found = {"publications_per_second": flat_out / out["seconds"], **latency(slow, rate)}
+        found = {**latency(slow, rate), **one.head.ask("held")}
         found["publications_per_second"] = flat_out / out["seconds"]
         found["head_cpu_us_per_publication"] = out["head_cpu"] / flat_out * 1e6
-        if disk is not None:
+        if folder.exists():
             status = one.head.ask("disk")
             found |= {"syncs": status["log_syncs"], "sync_ms": status["log_sync_seconds"] / status["log_syncs"] * 1000}
         return found
@@ -92,8 +101,10 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
             shutil.rmtree(folder)
 
 
-def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: statistics.median(one[name] for one in runs) for name in runs[0]}
+def medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Of each figure that all runs have."""
+    common = [name for name in runs[0] if all(name in one for one in runs)]
+    return {name: statistics.median(one[name] for one in runs) for name in common}
 
 
 def write_log(folder: Path, is_enough: Callable[[LogStore], bool], segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -203,9 +214,7 @@ def recovery(folder: Path, size: int, runs: int) -> dict[str, Any]:
         found["every segment read"].append(in_a_process("recover", folder))
         break_seals(folder)
     shutil.rmtree(folder)
-    return {
-        way: {name: statistics.median(one[name] for one in those) for name in those[0]} for way, those in found.items()
-    }
+    return {way: medians(those) for way, those in found.items()}
 
 
 def small_index() -> Any:

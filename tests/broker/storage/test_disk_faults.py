@@ -105,12 +105,13 @@ def test_a_full_disk_refuses_publications_and_goes_on_when_there_is_room(tmp_pat
 
 def test_a_slow_disk_says_for_how_long_it_has_been_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with life(tmp_path / "log", 1) as one:
+        one.disk.flush()
         may_end, sync, began = threading.Event(), one.disk.folder.sync, threading.Event()
 
-        def slow() -> None:
+        def slow(thread: int = 0) -> None:
             began.set()
             assert may_end.wait(SECONDS)
-            sync()
+            sync(thread)
 
         monkeypatch.setattr(one.disk.folder, "sync", slow)
         one.round(1)
