@@ -194,7 +194,7 @@ def test_if_the_head_forgets_as_well_nothing_is_repeated_and_the_rest_is_counted
 
 
 def life_while_the_head_restarts(
-    root: Path | ObjectPath, fleet: ScriptedFleet, opened: list[ChannelLedger]
+    root: DatasetPath, fleet: ScriptedFleet, opened: list[ChannelLedger]
 ) -> ResultPublisher:
     """One life of a driver: two batches, with a restart of its head before and behind each."""
     ledger = ChannelLedger(root)
