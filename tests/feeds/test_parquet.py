@@ -9,7 +9,7 @@ import polars
 import pytest
 
 from plimsoll.feeds.parquet import (
-    KeptRows,
+    FileRows,
     dead_letters_schema,
     keep_rows,
     merge_files,
@@ -69,7 +69,7 @@ def test_rows_from_a_number_and_a_time_on_are_kept(tmp_path: Path) -> None:
     for row, since, numbers in ((0, 0, [3, 5, 8, 9]), (5, 0, [5, 8, 9]), (4, 9, [9])):
         found = keep_rows(kept, source, row, since)
         size = kept.stat().st_size
-        assert found == KeptRows(numbers[0], numbers[-1], len(numbers), size, numbers[0], numbers[-1])
+        assert found == FileRows(numbers[0], numbers[-1], len(numbers), size, numbers[0], numbers[-1])
         assert [each["_row"] for each in read_rows(kept)] == numbers
         kept.unlink()
     assert keep_rows(kept, source, 10, 0) is None

@@ -35,7 +35,7 @@ _IDENTITY: Final = (
 
 
 @dataclass(frozen=True)
-class KeptRows:
+class FileRows:
     """What a file has. Times are of recording, in microseconds since 1970."""
 
     first_row: int
@@ -103,7 +103,7 @@ def row_range(path: Path) -> tuple[int, int, int]:
     return len(numbers), numbers[0].as_py(), numbers[-1].as_py()
 
 
-def keep_rows(path: Path, source: Path, from_row: int, since_us: int) -> KeptRows | None:
+def keep_rows(path: Path, source: Path, from_row: int, since_us: int) -> FileRows | None:
     """Write those rows of a file that have this number or a higher one, and were recorded since; None: there are none.
 
     Raises OSError.
@@ -115,7 +115,7 @@ def keep_rows(path: Path, source: Path, from_row: int, since_us: int) -> KeptRow
     size = _write(path, kept[0].schema, iter(kept))
     numbers = [pc.min_max(table.column("_row")).as_py() for table in kept]
     times = [pc.min_max(table.column("_recorded").cast(pa.int64())).as_py() for table in kept]
-    return KeptRows(
+    return FileRows(
         numbers[0]["min"], numbers[-1]["max"], sum(table.num_rows for table in kept), size,
         min(each["min"] for each in times), max(each["max"] for each in times),
     )  # fmt: skip

@@ -152,7 +152,7 @@ class DatasetCopy:
         if item.first_row >= event.from_row and item.first_us >= self._since_us:
             source.replace(staged)
             sync_file(staged)
-            kept: parquet.KeptRows | None = parquet.KeptRows(
+            kept: parquet.FileRows | None = parquet.FileRows(
                 item.first_row, item.last_row, item.rows, item.size_bytes, item.first_us, item.last_us
             )
         else:
