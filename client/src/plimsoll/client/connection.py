@@ -62,6 +62,7 @@ class Connection:
         self._failure: BaseException | None = None
         self._closing = self._closed = False
         self._is_woken = False
+        self._next_round_at = 0.0
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -248,7 +249,7 @@ class Connection:
             self._end()
 
     def _round(self) -> None:
-        self._engine.transport.wait(0.0 if self._is_woken else self._engine.seconds_to_next())
+        self._engine.transport.wait(0.0 if self._is_woken else max(0.0, self._next_round_at - time.monotonic()))
         calls: list[ConnectionEventHandler[Any]] = []
         with self.lock:
             if self._is_woken:
@@ -256,6 +257,8 @@ class Connection:
                 with contextlib.suppress(BlockingIOError):  # a full pipe took no byte of this wake-up
                     os.read(self._wake_read, 4096)
             self._dispatch(self._engine.round(), calls)
+            # Under the lock: other threads change what the machine goes through here.
+            self._next_round_at = time.monotonic() + self._engine.seconds_to_next()
             self.changed.notify_all()
         for owner in calls:
             owner.call()
