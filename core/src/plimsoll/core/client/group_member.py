@@ -239,6 +239,9 @@ class GroupMember:
         link = self._client.home_link
         if link is None or self.has_left or self.failed is not None:
             return
+        if self._client.now > self.lease_until:
+            self._stop("lost")  # it has stood still for longer, and others may have gone on
+            self._join_at = NEVER
         self._sent.clear()
         self.settle()
         self.caching.forget_all()
@@ -296,8 +299,9 @@ class GroupMember:
         known = self.slices.get(assigned.number)
         if known is not None and known.assignment >= assigned.epoch:
             return
-        if known is not None:
+        if known is not None:  # its head takes it to have lost the slice
             self._let_go(known)
+            self._tell(SlicesChanged((), (assigned.number,), "lost"))
         self.caching.forget(assigned.number)
         self._released.pop(assigned.number, None)
         owned = SliceSubscriber(self._client, self, assigned)

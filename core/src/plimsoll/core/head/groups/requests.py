@@ -20,6 +20,7 @@ from plimsoll.core.head.ownership import Since
 from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.record_handlers import RecordHandlers
+from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.policies.consumer_groups.assignment_functions import stamper
@@ -52,6 +53,7 @@ class GroupsHost(GroupHost, NoticeHost, Protocol):
     group_lags: GroupLags
     journal: LogJournal | None
     publishers: PublisherTable
+    routes: RoutingTable
 
     @property
     def is_starting(self) -> bool: ...
@@ -134,6 +136,10 @@ class GroupRequests(HeadPart):
             self._refuse(link, join.group, NOT_PERMITTED, link.grant.subscribe_refusal)
             return
         known = self.by_name.get(join.group)
+        if any(self._is_forgotten(place) for place in join.places):
+            self._has_restarted = True
+            if known is not None:
+                known.learn_of_restart()
         if host.is_starting:
             if known is None and join.definition is not None and self._may_make(link, join.group, join.definition):
                 self.define(join.group, join.definition)
@@ -152,6 +158,11 @@ class GroupRequests(HeadPart):
             if group.removal is not None and is_new and join.definition is not None and not link.grant.group_refusal:
                 self._bring_back(group)
             group.join(link, join)
+
+    def _is_forgotten(self, place: msg.SlicePlace) -> bool:
+        """Whether an earlier life of this head has given out a slice of which a member says this place."""
+        token = place.token
+        return token is not None and token[0] == self.host.name and token[1] != self.host.epoch
 
     def _may_make(self, link: MemberLink, name: str, definition: GroupDefinition) -> bool:
         """Whether this member may make the group as it says; while the head starts, nothing is refused for good."""
@@ -361,13 +372,18 @@ class GroupRequests(HeadPart):
             group.resumed(found[1], token)
 
     def covered_since(self, subscriber: str) -> Since | None:
-        """Since when a slice has been covered under its other name, for a taker that attaches it as well."""
+        """Since when a slice has been covered: for a taker that attaches it as well, under its other name.
+
+        A head without neighbours has had all publications, and their stamps since it knows the group.
+        """
         found = slice_of_name(subscriber)
         group = self.by_name.get(found[0]) if found is not None else None
         if found is None or group is None or found[1] >= len(group.slices):
             return None
         entry = self.host.owners.entries.get(group.covered_by(subscriber, found[1]))
-        return None if entry is None else entry.since
+        if entry is not None:
+            return entry.since
+        return None if self.host.routes.neighbors else (self.host.epoch, group.begins_at)
 
     def keeps(self, subscriber: str) -> bool:
         """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
