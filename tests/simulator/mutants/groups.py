@@ -53,7 +53,7 @@ MUTANTS = [
     Mutant(
         "revoked-slice-gives-more",
         "A slice that is revoked gives the application nothing more.",
-        (Change(GroupMember.take, "if owned.events and not owned.is_stopping:", "if owned.events:"),),
+        (Change(GroupMember.take, "if not owned.is_stopping and self", "if self"),),
         (CALM, FAULTS, MOVES),
         harmless="it is released later, behind what is finished by then: the move takes longer",
     ),

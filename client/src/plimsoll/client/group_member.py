@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from plimsoll.client.errors import CallbackError, ClosedError, FailedError
 from plimsoll.client.process_usage import OwnUsage
 from plimsoll.core import client as core
@@ -46,16 +48,17 @@ class ItemFinisher(Protocol):
     def finish(self, handed: list[core.HandedItem], /) -> None: ...
 
 
-class GroupItem:
+class GroupItem(Struct, eq=False):
     """An item of a slice. `is_redelivered`: another consumer may have been given it before, and has gone.
 
     `delivery` is a gap instead if something may be missing: then `is_gap` is true.
     """
 
-    __slots__ = ("_handed", "_subscriber")
+    _subscriber: ItemFinisher
+    _handed: core.HandedItem
 
-    def __init__(self, subscriber: ItemFinisher, handed: core.HandedItem) -> None:
-        self._subscriber, self._handed = subscriber, handed
+    def __repr__(self) -> str:
+        return f"<GroupItem of slice {self.slice}: {self._handed.item!r}>"
 
     @property
     def slice(self) -> int:
@@ -221,7 +224,7 @@ class GroupMembership:
             inner.buffer.finished.append(handed)
             if handed.owned.is_stopping:  # looked at after the item was put there: `ItemBuffer` says why
                 return None
-        if self._is_stopped or self._is_over or now > inner.lease_until:
+        if self._is_stopped or self._closed or self._connection.is_closed or now > inner.lease_until:
             return None
         try:
             handed = inner.buffer.ready.popleft()
