@@ -198,7 +198,7 @@ class AttackedPlay(GroupPlay):
 
 
 class Attack:
-    """One run. `asked`: when users made sessions, and of which taker. `unsure`: consumers that a session may have emptied."""
+    """One run. `asked`: when users made sessions, and of which taker. `unsure`: who may have been emptied by one."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(f"attack {seed}")

@@ -13,7 +13,7 @@ from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_links import GroupLinks
-from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.restart import GroupRestart
 from plimsoll.core.head.groups.slice_audit import SliceAudit
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.stamps import GroupStamps
@@ -105,7 +105,7 @@ MUTANTS = [
     Mutant(
         "restarted-head-does-not-wait-for-members",
         "A head that restarts lets members say what they have before it assigns anything.",
-        (Change(GroupRequests._hold_until, "self._has_restarted or self._is_served(group)", "False"),),
+        (Change(GroupRestart.hold_until, "self._has_restarted or self.is_served(group)", "False"),),
         (HEADS,),
     ),
     Mutant(
@@ -114,8 +114,8 @@ MUTANTS = [
         (
             Change(
                 Membership.on_report,
-                "host.startup.expect(host.groups.edge_reported(report))",
-                "host.groups.edge_reported(report)",
+                "host.startup.expect(host.groups.restart.edge_reported(report))",
+                "host.groups.restart.edge_reported(report)",
             ),
         ),
         (HEADS,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tests.core.group_play import GROUP, GroupPlay
 
-from plimsoll.core.head.groups.requests import AWAITED
+from plimsoll.core.head.groups.restart import AWAITED
 from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.policies.consumer_groups.model import SliceMove
 from plimsoll.core.protocol import messages as msg
