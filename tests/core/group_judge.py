@@ -150,15 +150,15 @@ def _slice_of(journal: Journal, published: Published) -> set[int] | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match journal.function:
         case "Modulo":
-            return {int(value) % journal.count} if is_number and value == int(value) else none  # type: ignore[arg-type]
+            return {int(value) % journal.count} if is_number and value == int(value) else none  # type: ignore[arg-type]  # it is a number
         case "Hash":
             return none if value is None else None
         case "Publisher":
             return by_publisher
         case "Range":
-            if not is_number or not journal.low <= value <= journal.high:  # type: ignore[operator]
+            if not is_number or not journal.low <= value <= journal.high:  # type: ignore[operator]  # it is a number
                 return none
-            share = (value - journal.low) / (journal.high - journal.low)  # type: ignore[operator]
+            share = (value - journal.low) / (journal.high - journal.low)  # type: ignore[operator]  # it is a number
             return {min(int(share * journal.count), journal.count - 1)}
         case "Application":
             return {published.attributes["sensor"] % journal.count}

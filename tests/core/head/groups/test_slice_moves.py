@@ -8,6 +8,8 @@ import pytest
 from tests.core.group_mediator import GroupMediator
 from tests.core.group_play import GroupPlay
 
+from plimsoll.core.protocol import messages as msg
+
 
 def play_with(
     *names: str, count: int = 6, balancing: str = "None", **definition: Any
@@ -201,6 +203,16 @@ def test_a_drain_that_is_stopped_before_it_begins_leaves_its_consumer_as_it_was(
     mediator.run(8.0)
     assert len(play.has("b")) > len(had)
     play.check(is_exact=False)
+
+
+def test_a_command_that_comes_after_its_stop_moves_nothing():
+    play, _ = play_with("a", "b")
+    moves, before = play.fleet.head().slice_commands.moves, (play.has("a"), play.has("b"))
+    assert moves.abort("1.7").state == "failed"
+    plan = msg.SliceMovesPlan(play.group.name, "a", "b", before[0], 10.0)
+    assert moves.move("1.7", plan).state == "failed"
+    play.run(1.0)
+    assert (play.has("a"), play.has("b")) == before
 
 
 def test_names_that_the_group_does_not_have_are_refused_with_those_that_it_has():
