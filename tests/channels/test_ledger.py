@@ -8,15 +8,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.channels.scripted_fleet import ScriptedFleet
+from tests.feeds.stores import CrashError as StoreCrashError
+from tests.feeds.stores import ScriptedStore, place
 
 from plimsoll.channels import ledger as ledger_module
 from plimsoll.channels.batch import BatchCommit, Result, RowCounts, RowRange, first_commit, next_commit
 from plimsoll.channels.ledger import BATCHES, ChannelLedger, LedgerError
 from plimsoll.channels.publisher import ResultPublisher
+from plimsoll.feeds import commit_log
+from plimsoll.feeds.object_path import DatasetPath
 
-STEPS = ("write_synced", "link", "replace", "unlink", "sync_folder")
+STEPS = (
+    *((commit_log, name) for name in ("write_synced", "link", "unlink", "sync_folder")),
+    *((ledger_module, name) for name in ("write_synced", "replace", "unlink", "sync_folder")),
+)
 BATCH_SIZES = (2, 0, 3, 1)
 DUE = [(batch, row) for batch, size in enumerate(BATCH_SIZES, 1) for row in range(1, size + 1)]
 
@@ -30,8 +38,8 @@ class Steps:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.count, self.crash_at = 0, 0
-        for name in STEPS:
-            patch.setattr(ledger_module, name, self._step(getattr(ledger_module, name)))
+        for module, name in STEPS:
+            patch.setattr(module, name, self._step(getattr(module, name)))
 
     def _step(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any) -> Any:
@@ -57,7 +65,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     return Steps(monkeypatch)
 
 
-def life(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+Life = Callable[[DatasetPath, ScriptedFleet, list[ChannelLedger]], ResultPublisher]
+"""In a folder and a fleet; what it opens is closed by the caller."""
+
+
+def undisturbed_life(root: DatasetPath, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
     """One life of a driver: what is missing of the batches, each committed and then published."""
     ledger = ChannelLedger(root)
     opened.append(ledger)
@@ -80,7 +92,10 @@ def life(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> Resul
     return publisher
 
 
-def until_crash(root: Path, fleet: ScriptedFleet, steps: Steps, crash_at: int) -> ResultPublisher | None:
+def until_crash(
+    root: Path, fleet: ScriptedFleet, steps: Steps, crash_at: int, life: Life = undisturbed_life
+) -> ResultPublisher | None:
+    """What the life returns; None if it has crashed."""
     steps.arm(crash_at)
     fleet.step = steps.next
     opened: list[ChannelLedger] = []
@@ -118,6 +133,40 @@ def test_a_crash_before_every_step_publishes_each_result_once(tmp_path: Path, st
     assert crash_at > 40
 
 
+def test_a_crash_before_every_request_to_a_store_publishes_each_result_once() -> None:
+    for crash_at in itertools.count(1):
+        store, fleet = ScriptedStore(), ScriptedFleet()
+        root, is_over = place(store, "channels/fires"), False
+        store.arm(crash_at)
+        try:
+            undisturbed_life(root, fleet, [])
+        except StoreCrashError:
+            store.arm(0)
+        else:
+            is_over = True
+        after = undisturbed_life(root, fleet, [])
+        assert published(fleet) == DUE, crash_at
+        assert (after.counts.accepted, after.counts.unknown, after.counts.refused) == (len(DUE), 0, 0)
+        if is_over:
+            break
+    assert crash_at > 10
+
+
+def test_of_two_drivers_of_a_ledger_in_a_store_one_goes_on() -> None:
+    root, fleet = place(ScriptedStore(), "channels/fires"), ScriptedFleet()
+    undisturbed_life(root, fleet, [])
+    first, second = ChannelLedger(root), ChannelLedger(root)
+    first.commit(behind(first, ()))
+    with pytest.raises(LedgerError, match="another driver has written this batch"):
+        second.commit(behind(second, ()))
+    position = first.position
+    assert position is not None
+    first.save_position(msgspec.structs.replace(position, at_us=position.at_us + 1))
+    with pytest.raises(LedgerError, match="another driver works on this channel"):
+        second.save_position(position)
+    assert ChannelLedger(root).position == first.position
+
+
 def test_two_crashes_in_a_row(tmp_path: Path, steps: Steps) -> None:
     for first, second in itertools.product(range(1, 60, 5), range(1, 40, 4)):
         root, fleet = tmp_path / f"{first}-{second}", ScriptedFleet()
@@ -144,36 +193,29 @@ def test_if_the_head_forgets_as_well_nothing_is_repeated_and_the_rest_is_counted
             break
 
 
+def life_while_the_head_restarts(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+    """One life of a driver: two batches, with a restart of its head before and behind each."""
+    ledger = ChannelLedger(root)
+    opened.append(ledger)
+    fleet.new_life()
+    ledger.commit(first_commit({"f": 0}, 1))
+    publisher = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)
+    fleet.restart_head()
+    fleet.wait(20.0)
+    for number in (1, 2):
+        results = (Result({"batch": number, "batch_row": 1}), Result({"batch": number, "batch_row": 2}))
+        ledger.commit(behind(ledger, results))
+        publisher.publish(results)
+        fleet.restart_head()
+        fleet.wait(20.0)
+        publisher.save()
+    return publisher
+
+
 def test_a_head_that_restarts_under_a_driver_and_then_the_driver_dies(tmp_path: Path, steps: Steps) -> None:
     for crash_at in itertools.count(1):
         root, fleet = tmp_path / str(crash_at), ScriptedFleet()
-        steps.arm(crash_at)
-        opened: list[ChannelLedger] = []
-        ended = False
-        try:
-            ledger = ChannelLedger(root)
-            opened.append(ledger)
-            fleet.step = steps.next
-            fleet.new_life()
-            ledger.commit(first_commit({"f": 0}, 1))
-            publisher = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)
-            fleet.restart_head()
-            fleet.wait(20.0)
-            for number in (1, 2):
-                assert ledger.last is not None
-                results = (Result({"batch": number, "batch_row": 1}), Result({"batch": number, "batch_row": 2}))
-                ledger.commit(behind(ledger, results))
-                publisher.publish(results)
-                fleet.restart_head()
-                fleet.wait(20.0)
-                publisher.save()
-            ended = True
-        except CrashError:  # the next life begins below
-            pass
-        for each in opened:
-            each.close()
-        steps.arm(0)
-        fleet.step = lambda: None
+        ended = until_crash(root, fleet, steps, crash_at, life_while_the_head_restarts)
         fleet.new_life()
         ledger = ChannelLedger(root)
         after = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,9 @@ from tests.channels.datasets import RecordedFeed
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures, ChannelParameter, FeedView
+from plimsoll.channels.query import ChannelQuery
 from plimsoll.channels.runner import ChannelRunner
+from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.core.client import Answered, PublisherPosition
 
@@ -43,6 +46,26 @@ class AcceptingPublisher:
     def close(self, timeout: float = 0.0) -> None: ...
 
 
+class WatchedRunner(ChannelRunner):
+    """Tells its test of each step, and of what it says of itself."""
+
+    stepped: threading.Condition
+
+    def _step(self) -> float:
+        try:
+            return super()._step()
+        finally:
+            self._notify()
+
+    def _tell(self, state: str, message: str) -> None:
+        super()._tell(state, message)
+        self._notify()
+
+    def _notify(self) -> None:
+        with self.stepped:
+            self.stepped.notify_all()
+
+
 class Stand:
     """A feed, the parameters in force, and channels over it."""
 
@@ -53,6 +76,7 @@ class Stand:
         self.log: list[dict[str, Any]] = []
         self.failed: list[Exception] = []
         self.runners: list[ChannelRunner] = []
+        self.stepped = threading.Condition()
 
     def channel(self, name: str, query: str = QUERY, every_seconds: float | None = None) -> ChannelRunner:
         self.asked.setdefault(name, ChannelSubscriptions())
@@ -60,10 +84,12 @@ class Stand:
         channel = ChannelDefinition(
             name, (ChannelParameter("kind", "String"),), (view,), query, every_seconds=every_seconds
         )
-        made = ChannelRunner(
-            self.spark, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
-            self.failed.append,
+        query_of = ChannelQuery(self.spark, channel, StoreCopies(self.folder / "copies" / name))
+        made = WatchedRunner(
+            query_of, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
+            self._note_failed,
         )  # fmt: skip
+        made.stepped = self.stepped
         self.runners.append(made)
         made.start()
         return made
@@ -78,13 +104,21 @@ class Stand:
     def ask(self, channel: str, *kinds: str) -> None:
         self.asked[channel] = ChannelSubscriptions(frozenset((kind,) for kind in kinds))
 
+    def _note_failed(self, error: Exception) -> None:
+        with self.stepped:
+            self.failed.append(error)
+            self.stepped.notify_all()
+
     def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition, which each step of a channel may fulfil."""
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, [each.figures() for each in self.runners]
-            for runner in self.runners:
-                runner.save()
-            time.sleep(0.05)
+        with self.stepped:
+            while not condition():
+                left = deadline - time.monotonic()
+                assert left > 0, [each.figures() for each in self.runners]
+                self.stepped.wait(left)
+                for runner in self.runners:
+                    runner.save()
 
     def published(self, channel: str) -> list[tuple[str, int]]:
         return [(each["kind"], each["number"]) for each in self.log if each["channel"] == channel]
@@ -139,6 +173,9 @@ def test_a_repetitive_channel_has_a_batch_in_each_period_and_a_later_life_goes_o
     began, batch = time.time(), first.figures().batch
     stand.until(lambda: first.figures().batch >= batch + 3)
     assert first.figures().batch - batch <= time.time() - began + 2
+    told = first.figures()
+    assert told.periods_kept + told.periods_late >= told.batch - 1, "one that is under way is not counted yet"
+    assert 0 <= told.late_milliseconds < 1000
     stand.runners.remove(first)
     first.close()
     last = first.figures().batch

@@ -11,6 +11,7 @@ import pytest
 import zmq
 
 from plimsoll.client import ClientLimits, Connection, Curve, Delivery, Publisher, Subscriber, errors
+from plimsoll.client.waiting import run
 from plimsoll.core.transport.link import LinkLimits
 
 
@@ -61,7 +62,7 @@ def test_what_other_threads_change_is_looked_at_under_the_lock(fleet: Any, monke
         monkeypatch.setattr(engine, "seconds_to_next", look)
         with connection.lock:
             connection.wake()
-            connection.wait_for(lambda: len(looks) > 2, 30.0, "looked at")
+            run(connection.wait_for(lambda: len(looks) > 2, 30.0, "looked at"))
     assert all(looks)
 
 

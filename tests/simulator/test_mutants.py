@@ -16,11 +16,12 @@ from plimsoll.core.client.subscriber import ClientSubscriber
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
-from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.publisher_answers import PublisherAnswers
 from plimsoll.core.head.record_input import RecordInput
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.transport import link_handshake
 from plimsoll.core.transport.link import Link
 from plimsoll.simulator.run import run_seed
 
@@ -83,7 +84,7 @@ def tokens_are_not_sent(patch: pytest.MonkeyPatch) -> None:
 
 def frames_are_not_resent(patch: pytest.MonkeyPatch) -> None:
     """A reliable link does not resend the frames that were lost with a connection."""
-    patch.setattr(Link, "_again", lambda self: [])
+    patch.setattr(link_handshake, "_again", lambda link: [])
 
 
 def frames_in_any_order(patch: pytest.MonkeyPatch) -> None:
@@ -132,7 +133,7 @@ def offsets_hide_the_next_gap(patch: pytest.MonkeyPatch) -> None:
 
 def answers_are_lost(patch: pytest.MonkeyPatch) -> None:
     """A head answers no publication."""
-    patch.setattr(PublisherTable, "answers", lambda self, now: iter(()))
+    patch.setattr(PublisherAnswers, "due", lambda self, now: iter(()))
 
 
 MUTANTS: list[tuple[Patch, str, int]] = [

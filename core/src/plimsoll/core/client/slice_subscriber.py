@@ -168,7 +168,7 @@ class SliceSubscriber(ClientSubscriber):
     def drop(self) -> None:
         """Give the application nothing more: what waits here goes on from the place that is acknowledged."""
         self.events.clear()
-        self.consumed(self.stream.queue.depth)
+        self.stream.queue.consumed(self.stream.queue.depth)
 
     # -- a session in which both sides cache
 

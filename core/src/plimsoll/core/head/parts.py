@@ -138,13 +138,15 @@ class HeadParts(OverlayNode):
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
         self.publisher_paths = PathExchange(self, report_seconds)
-        self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
+        self.heartbeats.measure_ways(closely=self.publisher_paths.is_wanted)
 
     def _build_publishers(self) -> None:
         limits, factor = self.config.limits, self.config.time_factor
         shares = ClientShares(self.outboxes.by_key, self._seconds(SILENT_SECONDS))
         self.publishers = PublisherTable(limits, shares)
-        self.confirmations = Confirmations(self.outboxes, self.publishers, self._seconds(limits.confirm_seconds))
+        self.confirmations = Confirmations(
+            self.outboxes, self.publishers.answers, self._seconds(limits.confirm_seconds)
+        )
         self.publish_requests = PublishRequests(self)
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.head_cordon = HeadCordon(self.epoch, self.router.reaches)
