@@ -178,8 +178,13 @@ def test_one_with_another_definition_is_refused_for_good() -> None:
 def test_an_answer_that_is_not_for_this_way_is_passed_over(head: str, epoch: int) -> None:
     """Of a head that is not the group's, or to an earlier life of this one."""
     said, sent = list[Any](), list[Any]()
+
+    def send(_: str, message: Any) -> bool:
+        sent.append(message)
+        return True
+
     host = SimpleNamespace(now=0.0, name="w", epoch=7, say=lambda link, record: said.append(record))
-    router = SimpleNamespace(send=lambda to, message: not sent.append(message))
+    router = SimpleNamespace(send=send)
     links = GroupLinks(cast(Any, host), cast(Any, router), 1.0, 4.0)
     link = cast(Any, Mock(identity="app"))
     links.pass_on(link, "h", msg.GroupJoin(GROUP, "a", 1, None))

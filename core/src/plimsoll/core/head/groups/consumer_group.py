@@ -32,7 +32,7 @@ from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceMove
 from plimsoll.core.policies.consumer_groups.named import BALANCING
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import AnswerToMember
-from plimsoll.core.protocol.slice_names import side_of_name, slice_name
+from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import NEVER
 
@@ -274,33 +274,6 @@ class ConsumerGroup:
     def say(self, member: MemberEntry, record: AnswerToMember) -> None:
         if member.link is not None:  # without a link it says what it has when it comes back
             self.host.group_links.say(member.link, record)
-
-    # -- what an edge asks
-
-    def refusal(self, number: int, resume: msg.ResumeUp) -> str:
-        """Why a client may not attach a slice; empty if it may: it is a member, which has it under this epoch."""
-        if number >= len(self.slices):
-            return f"group {self.name!r} has {len(self.slices)} slices"
-        each = self.slices[number]
-        if not each.holder and self.host.now < self.hold_until:
-            return ""
-        if side_of_name(resume.subscriber) != each.side:
-            is_taker = self.caches.may_attach(each, resume)
-            return "" if is_taker else f"slice {number} of group {self.name!r} does not move to this member"
-        member = self.members.get(each.holder)
-        if member is None or member.identity != resume.member or each.epoch != resume.epoch[0]:
-            return f"slice {number} of group {self.name!r} is not assigned to this member"
-        return ""
-
-    def covered_by(self, name: str, number: int) -> str:
-        """The name under which a slice is served that a taker attaches as well; empty for any other attachment."""
-        is_other = number in self.caches.under_way and side_of_name(name) != self.slices[number].side
-        return slice_name(self.name, number, self.slices[number].side) if is_other else ""
-
-    def resumed(self, number: int, token: Token) -> None:
-        """A slice that has never been acknowledged begins here: the member that has it later goes on from there."""
-        if self.slices[number].token is None:
-            self.slices[number].token = token
 
     # -- time
 
