@@ -84,6 +84,10 @@ class ReplicatedLog:
             found.append(self._held.popleft()[1])
         return found
 
+    def await_safe(self, seconds: float) -> bool:
+        """As `LogDisk.await_safe`; the standby may still miss it."""
+        return self.log.await_safe(seconds)
+
     @property
     def is_waiting(self) -> bool:
         """Whether something is held."""
