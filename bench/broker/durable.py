@@ -4,21 +4,21 @@
 
 They run one after the other, again and again, so that the machine is the same for all; medians of their runs. The
 disk is that of DIR; one sync of it is measured first. Recovery reads a log of the size that --recover-mib says, by its
-seals and, beside that, as if it had none; and one of 1,600 small segments, whose index is that of 100 GiB.
+seals and, beside that, as if it had none. A log of small segments whose index is that of 100 GiB is recovered, read
+back from its beginning, and written on until all of it has been replaced, with the memory that each takes at most.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,13 +34,16 @@ from plimsoll.core.config import BrokerConfig, DiskLog, LinkSecurity
 from plimsoll.core.head.durability import segments as log_segments
 from plimsoll.core.head.durability.records import Checkpoint, DiskRecord, EpochBegan, Logged, PublisherKnown
 from plimsoll.core.head.durability.segments import INDEX_BYTES
-from plimsoll.core.head.durability.store import SEGMENT_BYTES
+from plimsoll.core.head.durability.store import SEGMENT_BYTES, LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
 MIB = 1024 * 1024
 SMALL_SEGMENT_BYTES = 256 * 1024
+BATCH, SMALL_BATCH = 64, 3
+"""Publications of a batch. Small segments have as many places in their index as whole ones only with small batches."""
+LARGE_LOG_BYTES = 100 * 1024 * MIB
 SUBSCRIPTIONS, LINKS = 1000, 10
 """Some six deliveries each."""
 SETTINGS = ("memory", "Always", "Interval", "standby", "standby and Always")
@@ -105,48 +108,100 @@ def medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(one[name] for one in runs) for name in common}
 
 
-def write_log(folder: Path, size: int, segment_bytes: int = SEGMENT_BYTES) -> None:
-    """A log of this size, 64 publications a batch."""
-    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=2 * size), "h")
+def write_log(
+    folder: Path, is_enough: Callable[[LogStore], bool], segment_bytes: int = SEGMENT_BYTES, batch: int = BATCH
+) -> None:
+    """A log, with so many publications a batch."""
+    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     disk.store.segment_bytes = segment_bytes
     disk.recover()
-    body = wire.encode(msg.Body({"class": "STOCK", "symbol": "YHOO", "open": 25.25, "high": 43.0}, b"x" * 200))
-    offset = 0
-    known = [PublisherKnown(f"p{i}", 1) for i in range(100)]
-    while disk.store.bytes < size:
-        if disk.store.is_full:
-            disk.store.settle()
-            disk.store.begin(Checkpoint([EpochBegan(1, 1, 1)], [("h", 1, offset)], known, [], []))
-        records: list[DiskRecord] = []
-        for _ in range(64):
-            offset += 1
-            pub = msg.Pub(offset, "h", 1, offset, f"p{offset % 100}", 1, offset // 100 + 1, 0, 0, msgspec.Raw(body))
-            records.append(Logged(wire.encode(pub)))
-        disk.store.write(records)
+    for _ in written(disk.store, batch):
+        if is_enough(disk.store):
+            break
     disk.folder.sync()
     disk.close()
 
 
+def written(store: LogStore, batch: int) -> Iterator[int]:
+    """Write batches, as long as this is asked for; yields the position of the last publication."""
+    body = wire.encode(msg.Body({"class": "STOCK", "symbol": "YHOO", "open": 25.25, "high": 43.0}, b"x" * 200))
+    offset = store.position
+    known = [PublisherKnown(f"p{i}", 1) for i in range(100)]
+    while True:
+        if store.is_full:
+            store.settle()
+            store.remove_old()
+            store.begin(Checkpoint([EpochBegan(1, 1, 1)], [("h", 1, offset)], known, [], []))
+        records: list[DiskRecord] = []
+        for _ in range(batch):
+            offset += 1
+            pub = msg.Pub(offset, "h", 1, offset, f"p{offset % 100}", 1, offset // 100 + 1, 0, 0, msgspec.Raw(body))
+            records.append(Logged(wire.encode(pub)))
+        store.write(records)
+        yield store.position
+
+
+def memory_mib(which: str) -> float:
+    """Of this process, as its system tells: `VmRSS` now, `VmHWM` at most; `ru_maxrss` begins with its parent."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(which)]
+    return int(line.split()[1]) / 1024
+
+
 def recover(folder: Path) -> dict[str, float]:
     """Recover a head from its log, in this process: the time, and the memory that this took at most."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    Path("/proc/self/clear_refs").write_text("5")  # the highest is what it is now
+    before = memory_mib("VmRSS")
     began = time.perf_counter()
     disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     recovered = disk.recover()
     config = BrokerConfig(name="h", role="head", cluster="c", data="-", control="-", security=LinkSecurity(plain=True))
     head = Head(config, 2, lambda: 1, recovered)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    peak = memory_mib("VmHWM") - before
     disk.close()
     return {
         "mib": disk.store.bytes / MIB, "segments": len(disk.store.segments), "entries": head.log.last,
-        "seconds": seconds, "peak_mib": peak / 1024,
+        "seconds": seconds, "peak_mib": peak,
     }  # fmt: skip
 
 
-def in_a_process(folder: Path) -> dict[str, float]:
-    """`recover` in a process of its own, so that its memory is its own."""
-    command = [sys.executable, "-m", "bench.broker.durable", "--recover", str(folder)]
+def retain(folder: Path) -> dict[str, float]:
+    """Recover a large log, read all of it back, and write until nothing of it is left; each with its memory at most."""
+    Path("/proc/self/clear_refs").write_text("5")  # the highest is what it is now
+    before = memory_mib("VmRSS")
+    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
+    began = time.perf_counter()
+    recovered = disk.recover()
+    config = BrokerConfig(name="h", role="head", cluster="c", data="-", control="-", security=LinkSecurity(plain=True))
+    head, store = Head(config, 2, lambda: 1, recovered), disk.store
+    found = {
+        "segments": float(len(store.segments)), "mib": store.bytes / MIB,
+        "stands_for_gib": sum(len(one.starts) for one in store.segments) * INDEX_BYTES / (1 << 30),
+    }  # fmt: skip
+
+    def done(what: str) -> None:
+        found[f"{what}_seconds"] = time.perf_counter() - began
+        found[f"{what}_peak_mib"] = memory_mib("VmHWM") - before
+
+    done("recovered")
+    last, began = head.log.last, time.perf_counter()
+    found["entries_read"] = float(sum(1 for _ in head.log.after(0)))
+    done("read")
+    began = time.perf_counter()
+    store.size, store.segment_bytes = store.bytes, SMALL_SEGMENT_BYTES
+    with small_index():
+        for _ in written(store, SMALL_BATCH):
+            if store.first > last:
+                break
+    done("replaced")
+    disk.close()
+    return found
+
+
+def in_a_process(what: str, folder: Path) -> dict[str, float]:
+    """`recover` or `retain` in a process of its own, so that its memory is its own."""
+    command = [sys.executable, "-m", "bench.broker.durable", f"--{what}", str(folder)]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found
 
@@ -163,23 +218,32 @@ def break_seals(folder: Path) -> None:
 
 def recovery(folder: Path, size: int, runs: int) -> dict[str, Any]:
     """Recover a log by its seals, and by reading every segment, in turn; medians."""
-    write_log(folder, size)
+    write_log(folder, lambda store: store.bytes >= size)
     found: dict[str, list[dict[str, float]]] = {"by seals": [], "every segment read": []}
     for _ in range(runs):
-        found["by seals"].append(in_a_process(folder))
+        found["by seals"].append(in_a_process("recover", folder))
         break_seals(folder)
-        found["every segment read"].append(in_a_process(folder))
+        found["every segment read"].append(in_a_process("recover", folder))
         break_seals(folder)
     shutil.rmtree(folder)
     return {way: medians(those) for way, those in found.items()}
 
 
-def large_log(folder: Path, segments: int) -> dict[str, float]:
-    """Recover a log of small segments, each with the index of a whole one: 1,600 of them stand for 100 GiB."""
-    small = SMALL_SEGMENT_BYTES
-    with mock.patch.object(log_segments, "INDEX_BYTES", INDEX_BYTES * small // SEGMENT_BYTES):
-        write_log(folder, segments * small, small)
-    found = in_a_process(folder)
+def small_index() -> Any:
+    """Small segments have as many places in their index as whole ones."""
+    return mock.patch.object(log_segments, "INDEX_BYTES", INDEX_BYTES * SMALL_SEGMENT_BYTES // SEGMENT_BYTES)
+
+
+def large_log(folder: Path) -> dict[str, float]:
+    """`retain` a log of small segments, each with the index of a whole one, which stand for 100 GiB."""
+
+    def is_enough(store: LogStore) -> bool:
+        places = sum(len(one.starts) for one in store.segments) if len(store.segments) % 50 == 0 else 0
+        return places * INDEX_BYTES > LARGE_LOG_BYTES
+
+    with small_index():
+        write_log(folder, is_enough, SMALL_SEGMENT_BYTES, SMALL_BATCH)
+    found = in_a_process("retain", folder)
     shutil.rmtree(folder)
     return found
 
@@ -204,11 +268,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--recover-mib", type=int, default=1024, help="size of the log that is recovered")
     parser.add_argument("--recovery-alone", action="store_true", help="measure nothing but recovery")
     parser.add_argument("--recover", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--retain", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--settings", nargs="+", default=SETTINGS, choices=SETTINGS, help="which to run")
     options = parser.parse_args(arguments)
     if options.recover is not None:
         print(json.dumps(recover(options.recover)))
+        return 0
+    if options.retain is not None:
+        print(json.dumps(retain(options.retain)))
         return 0
     settings = [] if options.recovery_alone else list(dict.fromkeys(("memory", *options.settings)))
     scale = 0.2 if options.quick else 1.0
@@ -228,7 +296,7 @@ def main(arguments: list[str]) -> int:
         if settings:
             found |= compared(found["median"])
         found["recovery"] = recovery(folder / "recovery", options.recover_mib * MIB, options.runs)
-        found["large log"] = large_log(folder / "large", 1600)
+        found["large log"] = large_log(folder / "large")
     for name in ("ratio", "p99_more_ms", "recovery", "large log"):
         if name in found:
             print(f"{name}: {found[name]}")

@@ -134,33 +134,24 @@ class ObjectPath:
 
     def iterdir(self) -> Iterator[ObjectPath]:
         """The objects whose names continue this one by one part."""
-        return (each for each in self._below() if each.parent == self)
+        return (each.path for each in self._below() if each.path.parent == self)
 
     def glob(self, pattern: str) -> Iterator[ObjectPath]:
         """The objects directly below this name that have a name of this pattern."""
         return (each for each in self.iterdir() if fnmatchcase(each.name, pattern))
 
-    def _below(self) -> Iterator[ObjectPath]:
-        return (each.path for each in self._listed())
-
-    def _listed(self) -> list[ListedObject]:
+    def _below(self) -> list[ListedObject]:
         with _told(self):
             items = [item for page in self._store.list(f"{self._key}/") for item in page]
-        return [self._stored(item) for item in sorted(items, key=lambda item: str(item["path"]))]
-
-    def _stored(self, item: Mapping[str, Any]) -> ListedObject:
-        key = str(item["path"])
-        version = str(item.get("e_tag") or item["last_modified"])
-        name = key.removeprefix(self._key).removeprefix("/")
-        return ListedObject(ObjectPath(self._store, self._url, key), name, int(item["size"]), version)
+        return [_listed(self, item) for item in sorted(items, key=lambda item: str(item["path"]))]
 
     def objects(self) -> list[ListedObject]:
         """The object of this name, or all whose names continue it; sorted."""
-        if found := self._listed():
+        if found := self._below():
             return found
         try:
             with _told(self):
-                return [self._stored(self._store.head(self._key))]
+                return [_listed(self, self._store.head(self._key))]
         except FileNotFoundError:
             return []
 
@@ -195,6 +186,13 @@ def children(folder: DatasetPath, pattern: str = "*") -> list[DatasetPath]:
 
 class ObjectStoreError(OSError):
     """A store that cannot be used; says why and what to do."""
+
+
+def _listed(place: ObjectPath, item: Mapping[str, Any]) -> ListedObject:
+    """An object as the store tells of it, at a place or below it."""
+    key, version = str(item["path"]), str(item.get("e_tag") or item["last_modified"])
+    found = ObjectPath(place._store, place._url, key)
+    return ListedObject(found, key.removeprefix(place._key).removeprefix("/"), int(item["size"]), version)
 
 
 @contextmanager
