@@ -14,9 +14,12 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bench.channels import continuous, repetitive
+
+LEAST_PERIODS: Final = 4
+"""Of the longest period; with fewer batches nothing can be said of their spread."""
 
 
 def main() -> int:
@@ -28,6 +31,8 @@ def main() -> int:
     parser.add_argument("--periods", type=float, nargs="+", default=[2.0, 5.0, 10.0], help="whole seconds")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.what != "continuous" and options.seconds < (least := LEAST_PERIODS * max(options.periods)):
+        parser.error(f"--seconds {options.seconds:g} has too few periods to judge: use at least {least:g}")
     found: dict[str, Any] = {}
     size = (options.rate, options.subscriptions, options.seconds)
     if options.what != "repetitive":
