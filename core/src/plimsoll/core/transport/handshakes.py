@@ -93,6 +93,15 @@ class Handshakes:
     def send_bye(self, link: Link, reason: str) -> None:
         self._send(link, wire.bye_frame(link.id, reason))
 
+    def introduce(self, info: Info) -> None:
+        """Be known as this from now on. Those that dial in are asked to say HELLO again: their links go on."""
+        self._info = info
+        for link in [*self._accepted.values(), *self.dialled.values()]:
+            link.local = info
+        for link in self._accepted.values():
+            if link.open:
+                self.ask_who(link.peer)
+
     def accepted_links(self) -> list[Link]:
         return list(self._accepted.values())
 

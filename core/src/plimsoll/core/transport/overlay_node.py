@@ -219,6 +219,11 @@ class OverlayNode(NodeHooks):
         """End an accepted link."""
         self.handshakes.close(link, reason)
 
+    def introduce(self, info: Info) -> None:
+        """Be known as this from now on, to peers that are linked as well."""
+        self.info = info
+        self.handshakes.introduce(info)
+
     def knows(self, link: Link) -> bool:
         """Whether a link is not over."""
         return self.handshakes.knows(link)
