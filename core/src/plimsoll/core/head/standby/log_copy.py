@@ -74,7 +74,7 @@ class LogCopy:
             return False
         log = self._log or self._begin()
         self._copy(log, min(slice_bytes, self.store.segment_bytes // 4))
-        if self.store.position < log.last or not self._has_dealt:
+        if self.store.position < log.last or not self._has_dealt():
             return False
         self._adopt()
         return True
@@ -124,7 +124,6 @@ class LogCopy:
         offsets = [(*origin, offset) for origin, offset in sorted(self._offsets.items())]
         return Checkpoint(list(self._journal.epochs.epochs), offsets, [], [], [])
 
-    @property
     def _has_dealt(self) -> bool:
         """Whether all that neighbours had been told is here by the time the copy began has been dealt with."""
         self._owed = {
