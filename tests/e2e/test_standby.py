@@ -150,7 +150,9 @@ def set_image(fleet: Cluster, image: str) -> None:
 
 def images(fleet: Cluster, pod: str) -> str:
     """The image that a pod is specified with; empty while there is no such pod."""
-    found = [item for item in fleet.get("pod", selector=f"plimsoll.dev/broker={HEAD}") if item["metadata"]["name"] == pod]
+    found = [
+        item for item in fleet.get("pod", selector=f"plimsoll.dev/broker={HEAD}") if item["metadata"]["name"] == pod
+    ]
     return str(found[0]["spec"]["containers"][0]["image"]) if found else ""
 
 

@@ -1,4 +1,4 @@
-"""A head that runs without a standby, takes one on and lets it go, as an abstract model: `standby_head`, before and after.
+"""A head that runs without a standby, takes one on and lets it go, as a model: `standby_head`, before and after.
 
 Process 0 leads in no term and keeps no segments. When the setting is switched on, its file says so, after a while that
 of its pod as well, and later it reads that. Then it copies its log into segments, an entry at a time while publications
@@ -24,7 +24,7 @@ class SwitchedWorld(World):
     all that it logs goes there. `has_pod`: there is a second one.
     """
 
-    store: Leadership = Leadership(term=0, leads=0)
+    store: Leadership = field(default_factory=lambda: Leadership(term=0, leads=0))
     both: tuple[Process, Process] = (Process(1, "lead", 0, has_edge=True), Process())
     p: Publisher = field(default_factory=lambda: Publisher(term=0))
     e: Edge = field(default_factory=lambda: Edge(term=0))

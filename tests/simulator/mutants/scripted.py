@@ -271,9 +271,7 @@ SCRIPTED: Final = MappingProxyType(
         "term-is-given-twice": _paired(
             log_feed.test_a_head_that_has_no_term_yet_admits_no_standby_and_takes_the_first_that_it_is_given
         ),
-        "admits-against-its-file": _paired(
-            log_feed.test_a_standby_is_admitted_only_while_the_heads_own_file_names_one
-        ),
+        "admits-against-its-file": _paired(log_feed.test_a_standby_is_admitted_only_while_the_heads_own_file_names_one),
         "gap-behind-the-cut": (source.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
     }
 )

@@ -59,7 +59,11 @@ MUTANTS = [
     Mutant(
         "copy-forgets-publishers",
         "From the end of the copy on the head notes what it has to remember of publishers.",
-        (Change(EpochContinuation.begin, "host.journal = host.publishers.journal = journal", "host.journal = journal"),),
+        (
+            Change(
+                EpochContinuation.begin, "host.journal = host.publishers.journal = journal", "host.journal = journal"
+            ),
+        ),
         (SWITCHED,),
     ),
     Mutant(

@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -106,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file: Path | None = None) -> int:
-    """Bind, serve, leave. `file`: where the configuration is, so that a head may take on a standby while it runs."""
+def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file: Path) -> int:
+    """Bind, serve, leave. `file`: of the configuration, which says whether a head is to take on a standby."""
     if trouble := raise_open_files():
         log.warning("%s", trouble)
     curve, authority = _read_security(config)
@@ -120,7 +121,7 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file
             warm_up()
         sockets = opened.enter_context(contextlib.closing(BrokerSockets(config.limits, curve, authority)))
         probes, incarnation = ProcessProbes(), 0
-        setting = StandbySetting(Path(os.devnull) if file is None else file, config)
+        setting = StandbySetting(file, config)
         if config.http:
             opened.enter_context(contextlib.closing(serve_http(config.http, probes)))
         # An edge keeps the key that it started with: its head has announced that one to clients.
@@ -147,13 +148,10 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file
             machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds,
             disk=disk,
         )  # fmt: skip
-        running = None
-        if isinstance(machine, Head) and file is not None:
-            running = RunningHead(config, machine, loop, sockets, setting, new_id)
+        look = watch_setting(machine, loop, config, setting)
 
         def on_usage(usage: ProcessUsage) -> None:
-            if running is not None:
-                running.look()
+            look()
             report_usage(machine, sockets, authority, usage, loop.disk)
 
         loop.on_usage = on_usage
@@ -165,6 +163,15 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file
     if setting.standby is not None and setting.standby.waits:
         time.sleep(REFUSE_SECONDS)
     return 0
+
+
+def watch_setting(
+    machine: Head | Edge, loop: BrokerLoop, config: BrokerConfig, setting: StandbySetting
+) -> Callable[[], None]:
+    """What is to be called once in a while: of a head, to take on a standby once its file names one."""
+    if isinstance(machine, Edge):
+        return lambda: None
+    return RunningHead(config, machine, loop, loop.sockets, setting, new_id).look
 
 
 def make_broker_machine(

@@ -43,8 +43,8 @@ RESTART_FIELDS = f"{GROUP}/restart-fields"
 KEY = f"{GROUP}/public-key"
 """On a pod: the public key that it was given."""
 STANDBY_KEY = f"{GROUP}/standby-key"
-"""On a pod of a head with a standby: the key by which its process would follow the other one. Written to a pod that runs,
-it makes the kubelet update the mounted configuration at once."""
+"""On a pod of a head with a standby: the key by which its process would follow the other one. On a pod that runs, a
+change makes the kubelet update the mounted configuration at once."""
 KEYS_HASH = f"{GROUP}/authorized-keys-hash"
 """On a pod: changed by the operator to make the kubelet update the mounted authorized keys at once."""
 CONFIG_HASH = f"{GROUP}/config-hash"

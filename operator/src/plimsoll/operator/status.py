@@ -214,7 +214,9 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         stopping=pod is not None and is_leaving(pod),
         waiting_seconds=None if running else 0.0,
         pod_ready=pod is not None and is_ready(pod),
-        outdated=pod is not None and wanted is not None and has_earlier_settings(pod, wanted.config, wanted.restart_hash),
+        outdated=pod is not None
+        and wanted is not None
+        and has_earlier_settings(pod, wanted.config, wanted.restart_hash),
     )
 
 

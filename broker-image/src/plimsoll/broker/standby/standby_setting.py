@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from plimsoll.core import config as configuration
-from plimsoll.core.config import BrokerConfig, HeadStandby
+from plimsoll.core.config import BrokerConfig
 
 log = logging.getLogger(__name__)
 

@@ -56,7 +56,7 @@ class Distributor(HeadPart):
         self.heard: dict[str, tuple[int, int]] = {}
         """The last position that has come from each neighbour, with its epoch."""
         self.relayed: dict[str, int] = {}
-        """The same of a head without a journal, in the present epoch of the neighbour; then `heard` has an earlier one."""
+        """The same of a head without a journal, in the present epoch of the neighbour; `heard` is of earlier ones."""
         self.sources: dict[str, str] = {}
         """By the head that accepted it, the neighbour from which a publication comes: the heads are a tree."""
         self.gap_sources: dict[int, str] = {}

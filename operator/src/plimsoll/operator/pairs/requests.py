@@ -38,7 +38,7 @@ def pair_requests(
     `heads`: configuration and restart hash of each head, by name. `wanted`: clusters whose specification asks for a
     standby.
     """
-    for name, (config, current) in heads.items():
+    for config, current in heads.values():
         if config.standby is None:
             continue
         wants = config.cluster in wanted
@@ -53,9 +53,7 @@ def pair_requests(
         )
 
 
-def _why_hand_over(
-    cluster: Object, observed: ObservedObjects, head: BrokerConfig, current: str, *, wants: bool
-) -> str:
+def _why_hand_over(cluster: Object, observed: ObservedObjects, head: BrokerConfig, current: str, *, wants: bool) -> str:
     """Why the process that leads is to be replaced by its standby, if that one can lead."""
     leader, standby = observed.pod(head.name), observed.standby_pod(head.name)
     if leader is None or standby is None or is_leaving(standby) or not is_pair_pod(leader):

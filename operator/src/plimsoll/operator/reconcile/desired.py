@@ -114,9 +114,7 @@ def desired_fleet(asked: Resources, known: DesiredInputs, settings: OperatorSett
     addresses = {name: _address(resources, name, ports, known) for name, ports in wanted_ports(resources).items()}
     configs = {config.name: config for config in broker_configs(resources, addresses)}
     brokers = {
-        place.name: _desired_broker(
-            resources, place, configs[place.name], known, settings, _pods(asked, place, known)
-        )
+        place.name: _desired_broker(resources, place, configs[place.name], known, settings, _pods(asked, place, known))
         for place in declared_brokers(resources)
         if _owner(place, known) is not None and (_is_plain(resources) or _public_key(place.name, known))
     }

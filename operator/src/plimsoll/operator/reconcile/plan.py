@@ -196,7 +196,7 @@ class _FleetPlan:
                     yield Patch(pod, {"metadata": {"annotations": annotated}}, "its key was replaced")
 
     def _standby_settings(self) -> Iterator[ReconcileStep]:
-        """Annotate pods of heads that are to take on a standby, or have let it go: the kubelet then updates the file."""
+        """Annotate pods of heads that are to have a standby, or no more: the kubelet then updates the file."""
         for broker in self.desired.brokers.values():
             wanted = standby_key(broker.config)
             for pod in self.observed.pods(broker.name) if broker.role == "head" else ():

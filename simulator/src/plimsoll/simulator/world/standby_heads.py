@@ -38,8 +38,8 @@ MEDIATOR = "leadership"
 class StandbyHeads:
     """`start_seconds`: the range of the time that a standby takes to start. `log_bytes`: of each log.
 
-    `spares_alone`: heads are killed only while their standby is in sync, so that nothing is ever lost. `switch_seconds`:
-    the range of the time between two changes of the setting, which is off at first; None: it stays on.
+    `spares_alone`: heads are killed only while their standby is in sync, so that nothing is ever lost.
+    `switch_seconds`: the range of the time between two changes of the setting, which is off at first; None: always on.
     """
 
     start_seconds: tuple[float, float] = (0.05, 0.4)

@@ -48,8 +48,8 @@ class LogFeed(OverlayNode):
     """`in_sync`: the incarnation of the standby that everything waits for; 0: none, and the head is alone.
 
     `syncs` numbers the times that a standby has come in sync: a mediator ends one of them, and no later one.
-    `incarnation`: of the process, by which a mediator knows it. `term`: 0 as long as it has none, since the head has had
-    no standby before; then none is admitted.
+    `incarnation`: of the process, by which a mediator knows it. `term`: 0 as long as it has none, since the head has
+    had no standby before; then none is admitted.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class LogFeed(OverlayNode):
         self.store: LogStore | None = None
         self.in_sync = self.syncs = 0
         self.wants: Callable[[], bool] = lambda: True
-        """Whether the configuration that a process reads when it starts in the place of this one names a standby, by now:
-        another one would lead beside a standby that it knows nothing of."""
+        """Whether the configuration names a standby by now, as a process reads it that starts in the place of this one:
+        otherwise that would lead beside a standby that it knows nothing of."""
         self.standby: Link | None = None
         self._mediators: set[Peer] = set()
         self._sent = self._stored = START
