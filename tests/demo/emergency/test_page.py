@@ -16,9 +16,10 @@ GOOD = EmergencyVerdict(9, 9, 0, 0, 0, 0, 0, 0, 0, ())
 STATUS: dict[str, Any] = {
     "rowsIn": 3, "rowsUsed": 3, "lateRows": 0, "invalidRows": 0, "results": 9, "acceptedResults": 9,
 }  # fmt: skip
+LOADS = [(1.0, {"a": 9.0}), (2.0, {"a": 1.0, "b": 5.0}), (4.0, {"a": 3.0, "b": 7.0}), (4.5, {"a": 0.0, "b": 0.0})]
 RUN = EmergencyRun(
-    plan=emergency_plan(EmergencyScenario(people=3, reports=3)), arm="ldm", placement="nearest", verdict=GOOD,
-    channels={"type": STATUS}, loads=[(1.0, {"a": 1.0, "b": 3.0}), (2.0, {"a": 2.0, "b": 2.0})], delays=[1.0, 2.0, 3.0],
+    plan=emergency_plan(EmergencyScenario(people=3, reports=3, seconds=4.0)), arm="ldm", placement="nearest",
+    verdict=GOOD, channels={"type": STATUS}, loads=LOADS, delays=[1.0, 2.0, 3.0],
     sessions=[{"status": {"progress": {"moved": 2}}}], front_end=5, back_end=4, results=9, reports=3, problems=[],
     wall_seconds=1.0,
 )  # fmt: skip
@@ -27,7 +28,7 @@ RUN = EmergencyRun(
 def test_a_good_run_passes_and_both_files_say_so(tmp_path: Path):
     report = write_report(RUN, tmp_path)
     assert (report["verdict"], report["due"], report["migrations"]) == ("passed", 9, 2)
-    assert report["cov"] == {"highest": 0.5, "last": 0.0}
+    assert (report["meanLoads"], report["cov"]) == ({"a": 2, "b": 6}, 0.5), "of the second half of the traffic"
     assert json.loads((tmp_path / "channels.json").read_text()) == json.loads(json.dumps(report))
     page = (tmp_path / "channels.html").read_text()
     assert "Passed: every result that was due came" in page
