@@ -110,12 +110,12 @@ class SwitchedWorld(World):
 
     def do_pod(self) -> World:
         """A pod that is made has the file as it is now."""
-        w = replace(self, has_pod=True, volumes=(self.volumes[0], self.file))
-        return w.do_restart(1)
+        return replace(self, has_pod=True, volumes=(self.volumes[0], self.file)).do_restart(1)
 
     def do_end_pod(self) -> World:
-        w = self.without_channels("1") if not self.both[1].life else self.do_crash(1)
-        return replace(w, has_pod=False, crashes=self.crashes, may_lose=self.may_lose)
+        ended = replace(self, has_pod=False)
+        w = ended.do_crash(1) if self.both[1].life else ended.without_channels("1")
+        return replace(w, crashes=self.crashes, may_lose=self.may_lose)
 
     # -- process 0
 
@@ -142,8 +142,8 @@ class SwitchedWorld(World):
         return replace(self, lives=lives).put(number, life=lives, role="lead", term=0)
 
     def do_crash(self, number: int) -> World:
-        w = super().do_crash(number)
-        return replace(w, has_read=False, copied=0, keeps=False) if number == 0 else w
+        w = replace(self, has_read=False, copied=0, keeps=False) if number == 0 else self
+        return World.do_crash(w, number)
 
     def m_on_status(self, src: str, term: int, sync: int, standby: int) -> World:
         """One that is not wanted any more is not noted again, however often it comes in sync."""
@@ -187,4 +187,5 @@ class SwitchedWorld(World):
 
 def explore(config: Config) -> Result:
     """Visit every reachable state once, breadth first."""
-    return search(SwitchedWorld(config), visit)
+    first: World = SwitchedWorld(config)
+    return search(first, visit)

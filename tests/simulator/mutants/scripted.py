@@ -264,6 +264,10 @@ SCRIPTED: Final = MappingProxyType(
         "evicted-is-not-missed": _recovered(
             continuation.test_a_neighbour_that_was_away_for_longer_than_the_log_goes_back_gets_a_gap
         ),
+        "copy-forgets-who-sent-it": (
+            log_copy.test_who_sent_what_is_known_so_that_nothing_goes_back_to_a_neighbour,
+            (),
+        ),
         "copied-log-is-acknowledged-early": (
             log_copy.test_it_ends_only_when_all_that_neighbours_were_told_is_here_has_been_dealt_with,
             (),

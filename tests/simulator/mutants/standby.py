@@ -11,7 +11,7 @@ from plimsoll.core.head.standby.log_follower import LogFollower
 from plimsoll.core.transport.silent_heads import Attempts, SilentHeads
 
 HEAD, TREE, OFTEN, LOST = "standby-head", "standby-tree", "standby-often", "standby-lost"
-SWITCHED = "standby-switched"
+SWITCHED, SWITCHED_OFTEN = "standby-switched", "switched-often"
 
 MUTANTS = [
     Mutant(
@@ -48,13 +48,13 @@ MUTANTS = [
         "journal-before-all-is-copied",
         "A log that is copied for a standby is whole before the head has a journal, and the standby may be in sync.",
         (Change(LogCopy.step, "if self.store.position < log.last or not self._has_dealt():", "if False:"),),
-        (SWITCHED,),
+        (SWITCHED_OFTEN, SWITCHED),
     ),
     Mutant(
         "copy-forgets-who-sent-it",
         "An entry that a neighbour has sent is copied as such, and never goes back there.",
         (Change(LogCopy._copy, "source_of(position, entry)", '""'),),
-        (SWITCHED,),
+        (SWITCHED_OFTEN, SWITCHED),
     ),
     Mutant(
         "copy-forgets-publishers",
@@ -64,7 +64,7 @@ MUTANTS = [
                 EpochContinuation.begin, "host.journal = host.publishers.journal = journal", "host.journal = journal"
             ),
         ),
-        (SWITCHED,),
+        (SWITCHED_OFTEN, SWITCHED),
     ),
     Mutant(
         "copy-forgets-neighbours",

@@ -29,7 +29,7 @@ def made(config: object = CONFIG, entries: int = 20_000) -> tuple[Head, LogStore
     head = Head(config, 5, itertools.count(1).__next__)  # type: ignore[arg-type]  # a configuration
     head.startup.lease_passed()
     store = LogStore(MemoryFiles(), "h", 200_000, 16_384)
-    return head, store, LogCopy(head, store, entries)  # type: ignore[arg-type]  # a head
+    return head, store, LogCopy(head, store, entries)
 
 
 def publish(head: Head, count: int) -> None:
@@ -175,7 +175,7 @@ def test_places_and_times_are_in_it():
 
 def test_it_waits_until_the_head_has_started():
     head = Head(msgspec.structs.replace(CONFIG, edges=("e",)), 5, itertools.count(1).__next__)
-    copy = LogCopy(head, LogStore(MemoryFiles(), "h", 200_000), 1_000)  # type: ignore[arg-type]  # a head
+    copy = LogCopy(head, LogStore(MemoryFiles(), "h", 200_000), 1_000)
     assert (copy.step(), copy.is_behind, head.journal) == (False, False, None)
     head.startup.lease_passed()
     assert copy.step()

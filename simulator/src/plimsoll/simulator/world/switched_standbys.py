@@ -16,7 +16,7 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.world.standby_heads import StandbyPair
 
 ENTRIES_SHARE = 4
-SLICE_BYTES = 3_000
+SLICE_BYTES = 600
 """Small, so that publications come between the slices of a log."""
 
 

@@ -19,7 +19,7 @@ from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.durable_log import DurableLog
 from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog
 from plimsoll.core.head.durability.log_state import LogState
-from plimsoll.core.head.durability.records import Checkpoint, Logged
+from plimsoll.core.head.durability.records import Checkpoint, DiskRecord, Logged
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.log import Log, LogEntry
 from plimsoll.core.head.outboxes import Outboxes
@@ -94,15 +94,15 @@ class LogCopy:
         return log
 
     def _copy(self, log: DurableLog, slice_bytes: int) -> None:
-        records, size, source_of = [], 0, self.head.distributor.source_of
+        records: list[DiskRecord] = []
+        source_of = self.head.distributor.source_of
         for position, entry in self._entries(log, slice_bytes):
             if self.store.is_full and not records:
                 self._begin_segment(log, self._so_far())
             records.append(Logged(entry.record, source_of(position, entry)))
             raise_to(self._offsets, entry.last)
-            size += len(entry.record)
         if records:
-            self.store.write([*records])
+            self.store.write(records)
             log.wrote(self.store.position)
 
     def _entries(self, log: DurableLog, slice_bytes: int) -> Iterator[tuple[int, LogEntry]]:
