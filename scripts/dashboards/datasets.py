@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from dashboards.expressions import figure, rate_by
 from dashboards.grafana import (
-    NAMESPACE,
     RED_ABOVE_0,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -16,14 +17,7 @@ from dashboards.grafana import (
     label_variable,
 )
 
-
-def own(metric: str) -> str:
-    return f"plimsoll_{metric}{{{NAMESPACE}}}"
-
-
-def rate_by(metric: str, by: str) -> str:
-    return f"sum by ({by}) (rate({own(metric)}[$__rate_interval]))"
-
+LATE: Final = ', outcome="late"'
 
 DATASETS: Final = Dashboard(
     uid="plimsoll-datasets",
@@ -37,52 +31,40 @@ DATASETS: Final = Dashboard(
             "Now",
             [
                 firing("Feed|Channel|Dataset"),
-                Panel(
+                NumberPanel(
                     title="Channels that run",
-                    kind="stat",
                     unit="percentunit",
-                    width=4,
-                    height=4,
                     maximum=1,
                     empty="no channels",
                     steps=((None, "red"), (0.5, "orange"), (1, "green")),
                     text="Share of the channels whose batches are computed and published.",
-                    queries=[Query(f"avg({own('channel_running')})", "running")],
+                    queries=[Query(f"avg({figure('channel_running')})", "running")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Gaps of feeds",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no feeds",
                     text="Gaps that the fleet reported to recorders in the chosen time.",
-                    queries=[Query(f"sum(increase({own('feed_gaps_total')}[$__range]))", "gaps")],
+                    queries=[Query(f"sum(increase({figure('feed_gaps_total')}[$__range]))", "gaps")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Rows gone",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no channels",
                     text="Rows that retention deleted in the chosen time before a channel could read them.",
                     queries=[
                         Query(
-                            f'sum(increase(plimsoll_channel_rows_total{{{NAMESPACE}, outcome="late"}}[$__range]))',
+                            f"sum(increase({figure('channel_rows_total', LATE)}[$__range]))",
                             "late",
                         )
                     ],
                 ),
-                Panel(
+                NumberPanel(
                     title="Failed batches",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no channels",
                     text="Batches that failed in the chosen time, each of which was tried again.",
-                    queries=[Query(f"sum(increase({own('channel_batch_failures_total')}[$__range]))", "failed")],
+                    queries=[Query(f"sum(increase({figure('channel_batch_failures_total')}[$__range]))", "failed")],
                 ),
             ],
         ),
@@ -99,29 +81,29 @@ DATASETS: Final = Dashboard(
                     title="Lag",
                     unit="s",
                     text="How long ago the newest publication was sent when it was received.",
-                    queries=[Query(own("feed_lag_seconds"), "{{feed}}")],
+                    queries=[Query(figure("feed_lag_seconds"), "{{feed}}")],
                 ),
                 Panel(
                     title="Waiting rows",
                     text="Publications that are received and not committed yet.",
-                    queries=[Query(own("feed_waiting_rows"), "{{feed}}")],
+                    queries=[Query(figure("feed_waiting_rows"), "{{feed}}")],
                 ),
                 Panel(
                     title="Since the last commit",
                     unit="s",
                     text="A feed without publications commits its position every 30 s.",
-                    queries=[Query(f"time() - {own('feed_committed_timestamp_seconds')}", "{{feed}}")],
+                    queries=[Query(f"time() - {figure('feed_committed_timestamp_seconds')}", "{{feed}}")],
                 ),
                 Panel(
                     title="Size",
                     unit="bytes",
                     text="Size of the files of each dataset.",
-                    queries=[Query(own("feed_size_bytes"), "{{feed}}")],
+                    queries=[Query(figure("feed_size_bytes"), "{{feed}}")],
                 ),
                 Panel(
                     title="Files",
                     text="Files of each dataset; small ones are merged.",
-                    queries=[Query(own("feed_files"), "{{feed}}")],
+                    queries=[Query(figure("feed_files"), "{{feed}}")],
                 ),
             ],
         ),
@@ -145,8 +127,8 @@ DATASETS: Final = Dashboard(
                     unit="s",
                     text="From the sending of the oldest publication of a batch to the commit of the results.",
                     queries=[
-                        Query(own("channel_delay_seconds"), "{{channel}}"),
-                        Query(own("channel_query_seconds"), "{{channel}} query"),
+                        Query(figure("channel_delay_seconds"), "{{channel}}"),
+                        Query(figure("channel_query_seconds"), "{{channel}} query"),
                     ],
                 ),
                 Panel(
@@ -156,7 +138,8 @@ DATASETS: Final = Dashboard(
                     empty="no repetitive channel",
                     queries=[
                         Query(
-                            f"{own('channel_lateness_seconds')} / ({own('channel_period_seconds')} > 0)", "{{channel}}"
+                            f"{figure('channel_lateness_seconds')} / ({figure('channel_period_seconds')} > 0)",
+                            "{{channel}}",
                         ),
                         Query("vector(0.1)", "late from here", is_limit=True),
                     ],
@@ -164,13 +147,13 @@ DATASETS: Final = Dashboard(
                 Panel(
                     title="Subscriptions",
                     text="Distinct parameters that are subscribed to.",
-                    queries=[Query(own("channel_subscriptions"), "{{channel}}")],
+                    queries=[Query(figure("channel_subscriptions"), "{{channel}}")],
                 ),
                 Panel(
                     title="Since the last batch",
                     unit="s",
                     text="A continuous channel without new rows has no batch.",
-                    queries=[Query(f"time() - {own('channel_batch_timestamp_seconds')}", "{{channel}}")],
+                    queries=[Query(f"time() - {figure('channel_batch_timestamp_seconds')}", "{{channel}}")],
                 ),
             ],
         ),

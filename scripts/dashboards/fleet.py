@@ -12,6 +12,7 @@ from dashboards.grafana import (
     NAMESPACE,
     RED_ABOVE_0,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -97,47 +98,32 @@ FLEET: Final = Dashboard(
             "Now",
             [
                 firing("Gaps|Broker|Bundle|Cluster|Deadline|Edge|HeadAlone|Keys|Log|Slow|Strangers"),
-                Panel(
+                NumberPanel(
                     title="Brokers",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="no brokers",
                     text="Heads and edges that are scraped.",
                     queries=[Query(f"count by (role) ({info('.+')})", "{{role}}")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Brokers that are not ready",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     text="Brokers that do not let clients in: they start, leave, or wait for another broker.",
                     queries=[Query(f"count({gauge('ready')} == 0) or vector(0)", "not ready")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Edges above the load line",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     text="Edges whose input or output utilisation is above the load line of their policy.",
                     queries=[Query(f"count({ABOVE_LINE}) or vector(0)", "edges")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Subscribers",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="none",
                     text="Subscribers of all edges.",
                     queries=[Query(f"sum({gauge('subscribers', 'edge')})", "subscribers")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Gaps",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     text="Gaps in the chosen time: publications that were lost, and were reported to their "
                     "subscribers.",

@@ -129,12 +129,18 @@ class Panel:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class NumberPanel(Panel):
+    """A small panel with the last value of each series as a number."""
+
+    kind: str = "stat"
+    width: int = 4
+    height: int = 4
+
+
 def firing(names: str) -> Panel:
-    return Panel(
+    return NumberPanel(
         title="Alerts that fire",
-        kind="stat",
-        width=4,
-        height=4,
         steps=RED_ABOVE_0,
         text="Alerts of the chart that fire now. docs/alerts.md says for each what to do.",
         queries=[

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from dashboards.expressions import figure, rate_by
 from dashboards.grafana import (
     NAMESPACE,
     RED_ABOVE_0,
     RED_BELOW_1,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -23,12 +25,8 @@ def process(metric: str) -> str:
     return f"process_{metric}{{{NAMESPACE}}} and on (namespace, pod) plimsoll_fleets"
 
 
-def operator_rate(metric: str, by: str, more: str = "") -> str:
-    return f"sum by ({by}) (rate(plimsoll_{metric}{{{NAMESPACE}{more}}}[$__rate_interval]))"
-
-
 def took(share: float) -> str:
-    buckets = operator_rate("reconcile_duration_seconds_bucket", "controller, le")
+    buckets = rate_by("reconcile_duration_seconds_bucket", "controller, le")
     return f"histogram_quantile({share}, {buckets})"
 
 
@@ -43,48 +41,33 @@ OPERATOR: Final = Dashboard(
             "Now",
             [
                 firing("Operator|Watches|Reconcile|Api"),
-                Panel(
+                NumberPanel(
                     title="Operators",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_BELOW_1,
                     empty="none is scraped",
                     text="Operators that are scraped. Brokers go on without one, but nothing is balanced, scaled "
                     "or repaired.",
-                    queries=[Query(f"count(plimsoll_fleets{{{NAMESPACE}}}) or vector(0)", "operators")],
+                    queries=[Query(f"count({figure('fleets')}) or vector(0)", "operators")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Fleets",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     text="Fleets that are reconciled.",
-                    queries=[Query(f"sum(plimsoll_fleets{{{NAMESPACE}}})", "fleets")],
+                    queries=[Query(f"sum({figure('fleets')})", "fleets")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Without an event",
-                    kind="stat",
                     unit="s",
-                    width=4,
-                    height=4,
                     steps=((None, "green"), (60, "orange"), (90, "red")),
                     text="Time since the last event of any watch. The operator makes one itself every 30 s.",
-                    queries=[Query(f"max(plimsoll_watch_silence_seconds{{{NAMESPACE}}})", "silence")],
+                    queries=[Query(f"max({figure('watch_silence_seconds')})", "silence")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Waiting",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     text="Namespaces that have changed and wait for reconciliation.",
-                    queries=[Query(f"sum(plimsoll_workqueue_depth{{{NAMESPACE}}})", "namespaces")],
+                    queries=[Query(f"sum({figure('workqueue_depth')})", "namespaces")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Reconciliations that failed",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     text="In the chosen time. The operator's log and the Degraded conditions say why.",
                     queries=[
@@ -104,9 +87,7 @@ OPERATOR: Final = Dashboard(
                     title="Reconciliations",
                     unit="cps",
                     text="By result.",
-                    queries=[
-                        Query(operator_rate("reconcile_total", "controller, result"), "{{controller}} {{result}}")
-                    ],
+                    queries=[Query(rate_by("reconcile_total", "controller, result"), "{{controller}} {{result}}")],
                 ),
                 Panel(
                     title="How long they take",
@@ -119,23 +100,23 @@ OPERATOR: Final = Dashboard(
                     unit="cps",
                     empty="nothing was changed",
                     text="Steps executed on objects of fleets. At rest there are none.",
-                    queries=[Query(operator_rate("changes_total", "change, kind"), "{{change}} {{kind}}")],
+                    queries=[Query(rate_by("changes_total", "change, kind"), "{{change}} {{kind}}")],
                 ),
                 Panel(
                     title="Queue",
                     text="Namespaces that wait for reconciliation.",
-                    queries=[Query(f"plimsoll_workqueue_depth{{{NAMESPACE}}}", "{{pod}}")],
+                    queries=[Query(figure("workqueue_depth"), "{{pod}}")],
                 ),
                 Panel(
                     title="Lag of the event loop",
                     unit="s",
                     text="How late a task was woken at most, in the last seconds.",
-                    queries=[Query(f"plimsoll_event_loop_lag_seconds{{{NAMESPACE}}}", "{{pod}}")],
+                    queries=[Query(figure("event_loop_lag_seconds"), "{{pod}}")],
                 ),
                 Panel(
                     title="Sessions that are stored",
                     text="By operator.",
-                    queries=[Query(f"sum by (pod) (plimsoll_sessions{{{NAMESPACE}}})", "{{pod}}")],
+                    queries=[Query(f"sum by (pod) ({figure('sessions')})", "{{pod}}")],
                 ),
             ],
         ),
@@ -146,21 +127,21 @@ OPERATOR: Final = Dashboard(
                     title="Requests",
                     unit="cps",
                     text="Without watches.",
-                    queries=[Query(operator_rate("api_requests_total", "verb, resource"), "{{verb}} {{resource}}")],
+                    queries=[Query(rate_by("api_requests_total", "verb, resource"), "{{verb}} {{resource}}")],
                 ),
                 Panel(
                     title="Answers by code",
                     unit="cps",
                     text="409 is a conflict, which is tried again; 0 means that no answer came.",
-                    queries=[Query(operator_rate("api_requests_total", "code"), "{{code}}")],
+                    queries=[Query(rate_by("api_requests_total", "code"), "{{code}}")],
                 ),
                 Panel(
                     title="Age of the last event",
                     unit="s",
                     text="By kind. Kinds that never change have old events; all of them at once means deaf watches.",
                     queries=[
-                        Query(f"time() - plimsoll_watch_last_event_timestamp_seconds{{{NAMESPACE}}}", "{{kind}}"),
-                        Query(f"plimsoll_watch_silence_seconds{{{NAMESPACE}}}", "any"),
+                        Query(f"time() - {figure('watch_last_event_timestamp_seconds')}", "{{kind}}"),
+                        Query(figure("watch_silence_seconds"), "any"),
                     ],
                 ),
             ],

@@ -8,6 +8,7 @@ from dashboards.grafana import (
     NAMESPACE,
     RED_ABOVE_0,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -63,11 +64,8 @@ SESSIONS: Final = Dashboard(
             "Now",
             [
                 firing("Law|Session|Move|Delivery|Forecast"),
-                Panel(
+                NumberPanel(
                     title="Open sessions",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     text="Sessions that have not ended.",
                     queries=[
                         Query(
@@ -76,40 +74,28 @@ SESSIONS: Final = Dashboard(
                         )
                     ],
                 ),
-                Panel(
+                NumberPanel(
                     title="Overdue",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     text="Sessions that are open a minute after their deadline.",
                     queries=[Query(f"sum(plimsoll_sessions_overdue{{{NAMESPACE}}})", "overdue")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Succeeded",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=((None, "text"),),
                     empty="none",
                     text="Attempts that succeeded in the chosen time.",
                     queries=[Query(session_sum(ENDED, ', result="Succeeded"'), "succeeded")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Failed or rolled back",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="none",
                     text="Attempts that failed or were rolled back in the chosen time. A rejected one is no failure.",
                     queries=[Query(session_sum(ENDED, ', result=~"Failed|RolledBack"') + " or vector(0)", "failed")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Lost, repeated or out of order",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     text="Deliveries that audited subscribers counted as wrong while they moved, in the chosen time.",
                     queries=[Query(session_sum("_deliveries_total", ', kind=~"lost|duplicated|reordered"'), "faults")],

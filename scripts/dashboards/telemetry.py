@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from dashboards.expressions import figure, rate_by
 from dashboards.grafana import (
     NAMESPACE,
     RED_ABOVE_0,
     Dashboard,
+    NumberPanel,
     Panel,
     Query,
     Row,
@@ -16,14 +18,8 @@ from dashboards.grafana import (
     label_variable,
 )
 
-
-def collector(metric: str) -> str:
-    return f"plimsoll_telemetry_{metric}{{{NAMESPACE}}}"
-
-
-def collector_rate(metric: str, by: str) -> str:
-    return f"sum by ({by}) (rate({collector(metric)}[$__rate_interval]))"
-
+FOLD: Final = ', source="fold"'
+SPARK: Final = ', source="spark"'
 
 TELEMETRY: Final = Dashboard(
     uid="plimsoll-telemetry",
@@ -37,59 +33,42 @@ TELEMETRY: Final = Dashboard(
             "Now",
             [
                 firing("Telemetry|Snapshot"),
-                Panel(
+                NumberPanel(
                     title="Brokers seen",
-                    kind="stat",
                     unit="percentunit",
-                    width=4,
-                    height=4,
                     maximum=1,
                     empty="no collectors",
                     steps=((None, "red"), (0.95, "orange"), (1, "green")),
                     text="Share of the expected brokers in the fold, of the collector that sees fewest. Below 95 % "
                     "it is not used.",
-                    queries=[
-                        Query(f'min(plimsoll_telemetry_brokers_seen_ratio{{{NAMESPACE}, source="fold"}})', "seen")
-                    ],
+                    queries=[Query(f"min({figure('telemetry_brokers_seen_ratio', FOLD)})", "seen")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Brokers known",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="no collectors",
                     text="Brokers whose report numbers collectors remember.",
-                    queries=[Query(f"sum({collector('brokers_known')})", "known")],
+                    queries=[Query(f"sum({figure('telemetry_brokers_known')})", "known")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Snapshot of Spark",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="no collectors",
                     mappings=[("0", "not usable", "orange"), ("1", "usable", "green")],
                     text="Whether Spark's snapshot may be used now. Without Spark it is never usable, and "
                     "decisions use the fold.",
-                    queries=[Query(f'min(plimsoll_telemetry_snapshot_usable{{{NAMESPACE}, source="spark"}})', "spark")],
+                    queries=[Query(f"min({figure('telemetry_snapshot_usable', SPARK)})", "spark")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Rows waiting",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     empty="no collectors",
                     text="Reports that wait to be written.",
-                    queries=[Query(f"sum({collector('rows_waiting')})", "waiting")],
+                    queries=[Query(f"sum({figure('telemetry_rows_waiting')})", "waiting")],
                 ),
-                Panel(
+                NumberPanel(
                     title="Rows dropped",
-                    kind="stat",
-                    width=4,
-                    height=4,
                     steps=RED_ABOVE_0,
                     empty="no collectors",
                     text="Reports that could not be written in the chosen time, and are missing from the files.",
-                    queries=[Query(f"sum(increase({collector('rows_dropped_total')}[$__range]))", "dropped")],
+                    queries=[Query(f"sum(increase({figure('telemetry_rows_dropped_total')}[$__range]))", "dropped")],
                 ),
             ],
         ),
@@ -100,7 +79,7 @@ TELEMETRY: Final = Dashboard(
                     title="Reports by result",
                     unit="cps",
                     text="Counted, repeated, late and invalid reports a second.",
-                    queries=[Query(collector_rate("rows_total", "outcome"), "{{outcome}}")],
+                    queries=[Query(rate_by("telemetry_rows_total", "outcome"), "{{outcome}}")],
                 ),
                 Panel(
                     title="Late reports",
@@ -111,7 +90,7 @@ TELEMETRY: Final = Dashboard(
                         Query(
                             f"sum by (pod) "
                             f'(rate(plimsoll_telemetry_rows_total{{{NAMESPACE}, outcome="late"}}[$__rate_interval])) / '
-                            f"({collector_rate('rows_total', 'pod')} > 0)",
+                            f"({rate_by('telemetry_rows_total', 'pod')} > 0)",
                             "{{pod}}",
                         )
                     ],
@@ -121,8 +100,10 @@ TELEMETRY: Final = Dashboard(
                     unit="cps",
                     text="Reports that were refused, by reason; reports with a wrong clock are dated by their arrival.",
                     queries=[
-                        Query(collector_rate("rows_invalid_total", "reason"), "{{reason}}"),
-                        Query(f"sum(rate({collector('rows_skewed_total')}[$__rate_interval]))", "dated by arrival"),
+                        Query(rate_by("telemetry_rows_invalid_total", "reason"), "{{reason}}"),
+                        Query(
+                            f"sum(rate({figure('telemetry_rows_skewed_total')}[$__rate_interval]))", "dated by arrival"
+                        ),
                     ],
                 ),
                 Panel(
@@ -131,7 +112,7 @@ TELEMETRY: Final = Dashboard(
                     maximum=1,
                     text="Share of the expected brokers, by collector and source.",
                     queries=[
-                        Query(collector("brokers_seen_ratio"), "{{pod}} {{source}}"),
+                        Query(figure("telemetry_brokers_seen_ratio"), "{{pod}} {{source}}"),
                         Query("vector(0.95)", "used from here", is_limit=True),
                     ],
                 ),
@@ -141,7 +122,7 @@ TELEMETRY: Final = Dashboard(
                     text="Seconds since the end of the snapshot's window. Spark's is refused after 45 s, "
                     "and is absent while it may not be used.",
                     queries=[
-                        Query(collector("snapshot_age_seconds"), "{{pod}} {{source}}"),
+                        Query(figure("telemetry_snapshot_age_seconds"), "{{pod}} {{source}}"),
                         Query("vector(45)", "stale", is_limit=True),
                     ],
                 ),
@@ -150,7 +131,7 @@ TELEMETRY: Final = Dashboard(
                     unit="cps",
                     empty="none was refused",
                     text="By reason. Missing is normal in a fleet without Spark.",
-                    queries=[Query(collector_rate("snapshots_refused_total", "fault"), "{{fault}}")],
+                    queries=[Query(rate_by("telemetry_snapshots_refused_total", "fault"), "{{fault}}")],
                 ),
             ],
         ),
@@ -162,36 +143,36 @@ TELEMETRY: Final = Dashboard(
                     unit="cps",
                     text="Rows written and rows dropped, a second.",
                     queries=[
-                        Query(collector_rate("rows_written_total", "pod"), "{{pod}} written"),
-                        Query(collector_rate("rows_dropped_total", "pod"), "{{pod}} dropped"),
+                        Query(rate_by("telemetry_rows_written_total", "pod"), "{{pod}} written"),
+                        Query(rate_by("telemetry_rows_dropped_total", "pod"), "{{pod}} dropped"),
                     ],
                 ),
                 Panel(
                     title="Rows waiting",
                     text="They grow while the volume is full, slow or unavailable.",
-                    queries=[Query(collector("rows_waiting"), "{{pod}}")],
+                    queries=[Query(figure("telemetry_rows_waiting"), "{{pod}}")],
                 ),
                 Panel(
                     title="Written",
                     unit="Bps",
                     text="Bytes written to Parquet files, a second.",
-                    queries=[Query(collector_rate("written_bytes_total", "pod"), "{{pod}}")],
+                    queries=[Query(rate_by("telemetry_written_bytes_total", "pod"), "{{pod}}")],
                 ),
                 Panel(
                     title="Files",
                     text="Files in the chosen time: written, removed because of their age, and not written because "
                     "of an error.",
                     queries=[
-                        Query(f"sum(increase({collector('files_written_total')}[$__rate_interval]))", "written"),
-                        Query(f"sum(increase({collector('files_removed_total')}[$__rate_interval]))", "removed"),
-                        Query(f"sum(increase({collector('write_failures_total')}[$__rate_interval]))", "failed"),
+                        Query(f"sum(increase({figure('telemetry_files_written_total')}[$__rate_interval]))", "written"),
+                        Query(f"sum(increase({figure('telemetry_files_removed_total')}[$__rate_interval]))", "removed"),
+                        Query(f"sum(increase({figure('telemetry_write_failures_total')}[$__rate_interval]))", "failed"),
                     ],
                 ),
                 Panel(
                     title="Ended sessions received",
                     unit="cps",
                     text="Sessions that mediators handed over for the record, by result.",
-                    queries=[Query(collector_rate("sessions_total", "outcome"), "{{outcome}}")],
+                    queries=[Query(rate_by("telemetry_sessions_total", "outcome"), "{{outcome}}")],
                 ),
             ],
         ),

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kubernetes import client, config
+from kubernetes import client, config, watch
 from tests.images import image
 
 from plimsoll.core.config import BrokerConfig, BrokerHardware, LinkSecurity, encode
@@ -84,18 +83,20 @@ class Place:
         )
 
     def until(self, name: str, is_so: Callable[[Any], bool]) -> Any:
-        """The status of the pod's container once a condition holds."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            pod: Any = self.api.read_namespaced_pod(name, self.name)
+        """The status of the pod's container once a condition holds; the API server tells of each change."""
+        pod: Any = None
+        for change in watch.Watch().stream(
+            self.api.list_namespaced_pod, self.name, field_selector=f"metadata.name={name}",
+            timeout_seconds=DEADLINE_SECONDS,
+        ):  # fmt: skip
+            pod = change["object"]
             (status,) = pod.status.container_statuses or [None]
             if status is not None and is_so(status):
                 return status
             waiting = status.state.waiting if status else None
             if waiting and waiting.reason in ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"):
                 pytest.skip(f"{IMAGE} is not in the cluster: `make images`, and load it")
-            assert time.monotonic() < deadline, pod.status
-            time.sleep(0.5)
+        raise AssertionError(f"pod {name} has not come so far in {DEADLINE_SECONDS} s: {pod and pod.status}")
 
     def get(self, name: str, path: str) -> str:
         found: str = self.api.connect_get_namespaced_pod_proxy_with_path(f"{name}:7402", self.name, path)

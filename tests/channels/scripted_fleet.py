@@ -126,7 +126,7 @@ class ScriptedPublisher:
         return self._inner.publish(attributes, payload, sent_us=1)
 
     def flush(self, timeout: float | None = 30.0) -> None:
-        self._fleet.wire.run(timeout or 0.0, lambda: not self._inner.unanswered)
+        self._fleet.wire.run(timeout or 0.0, lambda: not self._inner.buffer)
 
     def close(self, timeout: float = 0.0) -> None:
         pass  # as a process that ends

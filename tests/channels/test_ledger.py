@@ -57,7 +57,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     return Steps(monkeypatch)
 
 
-def life(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+Life = Callable[[Path, ScriptedFleet, list[ChannelLedger]], ResultPublisher]
+"""In a folder and a fleet; what it opens is closed by the caller."""
+
+
+def undisturbed_life(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
     """One life of a driver: what is missing of the batches, each committed and then published."""
     ledger = ChannelLedger(root)
     opened.append(ledger)
@@ -80,7 +84,10 @@ def life(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> Resul
     return publisher
 
 
-def until_crash(root: Path, fleet: ScriptedFleet, steps: Steps, crash_at: int) -> ResultPublisher | None:
+def until_crash(
+    root: Path, fleet: ScriptedFleet, steps: Steps, crash_at: int, life: Life = undisturbed_life
+) -> ResultPublisher | None:
+    """What the life returns; None if it has crashed."""
     steps.arm(crash_at)
     fleet.step = steps.next
     opened: list[ChannelLedger] = []
@@ -144,36 +151,29 @@ def test_if_the_head_forgets_as_well_nothing_is_repeated_and_the_rest_is_counted
             break
 
 
+def life_while_the_head_restarts(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+    """One life of a driver: two batches, with a restart of its head before and behind each."""
+    ledger = ChannelLedger(root)
+    opened.append(ledger)
+    fleet.new_life()
+    ledger.commit(first_commit({"f": 0}, 1))
+    publisher = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)
+    fleet.restart_head()
+    fleet.wait(20.0)
+    for number in (1, 2):
+        results = (Result({"batch": number, "batch_row": 1}), Result({"batch": number, "batch_row": 2}))
+        ledger.commit(behind(ledger, results))
+        publisher.publish(results)
+        fleet.restart_head()
+        fleet.wait(20.0)
+        publisher.save()
+    return publisher
+
+
 def test_a_head_that_restarts_under_a_driver_and_then_the_driver_dies(tmp_path: Path, steps: Steps) -> None:
     for crash_at in itertools.count(1):
         root, fleet = tmp_path / str(crash_at), ScriptedFleet()
-        steps.arm(crash_at)
-        opened: list[ChannelLedger] = []
-        ended = False
-        try:
-            ledger = ChannelLedger(root)
-            opened.append(ledger)
-            fleet.step = steps.next
-            fleet.new_life()
-            ledger.commit(first_commit({"f": 0}, 1))
-            publisher = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)
-            fleet.restart_head()
-            fleet.wait(20.0)
-            for number in (1, 2):
-                assert ledger.last is not None
-                results = (Result({"batch": number, "batch_row": 1}), Result({"batch": number, "batch_row": 2}))
-                ledger.commit(behind(ledger, results))
-                publisher.publish(results)
-                fleet.restart_head()
-                fleet.wait(20.0)
-                publisher.save()
-            ended = True
-        except CrashError:  # the next life begins below
-            pass
-        for each in opened:
-            each.close()
-        steps.arm(0)
-        fleet.step = lambda: None
+        ended = until_crash(root, fleet, steps, crash_at, life_while_the_head_restarts)
         fleet.new_life()
         ledger = ChannelLedger(root)
         after = ResultPublisher(ledger, fleet.opened, fleet.clock, fleet.wait)

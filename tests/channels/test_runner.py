@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,6 +44,26 @@ class AcceptingPublisher:
     def close(self, timeout: float = 0.0) -> None: ...
 
 
+class WatchedRunner(ChannelRunner):
+    """Tells its test of each step, and of what it says of itself."""
+
+    stepped: threading.Condition
+
+    def _step(self) -> float:
+        try:
+            return super()._step()
+        finally:
+            self._notify()
+
+    def _tell(self, state: str, message: str) -> None:
+        super()._tell(state, message)
+        self._notify()
+
+    def _notify(self) -> None:
+        with self.stepped:
+            self.stepped.notify_all()
+
+
 class Stand:
     """A feed, the parameters in force, and channels over it."""
 
@@ -53,6 +74,7 @@ class Stand:
         self.log: list[dict[str, Any]] = []
         self.failed: list[Exception] = []
         self.runners: list[ChannelRunner] = []
+        self.stepped = threading.Condition()
 
     def channel(self, name: str, query: str = QUERY, every_seconds: float | None = None) -> ChannelRunner:
         self.asked.setdefault(name, ChannelSubscriptions())
@@ -60,10 +82,11 @@ class Stand:
         channel = ChannelDefinition(
             name, (ChannelParameter("kind", "String"),), (view,), query, every_seconds=every_seconds
         )
-        made = ChannelRunner(
+        made = WatchedRunner(
             self.spark, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
-            self.failed.append,
+            self._note_failed,
         )  # fmt: skip
+        made.stepped = self.stepped
         self.runners.append(made)
         made.start()
         return made
@@ -78,13 +101,21 @@ class Stand:
     def ask(self, channel: str, *kinds: str) -> None:
         self.asked[channel] = ChannelSubscriptions(frozenset((kind,) for kind in kinds))
 
+    def _note_failed(self, error: Exception) -> None:
+        with self.stepped:
+            self.failed.append(error)
+            self.stepped.notify_all()
+
     def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition, which each step of a channel may fulfil."""
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, [each.figures() for each in self.runners]
-            for runner in self.runners:
-                runner.save()
-            time.sleep(0.05)
+        with self.stepped:
+            while not condition():
+                left = deadline - time.monotonic()
+                assert left > 0, [each.figures() for each in self.runners]
+                self.stepped.wait(left)
+                for runner in self.runners:
+                    runner.save()
 
     def published(self, channel: str) -> list[tuple[str, int]]:
         return [(each["kind"], each["number"]) for each in self.log if each["channel"] == channel]

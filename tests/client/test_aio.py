@@ -83,7 +83,7 @@ def test_callbacks_batches_and_answers(fleet: Any):
             async with AsyncPublisher(connection, on_answer=answers.extend) as publisher:
                 await publish(publisher, *range(10))
             while len(got) < 200:
-                await connection.change(1.0)
+                await connection.changed.wait(1.0)
             assert sum(each.last - each.first + 1 for each in answers) == 10
             assert {type(state).__name__ for state in states} == {"Attached", "Acknowledged"}
             assert subscribers[0].statistics()["queued"] == 0

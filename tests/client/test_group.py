@@ -16,7 +16,7 @@ import pytest
 
 from plimsoll.client import Connection, Publisher, SlicesChanged, errors
 from plimsoll.client.group import GroupSubscriber
-from plimsoll.client.group_member import group_definition
+from plimsoll.client.group_definition import group_definition
 from plimsoll.core.verify.slice_laws import GivenItem, judge_slices
 
 WAIT = 60.0

@@ -1,17 +1,26 @@
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plimsoll.client import errors
 from plimsoll.client.receipts import FAILURES_KEPT, Receipt, ReceiptBook, describe_failures
 from plimsoll.core.client import Answered
 
 
-class NoPublisher:
-    def wait_for(self, receipt: Receipt, timeout: float | None) -> None:
-        raise AssertionError("nothing is waited for here")
+class NoConnection:
+    lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+
+    async def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:  # noqa: ASYNC109  # as a connection has it
+        raise errors.WaitTimeoutError(f"not {expected}")
 
 
 def receipts(count: int) -> tuple[ReceiptBook[Receipt], list[Receipt]]:
     kept: ReceiptBook[Receipt] = ReceiptBook()
-    return kept, [kept.add(n, Receipt(n, NoPublisher())) for n in range(1, count + 1)]
+    return kept, [kept.add(n, Receipt(n, NoConnection())) for n in range(1, count + 1)]
 
 
 def test_an_answer_reaches_the_receipts_of_its_range():
@@ -48,3 +57,13 @@ def test_bad_answers_are_bounded():
         kept.answer(Answered(n, n, "refused", 1, n))
     summary = kept.summary()
     assert (summary.refused, len(summary.not_accepted)) == (FAILURES_KEPT + 99, FAILURES_KEPT)
+
+
+def test_a_receipt_waits_on_its_connection_until_it_has_its_answer():
+    kept, (receipt,) = receipts(1)
+    with pytest.raises(errors.WaitTimeoutError, match="not answered: publication 1"):
+        receipt.wait(0)
+    with pytest.raises(RuntimeError, match="without an answer"):
+        receipt.require_accepted()
+    kept.answer(Answered(1, 1, "accepted", 1, 1))
+    assert receipt.wait(0).answer == "accepted"

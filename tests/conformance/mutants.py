@@ -16,7 +16,9 @@ from plimsoll.core.client import (
     edge_records,
     group_member,
     handover,
+    home,
     machine,
+    publication_buffer,
     publisher,
     publisher_moves,
     slice_subscriber,
@@ -26,10 +28,10 @@ from plimsoll.core.client import (
 from plimsoll.core.client import stream as streams
 from plimsoll.core.client import subscriber as subscribers
 from plimsoll.core.client.attachment import ClientAttachmentState, ClientHandover
-from plimsoll.core.client.events import Acknowledged
+from plimsoll.core.client.events import Acknowledged, Answered
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
-from plimsoll.core.transport import flusher, handshakes, link
+from plimsoll.core.transport import flusher, handshakes, link, link_handshake
 
 Patch = pytest.MonkeyPatch
 Wrapped = Callable[..., Any]
@@ -114,12 +116,12 @@ def _same_number(original: Wrapped, self: Any, link_id: int) -> None:
 
 
 def _starts_over(_: Wrapped, self: Any, one: Any) -> None:
-    self._on_dead(one)
+    self.on_dead(one)
 
 
 def _who_is_the_end(original: Wrapped, self: Any, peer: Any, frame: Any) -> None:
     if isinstance(frame, wire.Who) and peer in self.links:
-        self._on_dead(self.links[peer])
+        self.on_dead(self.links[peer])
     else:
         original(self, peer, frame)
 
@@ -133,7 +135,7 @@ def _more_credit(original: Wrapped, self: Any, ack: int, credit: int, now: float
 
 
 LINKS = [
-    Mutant("hello-repeated", "says HELLO once", around(link.Link, "hello", _hello_once)),
+    Mutant("hello-repeated", "says HELLO once", around(link_handshake, "say_hello", _hello_once)),
     Mutant("frame-lost", "takes a frame whose number is too high", around(link.Link, "accept", _takes_any_number)),
     Mutant(
         "frame-repeated", "takes frames again, and has no watermarks",
@@ -141,10 +143,11 @@ LINKS = [
             around(link.Link, "accept", _takes_repeated), around(streams.SubscriberStream, "take", _forgets_watermark)
         ),
     ),
-    Mutant("request-lost", "sends nothing again", around(link.Link, "_again", lambda original, self: [])),
-    Mutant("connection-broken", "says that the link is new", around(link.Link, "hello", _denies_the_link)),
-    Mutant("delivery-lost", "reports a frame that it has not had", around(link.Link, "hello", _reports_one_more)),
-    Mutant("link-lost", "uses the number of a link that is over", around(link.Link, "_start", _same_number)),
+    Mutant("request-lost", "sends nothing again", around(link_handshake, "_again", lambda original, one: [])),
+    Mutant("connection-broken", "says that the link is new", around(link_handshake, "say_hello", _denies_the_link)),
+    Mutant("delivery-lost", "reports a frame that it has not had",
+           around(link_handshake, "say_hello", _reports_one_more)),
+    Mutant("link-lost", "uses the number of a link that is over", around(link.Link, "start", _same_number)),
     Mutant("link-ended", "keeps the attachments of a link that is over",
            around(machine.Client, "on_attachment_lost", nothing)),
     Mutant("edge-silent", "waits for a silent edge for ever", around(link.Link, "dead", lambda *_: False)),
@@ -159,7 +162,7 @@ LINKS = [
 
 
 def _skips_a_number(_: Wrapped, self: Any, sent: Any) -> None:
-    number = sent.number - self._base + 1
+    number = sent.number - self.buffer.base + 1
     home = self._client.home_link
     self._client.say(home, msg.Publish(self.handle, number, 0, 0, msgspec.Raw(sent.body)))
 
@@ -188,21 +191,21 @@ def _sends_all_again(original: Wrapped, self: Any, opened: Any) -> None:
 
 def _any_epoch(original: Wrapped, self: Any, opened: Any) -> None:
     self._session = (opened.head, opened.epoch)
-    answered = self._last_sent - len(self._sent)
+    answered = self.buffer.last_sent - len(self.buffer.sent)
     original(self, msgspec.structs.replace(opened, last_seq=max(opened.last_seq, answered)))
 
 
 OWN_PUBLISHER = publisher.ClientPublisher
 PUBLISHING = [
     Mutant("publish", "begins with number 2", around(OWN_PUBLISHER, "_say", _skips_a_number)),
-    Mutant("publisher-credit", "uses numbers above `through`", around(OWN_PUBLISHER, "_pump", _above_through)),
+    Mutant("publisher-credit", "uses numbers above `through`", around(OWN_PUBLISHER, "go_on", _above_through)),
     Mutant("link-credit", "sends above the credit", around(link.Link, "acknowledged", _more_credit)),
     Mutant("publication-refused", "takes a refusal for an acceptance",
            around(OWN_PUBLISHER, "_on_refused", _takes_refusals_for_acceptance)),
     Mutant("publication-unconfirmed", "ignores UNCONFIRMED", around(OWN_PUBLISHER, "on_answer", _no_unconfirmed)),
     Mutant("publisher-not-open", "takes `not-open` for final",
            around(OWN_PUBLISHER, "_on_refused", _takes_refusals_for_final)),
-    Mutant("publication-lost", "sends no frame again", around(link.Link, "_again", lambda original, self: [])),
+    Mutant("publication-lost", "sends no frame again", around(link_handshake, "_again", lambda original, one: [])),
     Mutant("head-link-lost", "sends again what the head has", around(OWN_PUBLISHER, "_on_opened", _sends_all_again)),
     Mutant("head-restarted", "goes on in the old incarnation", around(OWN_PUBLISHER, "_on_opened", _any_epoch)),
 ]  # fmt: skip
@@ -244,7 +247,7 @@ BETWEEN_HEADS = [
     Mutant("publisher-returns", "waits for ever", around(OWN_PUBLISHER_MOVES, "tick", nothing)),
     Mutant("publisher-move-ignored", "says GO without a standby",
            around(OWN_PUBLISHER_MOVES, "on_move", _answers_a_move)),
-    Mutant("publisher-elsewhere", "stays where it is not taken", around(OWN_PUBLISHER, "_on_elsewhere", nothing)),
+    Mutant("publisher-elsewhere", "stays where it is not taken", around(OWN_PUBLISHER_MOVES, "on_elsewhere", nothing)),
     Mutant("publisher-cordoned", "asks again and again", around(OWN_PUBLISHER, "on_answer", _opens_again)),
 ]  # fmt: skip
 
@@ -309,7 +312,7 @@ def _always_withdraws(original: Wrapped, self: Any, *attachments: Any, withdraw:
 SUBSCRIBING = [
     Mutant("attach", "reports a subscription before SUBACK", around(edge_finder.EdgeFinder, "resume", _counts_at_once)),
     Mutant("no-edge-yet", "asks again at once", around(edge_finder.EdgeFinder, "on_unplaced", _asks_at_once)),
-    Mutant("sent-on", "ignores SEE_HEAD", around(machine.Client, "_follow", nothing)),
+    Mutant("sent-on", "ignores SEE_HEAD", around(home.Home, "on_see_head", nothing)),
     Mutant("closed", "raises n by 1", around(subscribers.ClientSubscriber, "resume_record", _raises_by(1))),
     Mutant("closed-epoch", "does not raise n", around(subscribers.ClientSubscriber, "resume_record", _raises_by(0))),
     Mutant("closed-for-good", "comes back after `slow`", around(edge_records.EdgeRecords, "_on_closed", _comes_back)),
@@ -525,8 +528,9 @@ def _knows_all(original: Wrapped, self: Any, opened: Any) -> bool:
 
 def _answers_again(original: Wrapped, self: Any, refused: Any) -> None:
     original(self, refused)
-    if refused.seq not in self._sent:
-        self._tell_answer(refused.seq, refused.seq, "refused", (), refused.code, refused.text)
+    if refused.seq not in self.buffer.sent:
+        number = refused.seq + self.buffer.base
+        self._tell(Answered(number, number, "refused", self.incarnation, refused.seq, (), refused.code, refused.text))
 
 
 def _held_counts(original: Wrapped, self: Any, port: Any, held: Any) -> None:
@@ -549,12 +553,12 @@ MORE = [
     Mutant("moved-together", "looks at the first attachment alone",
            around(edge_records.EdgeRecords, "on_record", _first_only)),
     Mutant("publisher-forgotten", "takes the head's word for its memory",
-           around(OWN_PUBLISHER, "_leaves_hole", _knows_all)),
+           around(publication_buffer.PublicationBuffer, "leaves_hole", _knows_all)),
     Mutant("answers-repeated", "answers again what has its answer",
            around(OWN_PUBLISHER, "_on_refused", _answers_again)),
     Mutant("move-list-at-end", "takes HELD for a SUBACK", around(OWN_MOVES, "on_held", _held_counts)),
     Mutant("move-list-alone", "does not wait for the target", around(ClientHandover, "counted", _at_once)),
-    Mutant("move-go-lost", "sends nothing again", around(link.Link, "_again", lambda original, self: [])),
+    Mutant("move-go-lost", "sends nothing again", around(link_handshake, "_again", lambda original, one: [])),
     Mutant("move-target-silent", "waits for a silent edge for ever", around(link.Link, "dead", lambda *_: False)),
     Mutant("move-together", "looks at the first attachment alone", around(OWN_MOVES, "on_end", _first_to_end)),
 ]  # fmt: skip

@@ -46,7 +46,7 @@ def test_a_frame_above_the_credit_is_not_taken():
     client = fleet.client("x", "h")
     link = client.dialled["h"]
     head = fleet.head()
-    peer = next(link.peer for link in head.accepted_links() if link.name == "x")
+    peer = next(link.peer for link in head.handshakes.accepted_links() if link.name == "x")
     last = link.next_seq + 3 * 4
     frames = [
         wire.data_frame(link.id, 0, seq, 0, 9, [wire.encode(msg.Open(seq, f"p{seq}", 1))], 1)

@@ -72,12 +72,12 @@ def test_a_longer_link_moves_the_threshold_within_two_looks():
 def test_a_head_without_the_policy_tells_of_its_publishers_as_long_as_a_neighbour_wants_to_know():
     world = playing()
     assert world.head("h1").publisher_paths.is_wanted
-    assert world.head("h1").handshakes.next_probe_at < float("inf")
+    assert world.head("h1").heartbeats.next_probe_at < float("inf")
     world.head().topics.take_policy(None)
     world.run(12.0)
     for name in ("h0", "h1"):
         assert not world.head(name).publisher_paths.is_wanted
-        assert world.head(name).handshakes.next_probe_at == float("inf")
+        assert world.head(name).heartbeats.next_probe_at == float("inf")
 
 
 def test_topics_that_rise_together_at_another_head_are_known_before_anyone_asks_for_them():

@@ -73,7 +73,7 @@ class AuditObserver:
 
     def _note(self, client: Any, attachment: Any, session: str, due: list[msg.ExpectedCount]) -> None:
         subscriber = attachment.subscriber
-        tally = subscriber.stream.tally_of(session, subscriber.version)
+        tally = subscriber.stream.tally_of(session, subscriber.subscription_list.version)
         found = tally.against(due) if tally is not None and handover.is_serving(attachment) else None
         if found is not None:
             marks = {(head, epoch): offset for head, epoch, offset in tally.marks}

@@ -21,6 +21,7 @@ from plimsoll.core.head.record_input import RecordInput
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.transport import link_handshake
 from plimsoll.core.transport.link import Link
 from plimsoll.simulator.run import run_seed
 
@@ -83,7 +84,7 @@ def tokens_are_not_sent(patch: pytest.MonkeyPatch) -> None:
 
 def frames_are_not_resent(patch: pytest.MonkeyPatch) -> None:
     """A reliable link does not resend the frames that were lost with a connection."""
-    patch.setattr(Link, "_again", lambda self: [])
+    patch.setattr(link_handshake, "_again", lambda link: [])
 
 
 def frames_in_any_order(patch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ class AuditObserver:
 
     def _note(self, incarnation: int, attachment: Any, session: str, due: list[msg.ExpectedCount]) -> None:
         subscriber = attachment.subscriber
-        tally = subscriber.stream.tally_of(session, subscriber.version)
+        tally = subscriber.stream.tally_of(session, subscriber.subscription_list.version)
         if not isinstance(tally, PublisherTally) or not handover.is_serving(attachment):
             return
         if (found := tally.against(due)) is not None:

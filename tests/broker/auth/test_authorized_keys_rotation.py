@@ -162,7 +162,7 @@ def test_a_key_is_replaced_and_no_link_is_lost(world: World, name: str, role: st
     world.authorise(old=row)
     by = opened(world, world.connect("by", "by", "client"))
     old = opened(world, world.connect("old", name, role))
-    links = set(map(id, world.head.accepted_links()))
+    links = set(map(id, world.head.handshakes.accepted_links()))
     world.authorise(old=row, new=row)
     assert world.is_heard(old)
     new = opened(world, world.connect("new", name, role), known=True)
@@ -170,7 +170,7 @@ def test_a_key_is_replaced_and_no_link_is_lost(world: World, name: str, role: st
     assert world.is_heard(new)
     assert world.is_heard(by)
     assert world.lost == []
-    assert set(map(id, world.head.accepted_links())) == links
+    assert set(map(id, world.head.handshakes.accepted_links())) == links
     # The old connection is still there, and is ignored.
     assert world.loop.refusals()["ended"] == 1
     old.ping(number=99)
@@ -193,7 +193,7 @@ def test_a_link_of_a_removed_key_ends_and_is_told_why_and_others_go_on(world: Wo
     assert world.lost == [name]
     assert world.loop.refusals()["ended"] == 1
     assert world.is_heard(by)
-    assert [link.name for link in world.head.accepted_links()] == ["by"]
+    assert [link.name for link in world.head.handshakes.accepted_links()] == ["by"]
     # A name that is valid with another key does not help this one.
     world.authorise(new=f"{role} {name}")
     old.hello(known=True)

@@ -125,7 +125,7 @@ class Script(OverlayNode):
 
     @property
     def link(self) -> Link:
-        return self.accepted_links()[-1]
+        return self.handshakes.accepted_links()[-1]
 
     def on_data(self, link: Link, frame: frames.Data, size: int) -> None:
         self.took(link)
@@ -244,13 +244,14 @@ class Move:
         return int(self.target.last_of(msg.Attach).members[0].attachment)
 
     def held(self, version: int | None = None) -> None:
-        self.target.tell(msg.Held([msg.HeldItem(self.next, self.subscriber.version if version is None else version)]))
+        version = self.subscriber.subscription_list.version if version is None else version
+        self.target.tell(msg.Held([msg.HeldItem(self.next, version)]))
         self.run()
 
     def suback(self, version: int | None = None, *, edge: Any = None, unreached: tuple[str, ...] = ()) -> None:
         """`edge` acknowledges; the source if it is left out."""
         at = self.next if edge is self.target else self.id
-        version = self.subscriber.version if version is None else version
+        version = self.subscriber.subscription_list.version if version is None else version
         (edge or self.source).tell(msg.Suback(at, version, list(unreached)))
         self.run()
 
@@ -264,7 +265,7 @@ class Move:
 
     def change(self) -> int:
         """Another subscription, sent to every edge that has the list."""
-        new = int(self.subscriber.subscribe(f"[n,=,{self.subscriber.version}]"))
+        new = int(self.subscriber.subscribe(f"[n,=,{self.subscriber.subscription_list.version}]"))
         self.run()
         return new
 

@@ -20,7 +20,7 @@ def test_it_attaches_at_the_target_while_it_is_served(move: Any):
     inc, n = move.subscriber.epoch
     assert (attach.subscriber, attach.epoch, said.session) == ("s", (inc, n + 1), move.session)
     assert attach.subscriptions == list(move.subscriber.subscriptions.values())
-    assert attach.version == move.subscriber.version
+    assert attach.version == move.subscriber.subscription_list.version
     assert move.subscriber.current.id == move.id
     assert move.source.all(msg.Detach) == []
     assert move.stage.app.of(Detached) == []

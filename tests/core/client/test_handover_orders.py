@@ -112,7 +112,7 @@ class World:
         names = [name for name in EDGES if self.out[name]]
         if names:
             edge = names[n % len(names)]
-            if not self.scripts[edge].accepted_links():
+            if not self.scripts[edge].handshakes.accepted_links():
                 self.out[edge].clear()
             for _ in range(min(len(self.out[edge]), 1 + n // 3)):
                 self.scripts[edge].tell(self.out[edge].popleft())
@@ -128,13 +128,13 @@ class World:
         """The link of an edge is over."""
         edge = EDGES[n % 3]
         script = self.scripts[edge]
-        if not script.accepted_links():
+        if not script.handshakes.accepted_links():
             return
         self.out[edge].clear()
         self.heard[edge] = len(script.heard)
         if (record := self.records.get(edge)) is not None:
             self.close(edge, record)
-        script.close(script.link, "lost")
+        script.handshakes.close(script.link, "lost")
         self.run()
         # What the other side had sent on the new link follows; what it sent on the old one is lost.
         self.heard[edge] = self.first_of_new_link(edge)
@@ -207,7 +207,7 @@ class World:
         record, end = self.records.get(edge), self.end_of(HEAD_OF[edge])
         speaks = record is None or (record.state == "live" and record.at == end and record.until is None)
         behind = [] if speaks else [record.attachment]  # type: ignore[union-attr]  # without a record it speaks
-        if self.scripts[edge].accepted_links():
+        if self.scripts[edge].handshakes.accepted_links():
             self.out[edge].append(msg.Progress(end, behind))
 
     # -- attaching
@@ -436,10 +436,10 @@ class World:
         ids = list(self.subscriber.subscriptions)
         if len(ids) > 2 and n % 2:
             self.subscriber.unsubscribe(ids[0])
-            self.gone[ids[0]] = self.subscriber.version
+            self.gone[ids[0]] = self.subscriber.subscription_list.version
         else:
             new = self.subscriber.subscribe(f"[n,>,{-n}]")
-            self.wanted[new] = self.subscriber.version
+            self.wanted[new] = self.subscriber.subscription_list.version
         if n % 3:
             self.run()
 

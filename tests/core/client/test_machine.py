@@ -219,7 +219,7 @@ def test_an_application_that_does_not_take_its_deliveries_is_paused_alone(cluste
     assert 50 < slow.stream.queue.depth < 100
     assert len(cluster.numbers("fast")) == 400
     while slow.stream.queue.depth:
-        slow.consumed(10)
+        slow.stream.queue.consumed(10)
         cluster.run(0.2)
     assert cluster.numbers("slow") == list(range(1, 401))
     assert slow.statistics()["pauses"] >= 1

@@ -41,7 +41,7 @@ def test_a_client_that_knows_only_an_edge_is_served_by_the_owner_of_its_bundle(e
     late = client.subscriber("t")
     late.subscribe("[topic,=,'t0']")
     run(world, client, lambda _: late.is_acknowledged)
-    assert client.home_name == "h"
+    assert client.home.head == "h"
     assert client.counters["heads_followed"] == 1
     assert world.fleet.head().owners.entries[f"t#{topic_hash('t0'):08x}"].edge == owner
     world.publish("t0")
@@ -56,7 +56,7 @@ def test_a_publisher_that_knows_only_an_edge_publishes_at_its_head():
     publisher = client.publisher("q")
     publisher.publish({"topic": "t0", "n": 77}, sent_us=0)
     run(world, client, lambda _: world.numbers("s", "t0") == [77])
-    assert client.home_name == "h"
+    assert client.home.head == "h"
 
 
 def test_after_its_head_was_away_the_client_asks_the_edge_again():
@@ -71,9 +71,9 @@ def test_after_its_head_was_away_the_client_asks_the_edge_again():
     run(world, client, lambda _: client.home_link is not None and client.home_link.open)
     world.publish("t0")
     run(world, client, lambda events: any(isinstance(each, Delivery) for each in events))
-    assert client.home_name == "h"
+    assert client.home.head == "h"
     assert client.counters["heads_followed"] > 1
-    assert len(client.heads) == 2, "one address is remembered, however often it is told"
+    assert len(client.home.addresses) == 2, "one address is remembered, however often it is told"
 
 
 def test_an_edge_that_does_not_know_its_head_yet_is_asked_again():
@@ -85,7 +85,7 @@ def test_an_edge_that_does_not_know_its_head_yet_is_asked_again():
     world.run(1.0)
     assert client.counters["heads_followed"] == 0
     edge.head_endpoint = "mem://h"
-    run(world, client, lambda _: client.home_name == "h")
+    run(world, client, lambda _: client.home.head == "h")
 
 
 def test_one_that_is_sent_on_again_and_again_waits_between():
@@ -97,7 +97,7 @@ def test_one_that_is_sent_on_again_and_again_waits_between():
     client.subscriber("t").subscribe("[topic,=,'t0']")
     world.run(2.0)
     assert 2 <= client.counters["heads_followed"] <= 2.0 / OWN.backoff_seconds + 2
-    assert len(client.heads) == 2
+    assert len(client.home.addresses) == 2
 
 
 def test_who_is_no_edge_of_ours_cannot_send_a_client_on():
@@ -111,5 +111,5 @@ def test_who_is_no_edge_of_ours_cannot_send_a_client_on():
     [attachment] = edge.attachments.by_subscriber.values()
     edge.say(attachment.link, msg.SeeHead("h2", "mem://h2", ""))
     world.run(0.5)
-    assert client.home_name == "h"
+    assert client.home.head == "h"
     assert client.counters["heads_followed"] == 0

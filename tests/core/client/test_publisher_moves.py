@@ -95,7 +95,7 @@ class Moves:
         self.run(1.5, publish=False)
         for publisher in self.publishers.values():
             assert publisher.is_open, publisher.statistics()
-            assert (publisher.move, publisher.unanswered) == (None, 0), publisher.statistics()
+            assert (publisher.move, len(publisher.buffer)) == (None, 0), publisher.statistics()
         for name, said in self.said.items():
             assert may_lose or self.count(name, "accepted") == said
             for subscriber in self.subscribers:
@@ -211,7 +211,7 @@ def test_a_publisher_whose_new_head_is_gone_begins_anew_at_home(moves: Moves):
 
 def test_a_client_whose_home_leads_to_the_head_of_a_port_uses_one_link(moves: Moves):
     """Two links of one client to one head would end each other."""
-    moves.app.heads = (*moves.app.heads, Address("mem://c"))
+    moves.app.home.addresses = (*moves.app.home.addresses, Address("mem://c"))
     moves.command("a", "c")
     moves.run(0.5)
     moves.fleet.crash("a")

@@ -98,7 +98,7 @@ def test_a_publication_whose_function_fails_is_not_sent_and_uses_no_number():
     play.run(1.0)
     with pytest.raises(PublicationError):
         play.publish(0)
-    assert (play.publisher.number, play.publisher.unanswered) == (0, 0)
+    assert (play.publisher.buffer.number, len(play.publisher.buffer)) == (0, 0)
 
 
 def test_a_stamp_that_the_application_sets_stays_and_a_second_function_of_a_name_is_refused():

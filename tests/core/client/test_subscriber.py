@@ -245,7 +245,7 @@ def test_changes_of_a_round_are_said_as_one(stage: Any):
 
 def test_an_older_acknowledgement_is_not_one_of_newer_changes(stage: Any):
     subscriber = stage.attach()
-    version = subscriber.version
+    version = subscriber.subscription_list.version
     subscriber.subscribe("[n,=,2]")
     stage.run()
     stage.edge.tell(msg.Suback(subscriber.current.id, version, []))
@@ -258,11 +258,11 @@ def test_heads_that_were_not_reached_are_named_and_then_come(stage: Any):
     subscriber = stage.attach()
     new = subscriber.subscribe("[n,=,2]")
     stage.run()
-    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, ["far"]))
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.subscription_list.version, ["far"]))
     stage.run()
     assert stage.app.of(Acknowledged)[-1] == Acknowledged((new,), "h", ("far",))
     assert not subscriber.subscription_list.is_settled
-    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, []))
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.subscription_list.version, []))
     stage.run()
     assert stage.app.of(Acknowledged)[-1] == Acknowledged((new,), "h", ())
     assert subscriber.subscription_list.is_settled
@@ -272,12 +272,12 @@ def test_a_withdrawn_subscription_does_not_arrive_anywhere(stage: Any):
     subscriber = stage.attach()
     new = subscriber.subscribe("[n,=,2]")
     stage.run()
-    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, ["far"]))
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.subscription_list.version, ["far"]))
     stage.run()
     subscriber.unsubscribe(new)
     stage.run()
     told = len(stage.app.of(Acknowledged))
-    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, []))
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.subscription_list.version, []))
     stage.run()
     assert len(stage.app.of(Acknowledged)) == told
     assert stage.app.of(Forgotten) == [Forgotten((new,))]
@@ -288,8 +288,8 @@ def test_a_refused_subscription_is_told_and_not_asked_for_again(stage: Any):
     bad = subscriber.subscribe("[n,=,2]")
     stage.run()
     stage.edge.tell(
-        msg.SubRefused(subscriber.current.id, subscriber.version, bad, "too many"),
-        msg.Suback(subscriber.current.id, subscriber.version, []),
+        msg.SubRefused(subscriber.current.id, subscriber.subscription_list.version, bad, "too many"),
+        msg.Suback(subscriber.current.id, subscriber.subscription_list.version, []),
         msg.AttachmentClosed(subscriber.current.id, "head", "again"),
     )
     stage.run(1.0)
@@ -318,7 +318,7 @@ def test_a_subscription_is_checked_before_it_is_sent(stage: Any):
         subscriber.subscribe("[n,~,2]")
     with pytest.raises(KeyError, match="no subscription 7"):
         subscriber.unsubscribe(7)
-    assert subscriber.version == stage.edge.last_of(msg.Resume).version
+    assert subscriber.subscription_list.version == stage.edge.last_of(msg.Resume).version
 
 
 # -- the queue
@@ -332,10 +332,10 @@ def test_a_full_queue_pauses_this_subscriber_alone(stage: Any, kit: Any):
     stage.run()
     assert [each.attachment for each in stage.edge.all(msg.Pause)] == [attachment]
     assert len(stage.app.of(Delivery)) == 5
-    slow.consumed(2)
+    slow.stream.queue.consumed(2)
     stage.run()
     assert stage.edge.all(msg.Continue) == []
-    slow.consumed(1)
+    slow.stream.queue.consumed(1)
     stage.run()
     assert [each.attachment for each in stage.edge.all(msg.Continue)] == [attachment]
 
@@ -348,7 +348,7 @@ def test_the_queue_is_bounded_in_bytes_too(stage: Any, kit: Any):
     deliver(stage, kit.pub(14, payload=b"x" * 3000))
     assert len(stage.edge.all(msg.Pause)) == 1
     assert 12_000 < slow.stream.queue.depth_bytes < 13_000
-    slow.consumed(4)
+    slow.stream.queue.consumed(4)
     assert slow.stream.queue.depth_bytes == 0
 
 
@@ -391,11 +391,11 @@ def test_a_list_that_does_not_fit_into_one_message_is_refused_at_once(stage: Any
     for text in texts[:99]:
         subscriber.subscribe(text)
     stage.run()
-    version, sent = subscriber.version, len(stage.edge.all(msg.Subs))
+    version, sent = subscriber.subscription_list.version, len(stage.edge.all(msg.Subs))
     with pytest.raises(ListFullError, match=r"'s' would take 10\d{5} bytes; at most 1000000 are sent in one message"):
         subscriber.subscribe(texts[99])
     stage.run()
-    assert (subscriber.version, len(subscriber.subscriptions), len(stage.edge.all(msg.Subs))) == (
+    assert (subscriber.subscription_list.version, len(subscriber.subscriptions), len(stage.edge.all(msg.Subs))) == (
         version,
         100,
         sent,

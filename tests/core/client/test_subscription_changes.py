@@ -13,7 +13,7 @@ def test_changes_go_to_both(move: Any):
     new = move.change()
     for edge, at in ((move.source, move.id), (move.target, move.next)):
         subs = edge.last_of(msg.Subs)
-        assert (subs.attachment, subs.version) == (at, move.subscriber.version)
+        assert (subs.attachment, subs.version) == (at, move.subscriber.subscription_list.version)
         assert [item.id for item in subs.adds] == [new]
 
 
@@ -49,7 +49,7 @@ def test_an_older_acknowledgement_does_not_take_a_newer_one_back(move: Any):
     move.begin()
     new = move.change()
     move.suback()
-    move.suback(move.subscriber.version - 1)
+    move.suback(move.subscriber.subscription_list.version - 1)
     move.held()
     assert move.acknowledged()[-1] == (new,)
 
@@ -57,7 +57,7 @@ def test_an_older_acknowledgement_does_not_take_a_newer_one_back(move: Any):
 def test_an_older_version_at_the_target_is_not_enough(move: Any):
     move.begin()
     first = move.change()
-    version = move.subscriber.version
+    version = move.subscriber.subscription_list.version
     second = move.change()
     move.suback()
     move.held(version)
@@ -120,7 +120,7 @@ def test_a_change_before_it_could_ask_the_target_is_in_its_list(move: Any, kit: 
     move.stage.wire.cut.clear()
     move.run(3.0)
     attach = move.target.last_of(msg.Attach).members[0]
-    assert (attach.version, attach.subscriptions[-1].id) == (move.subscriber.version, new)
+    assert (attach.version, attach.subscriptions[-1].id) == (move.subscriber.subscription_list.version, new)
     assert move.target.all(msg.Subs) == []
 
 
@@ -140,7 +140,7 @@ def test_a_change_in_the_round_of_the_question_is_said_once_to_each(stage: Any, 
     assert [item.id for item in attach.subscriptions] == [1, first]
     assert [[item.id for item in each.adds] for each in move.target.all(msg.Subs)] == [[second]]
     assert [[item.id for item in each.adds] for each in move.source.all(msg.Subs)] == [[first], [second]]
-    assert move.target.last_of(msg.Subs).version == attach.version + 1 == move.subscriber.version
+    assert move.target.last_of(msg.Subs).version == attach.version + 1 == move.subscriber.subscription_list.version
 
 
 def test_a_change_in_the_round_of_the_end_reaches_the_target(move: Any):
@@ -201,7 +201,7 @@ def test_unreached_heads_are_those_of_the_edge_that_serves(move: Any):
 
 def test_an_older_list_that_has_arrived_everywhere_says_nothing_of_a_newer_one(move: Any):
     move.begin()
-    version = move.subscriber.version
+    version = move.subscriber.subscription_list.version
     new = move.change()
     move.held()
     move.suback(unreached=("far",))
@@ -214,7 +214,7 @@ def test_an_older_list_that_has_arrived_everywhere_says_nothing_of_a_newer_one(m
 
 def test_a_subscription_that_only_the_target_refuses_is_kept(move: Any):
     move.begin()
-    move.target.tell(msg.SubRefused(move.next, move.subscriber.version, 1, "too many"))
+    move.target.tell(msg.SubRefused(move.next, move.subscriber.subscription_list.version, 1, "too many"))
     move.run()
     assert move.stage.app.of(SubscriptionRefused) == []
     assert move.target.last_of(msg.Detach) == msg.Detach([move.next], False)
@@ -225,7 +225,7 @@ def test_a_subscription_that_only_the_target_refuses_is_kept(move: Any):
 def test_a_subscription_that_the_source_refuses_is_taken_from_the_target(move: Any):
     move.begin()
     new = move.change()
-    version = move.subscriber.version
+    version = move.subscriber.subscription_list.version
     move.source.tell(msg.SubRefused(move.id, version, new, "too many"))
     move.run()
     assert move.stage.app.of(SubscriptionRefused) == [SubscriptionRefused(new, "too many")]

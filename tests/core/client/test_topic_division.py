@@ -247,7 +247,7 @@ def test_a_full_queue_holds_all_units_and_lets_them_go_on():
         world.run(0.05)
     assert subscriber.stream.queue.is_held
     while len(world.numbers("s", "t0")) + len(world.numbers("s", "t1")) + len(world.numbers("s", "t2")) < 30:
-        subscriber.consumed(2)
+        subscriber.stream.queue.consumed(2)
         world.run(0.1)
     world.check()
 

@@ -8,6 +8,7 @@ from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, resu
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.transport import link_handshake
 
 BIG = b"x" * 1000
 
@@ -253,7 +254,7 @@ def test_a_withdrawal_while_the_head_does_not_answer_is_not_forgotten():
     edge = fleet.edge("e1")
     client.tell("e1", msg.Detach([1], True))
     fleet.round()
-    hello = edge.head.resync(fleet.now)
+    hello = link_handshake.ask_resync(edge.head, fleet.now)
     assert hello is not None
     edge._out.append((edge.head.peer, hello))
     fleet.run(1.0)

@@ -16,6 +16,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages import Fetched
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport import link_handshake
 from plimsoll.core.transport.link import Link, LinkLimits
 
 
@@ -36,7 +37,7 @@ class Bench:
             b"c", local=Info("e", "edge", 1), limits=LinkLimits(window_bytes=window), initiator=False,
             new_id=lambda: 1, now=0.0,
         )  # fmt: skip
-        self.link.on_hello(wire.Hello(1, wire.HELLO, 1, 0, False, Info("c", "client", 1)), 0.0)
+        link_handshake.answer_hello(self.link, wire.Hello(1, wire.HELLO, 1, 0, False, Info("c", "client", 1)), 0.0)
         self.link.acknowledged(0, 10**6, 0.0)
         self.port = LinkAttachments(self.link)
         self.cursor = CatchupCursor()

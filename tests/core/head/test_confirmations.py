@@ -14,6 +14,7 @@ from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport import link_handshake
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.core.transport.overlay_node import OverlayNode
 
@@ -34,7 +35,9 @@ class Bench:
         link = Link(
             name.encode(), local=Info("h", "head", 1), limits=LinkLimits(), initiator=False, new_id=lambda: 1, now=0.0
         )
-        link.on_hello(wire.Hello(1, wire.HELLO, number, 0, False, Info(name, "head" if name == "k" else "edge", 1)), 0)
+        link_handshake.answer_hello(
+            link, wire.Hello(1, wire.HELLO, number, 0, False, Info(name, "head" if name == "k" else "edge", 1)), 0
+        )
         link.acknowledged(0, 100, 0.0)
         return link
 

@@ -223,7 +223,7 @@ def test_a_publication_that_waits_is_logged_when_its_link_is_lost():
         rounds(fleet, 6)
         (link,) = head.cover_turns.waiting
         assert client.numbers("a1", 1) == []
-        head.handshakes._on_dead(link)
+        head.handshakes.on_dead(link)
         assert not head.cover_turns.waiting
     fleet.run(3.0)
     assert client.numbers("a1", 1) == [1, 2, 3]
@@ -240,7 +240,7 @@ def test_an_edge_that_is_lost_takes_what_waits_with_it():
     rounds(fleet, 6)
     head = fleet.head()
     (link,) = head.cover_turns.waiting
-    head.close(link, "test")
+    head.handshakes.close(link, "test")
     assert not head.cover_turns.waiting
     fleet.run(5.0)
     assert head.routes.total_size(head.outboxes.by_key) == len(fleet.edge("e1").subscription_table.cover) == 0

@@ -303,7 +303,7 @@ def test_a_client_that_takes_nothing_is_held_by_its_credit_and_memory_stays_boun
         client.tell("h", publication(77, 1))
         fleet.round()
         fleet.now += 0.001
-    (theirs,) = [a for a in fleet.head().accepted_links() if a.name == "c"]
+    (theirs,) = [a for a in fleet.head().handshakes.accepted_links() if a.name == "c"]
     assert 64 < len(theirs.buffer) <= 64 + 1024 + 16
     assert len(link.buffer) > 500, "the rest waits at the client"
     client.takes = True

@@ -10,6 +10,7 @@ from plimsoll.core.head.log import Log, LogEntry
 from plimsoll.core.head.outbox import LostRange, Outbox
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport import link_handshake
 from plimsoll.core.transport.link import Link, LinkLimits
 
 
@@ -17,7 +18,7 @@ def open_link(window_bytes: int = 1000, link_id: int = 7, incarnation: int = 1) 
     """The accepting side of an open link; the other side has given credit for 1000 frames."""
     limits = LinkLimits(window_bytes=window_bytes)
     link = Link(b"peer", local=Info("h", "head", 1), limits=limits, initiator=False, new_id=lambda: 0, now=0.0)
-    link.on_hello(wire.Hello(1, wire.HELLO, link_id, 0, False, Info("n", "head", incarnation)), 0.0)
+    link_handshake.answer_hello(link, wire.Hello(1, wire.HELLO, link_id, 0, False, Info("n", "head", incarnation)), 0.0)
     link.acknowledged(0, 1000, 0.0)
     return link
 

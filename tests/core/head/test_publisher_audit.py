@@ -9,7 +9,7 @@ from tests.core.client.test_publisher_moves import CHAIN, LIMITS, Moves
 from tests.core.fleet import tree
 
 from plimsoll.core.client import Address, Client
-from plimsoll.core.client.handover import ClientHandovers
+from plimsoll.core.client.handover import ClientHandovers, begin_publisher_tally, begin_tally
 from plimsoll.core.edge.handover.publisher_audit import PublisherAuditRelay
 from plimsoll.core.head import publisher_audit
 from plimsoll.core.protocol import messages as msg
@@ -259,10 +259,10 @@ def asked(session: str, *heads: str) -> msg.CountPublishers:
 def test_a_subscriber_counts_a_few_moves_at_a_time_with_the_marks_of_two_heads(moves: Moves):
     moves.run(0.2)
     subscriber = moves.subscribers["t-c"]
-    tallies = [subscriber.begin_publisher_tally(asked(f"1.{number}", "a", "b")) for number in range(6)]
+    tallies = [begin_publisher_tally(subscriber, asked(f"1.{number}", "a", "b")) for number in range(6)]
     assert [[mark[0] for mark in tally.marks] for tally in tallies if tally is not None] == [["a"]] * 6
     assert list(subscriber.stream.publisher_tallies) == ["1.2", "1.3", "1.4", "1.5"]
-    none = subscriber.begin_publisher_tally(asked("1.9", "c"))
+    none = begin_publisher_tally(subscriber, asked("1.9", "c"))
     assert none is not None
     assert none.marks == []
 
@@ -271,16 +271,16 @@ def test_one_whose_list_has_not_reached_every_head_does_not_count(moves: Moves):
     subscriber = moves.subscribers["t-c"]
     assert subscriber.current is not None
     subscriber.current.unreached = ("a",)
-    assert subscriber.begin_publisher_tally(asked("1.1", "a")) is None
+    assert begin_publisher_tally(subscriber, asked("1.1", "a")) is None
     subscriber.current.unreached = ()
-    assert subscriber.begin_publisher_tally(asked("1.1", "a")) is not None
+    assert begin_publisher_tally(subscriber, asked("1.1", "a")) is not None
 
 
 def test_a_question_about_publishers_that_comes_too_late_ends_no_count_of_a_move(moves: Moves):
     subscriber, reader = moves.subscribers["t-c"], moves.fleet.nodes["reader-c"]
     assert subscriber.current is not None
     assert isinstance(reader, Client)
-    subscriber.begin_tally("1.2")
+    begin_tally(subscriber, "1.2")
     port, number = subscriber.current.port, subscriber.current.id
     for session, is_counting in (("1.1", True), ("1.2", False)):
         reader.handovers.on_count(port, msg.AuditQuery(session, [msg.AuditQueryItem(number, [])]))

@@ -29,7 +29,7 @@ def served() -> tuple[Fleet, Client, Publishing]:
 
 def reopen(fleet: Fleet) -> None:
     edge = fleet.edge("e1")
-    edge.reopen(edge.head, "a test")
+    edge.handshakes.reopen(edge.head, "a test")
 
 
 def sizes_of_report(fleet: Fleet) -> list[int]:

@@ -390,7 +390,7 @@ def test_a_head_survives_edges_and_neighbours_that_make_no_sense(said: list[tupl
         if draw.random() < 0.3:
             fleet.settle()
     fleet.run(2.0)
-    heard = sum(link.stats.records_in for link in fleet.head().accepted_links() if link.name in ("bad", "z"))
+    heard = sum(link.stats.records_in for link in fleet.head().handshakes.accepted_links() if link.name in ("bad", "z"))
     assert heard == len(said)
     publisher = Publishing(client, "h", "mine")
     fleet.run(0.3)

@@ -75,7 +75,7 @@ def test_real_brokers_answer_as_the_vectors_say(fleet: Fleet):
     for broker, frames in expected.items():
         assert conversation(client.heard[broker]) == conversation(frames), broker
         assert {name for name in fleet.nodes[broker].counters if not name.startswith(("said_", "heard_"))} == set()
-    (link,) = [link for link in fleet.nodes["h"].accepted_links() if link.name == "app-1"]
+    (link,) = [link for link in fleet.nodes["h"].handshakes.accepted_links() if link.name == "app-1"]
     assert link.expected == 3
     assert fleet.edge("e1").attachments.by_subscriber == {}
 

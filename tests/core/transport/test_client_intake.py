@@ -95,7 +95,7 @@ def test_a_change_that_is_cut_short_leaves_nothing(ended: str):
             fleet.round()
         assert edge.client_intake.waiting
         if ended == "link":
-            edge.close(edge.accepted_links()[0], "test")
+            edge.handshakes.close(edge.handshakes.accepted_links()[0], "test")
             assert not edge.client_intake.waiting
             assert edge.client_intake.waiting_bytes == 0
             client = fleet.client("c2", "e1")
@@ -234,7 +234,7 @@ def test_what_waits_at_a_head_ends_with_its_link():
     intake = fleet.head().client_intake
     until_waiting(fleet, intake)
     (link,) = intake.waiting
-    fleet.head().close(link, "over")
+    fleet.head().handshakes.close(link, "over")
     assert not intake.waiting
     assert intake.waiting_bytes == 0
 

@@ -17,7 +17,7 @@ def test_a_client_with_the_name_of_a_broker_ends_no_link(name: str):
     ann = fleet.client("ann", "h", "e1")
     ann.tell("e1", resume(1, "s"))
     fleet.run(1.0)
-    before = fleet.head().accepted_links()
+    before = fleet.head().handshakes.accepted_links()
     intruder = fleet.client("intruder")
     intruder.handshakes._info = Info(name, "client", 9)
     intruder.dial("h", "mem://h")
@@ -25,7 +25,7 @@ def test_a_client_with_the_name_of_a_broker_ends_no_link(name: str):
     fleet.run(1.0)
     assert intruder.refusals
     assert all("the name of a broker" in text for _, text in intruder.refusals), intruder.refusals
-    assert fleet.head().accepted_links() == before
+    assert fleet.head().handshakes.accepted_links() == before
     Publishing(ann, "h").publish(3)
     fleet.run(1.0)
     assert ann.numbers("e1", 1) == [1, 2, 3]
@@ -34,13 +34,13 @@ def test_a_client_with_the_name_of_a_broker_ends_no_link(name: str):
 
 def test_a_client_with_the_name_of_a_neighbour_ends_no_link():
     fleet = tree([("a", "b")])
-    link = fleet.head("b").accepted_links()
+    link = fleet.head("b").handshakes.accepted_links()
     intruder = fleet.client("intruder")
     intruder.handshakes._info = Info("a", "client", 9)
     intruder.dial("b", "mem://b")
     fleet.run(1.0)
     assert "the name of a broker" in intruder.refusals[0][1]
-    assert all(each in fleet.head("b").accepted_links() for each in link)
+    assert all(each in fleet.head("b").handshakes.accepted_links() for each in link)
     assert fleet.head("b").routes.neighbors["a"].up
 
 
@@ -63,10 +63,10 @@ def test_a_link_is_taken_up_only_under_the_key_that_opened_it():
     (answer,) = echo.hear(hello(link=1, known=True), peer=b"B-1")
     assert isinstance(answer, wire.HelloOk)
     assert answer.lost
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     assert not link.open
     echo.hear(hello(link=1, known=True), peer=b"A-2")
-    assert echo.accepted_links() == [link]
+    assert echo.handshakes.accepted_links() == [link]
     assert link.open
 
 

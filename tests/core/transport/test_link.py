@@ -6,6 +6,7 @@ import pytest
 
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport import link_handshake
 from plimsoll.core.transport.link import FRAME_BYTES, Link, LinkLimits, seal_small
 
 LIMITS = LinkLimits(window_bytes=100_000, window_frames=8)
@@ -16,7 +17,7 @@ def opened(flags: int = 0, credit: int = 8) -> Link:
     link = Link(b"peer", local=Info("edge", "edge", 1), limits=LIMITS, initiator=False, new_id=lambda: 7, now=0.0)
     hello = wire.decode_frame(wire.hello_frame(7, 0, False, Info("client", "client", 2)))
     assert isinstance(hello, wire.Hello)
-    link.on_hello(hello, 0.0)
+    link_handshake.answer_hello(link, hello, 0.0)
     link.flags = flags
     first = decoded(wire.data_frame(7, 0, 1, 0, credit, [], 0))
     assert link.accept(first, 50, 1.0)

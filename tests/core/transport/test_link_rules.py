@@ -1,69 +1,15 @@
-"""One side of a link by itself, rule by rule: what it takes, owes, keeps, gives credit for, and when it starts over."""
+"""One side of a link by itself, rule by rule: what it takes, owes, keeps and gives credit for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count, pairwise
-from typing import Literal
 
 import pytest
+from tests.core.transport.single_link import LIMITS, NEVER, NEW, accepted, beginnings, data, hello, made
 
 from plimsoll.core.protocol import wire
-from plimsoll.core.protocol.wire import Info
-from plimsoll.core.transport.link import ACK_EVERY_BYTES, ACK_EVERY_FRAMES, Link, LinkLimits, LinkStats
-
-US, THEM = Info("head", "head", 3), Info("edge", "edge", 5)
-LIMITS = LinkLimits(window_bytes=1_000, window_frames=40, heartbeat_seconds=1.0, dead_seconds=10.0, ack_seconds=0.25)
-NEVER = float("inf")
-
-
-def made(*, initiator: bool, limits: LinkLimits = LIMITS) -> Link:
-    ids = count(7)
-    return Link(b"peer", local=US, limits=limits, initiator=initiator, new_id=lambda: next(ids), now=1.0)
-
-
-def hello(received: int = 0, link: int = 9) -> wire.Hello:
-    frame = wire.decode_frame(wire.hello_frame(link, received, False, THEM))
-    assert isinstance(frame, wire.Hello)
-    return frame
-
-
-def hello_ok(link: int, received: int = 0, *, lost: bool = False) -> wire.HelloOk:
-    frame = wire.decode_frame(wire.hello_ok_frame(link, received, lost, THEM))
-    assert isinstance(frame, wire.HelloOk)
-    return frame
-
-
-def data(seq: int, ack: int = 0, credit: int = 100, flags: int = 0) -> wire.Data:
-    frame = wire.decode_frame(wire.data_frame(9, flags, seq, ack, credit, [b"\xc0", b"\xc0"], 2))
-    assert isinstance(frame, wire.Data)
-    return frame
-
-
-def accepted(credit: int = 100, limits: LinkLimits = LIMITS) -> Link:
-    """An acceptor with an open link, whose peer has given it this credit."""
-    link = made(initiator=False, limits=limits)
-    link.on_hello(hello(), 2.0)
-    link.acknowledged(0, credit, 2.0)
-    return link
-
-
-def dialled() -> Link:
-    link = made(initiator=True)
-    link.hello(1.5)
-    assert link.on_hello_ok(hello_ok(7), 2.0)[0] is False
-    return link
-
-
-def beginnings(link: Link) -> tuple[object, ...]:
-    return (
-        link.next_seq, link.acked, link.credit, list(link.unacked), link.inflight_bytes, list(link.buffer),
-        link.expected, link.consumed, link.credit_told, link.unacked_in_frames, link.unacked_in_bytes,
-        link.ack_due_at, link.resync_asked, link.open, link.was_open,
-    )  # fmt: skip
-
-
-NEW: tuple[object, ...] = (1, 0, 0, [], 0, [], 1, 0, 0, 0, 0, NEVER, -NEVER, False, False)
+from plimsoll.core.transport import link_handshake
+from plimsoll.core.transport.link import ACK_EVERY_BYTES, ACK_EVERY_FRAMES, Link, LinkStats
 
 
 @pytest.mark.parametrize(("initiator", "first"), [(True, 7), (False, 0)])
@@ -82,100 +28,6 @@ def test_a_new_link_knows_nothing(initiator: bool, first: int):
     assert link.writable_bytes() == 0
     assert link.on_sealed is None
     assert link.owner is None
-
-
-# -- the handshake
-
-
-def test_hello_says_who_we_are_and_what_has_arrived():
-    link = dialled()
-    assert link.accept(data(1), 10, 3.0)
-    said = wire.decode_frame(link.hello(4.0))
-    assert said == wire.Hello(1, wire.HELLO, 7, 1, True, US)
-    assert not link.open
-    assert wire.decode_frame(made(initiator=True).hello(1.0)) == wire.Hello(1, wire.HELLO, 7, 0, False, US)
-
-
-def test_the_acceptor_takes_the_number_of_the_link_and_gives_its_first_credit():
-    link = made(initiator=False)
-    link.buffer.append(b"x")
-    first, second = link.on_hello(hello(), 2.0)
-    assert wire.decode_frame(first) == wire.HelloOk(1, wire.HELLO_OK, 9, 0, False, US)
-    assert wire.decode_frame(second) == wire.Ack(1, wire.ACK, 9, 0, 40)
-    assert (link.id, link.name, link.incarnation, link.open, link.was_open) == (9, "edge", 5, True, True)
-    assert (link.last_heard, link.last_progress) == (2.0, 2.0)
-    assert not link.buffer, "what was before the link is no part of it"
-
-
-def test_after_a_reconnect_what_has_not_arrived_is_sent_again_in_order():
-    link = accepted()
-    frames = [link.seal([b"\xc0"], 2.0) for _ in range(3)]
-    assert link.accept(data(1), 10, 2.5)
-    link.resync_asked = 2.9
-    answer, ack, *again = link.on_hello(hello(received=1), 3.0)
-    assert wire.decode_frame(answer) == wire.HelloOk(1, wire.HELLO_OK, 9, 1, False, US)
-    assert wire.decode_frame(ack) == wire.Ack(1, wire.ACK, 9, 1, 40)
-    assert again == frames[1:]
-    assert (link.stats.frames_again, link.acked, link.last_progress) == (2, 1, 3.0)
-    assert link.resync_asked == -NEVER
-    assert link.next_seq == 4
-
-
-def test_the_initiator_sends_again_too():
-    link = dialled()
-    link.acknowledged(0, 100, 2.0)
-    frames = [link.seal([b"\xc0"], 2.0) for _ in range(2)]
-    link.hello(3.0)
-    lost, (ack, *again) = link.on_hello_ok(hello_ok(7, received=1), 4.0)
-    assert (lost, again) == (False, frames[1:])
-    assert wire.decode_frame(ack) == wire.Ack(1, wire.ACK, 7, 0, 40)
-    assert (link.open, link.last_heard) == (True, 4.0)
-
-
-def test_answers_to_another_link_or_to_an_open_one_are_passed_over():
-    link = made(initiator=True)
-    assert link.on_hello_ok(hello_ok(8), 2.0) == (False, [])
-    assert not link.open
-    link = dialled()
-    link.acknowledged(0, 100, 2.0)
-    link.seal([b"\xc0"], 2.0)
-    assert link.on_hello_ok(hello_ok(7, received=1), 3.0) == (False, [])
-    assert link.acked == 0
-
-
-def test_a_link_that_was_never_open_cannot_have_been_lost():
-    link = made(initiator=True)
-    assert link.on_hello_ok(hello_ok(7, lost=True), 2.0) == (False, [])
-    assert (link.id, link.open) == (7, False)
-
-
-def test_a_link_that_the_other_side_has_lost_is_over_and_a_new_one_is_opened():
-    link = dialled()
-    link.acknowledged(0, 100, 2.0)
-    link.seal([b"\xc0"], 2.0)
-    link.buffer.append(b"x")
-    assert link.accept(data(1), 10, 2.0)
-    buffer = link.buffer
-    link.hello(3.0)
-    lost, (said,) = link.on_hello_ok(hello_ok(7, lost=True), 4.0)
-    assert lost
-    assert wire.decode_frame(said) == wire.Hello(1, wire.HELLO, 8, 0, False, US)
-    assert beginnings(link) == NEW
-    assert link.last_heard == 4.0
-    assert link.buffer is buffer, "the list stays the same object"
-
-
-def test_an_ended_link_starts_over():
-    link = dialled()
-    link.flags = wire.FLAG_ACK_NOW
-    link.over(6.0)
-    assert (link.id, link.last_heard) == (8, 6.0)
-    assert beginnings(link) == NEW
-    assert link.on_hello_ok(hello_ok(8), 7.0)[0] is False
-    link.acknowledged(0, 5, 7.0)
-    sealed = wire.decode_frame(link.seal([b"\xc0"], 7.0))
-    assert isinstance(sealed, wire.Data)
-    assert (sealed.link, sealed.flags, sealed.seq) == (8, wire.FLAG_ACK_NOW, 1), "flags outlive a link"
 
 
 # -- receiving
@@ -280,7 +132,7 @@ def test_a_link_that_acknowledges_what_was_dealt_with_says_nothing_of_what_only_
     assert link.ack_due_at == 4.25
     assert acknowledged_by(link) == 1
     sealed = wire.decode_frame(link.seal([b"\xc0"], 4.0))
-    answer = wire.decode_frame(link.on_hello(hello(), 4.0)[0])
+    answer = wire.decode_frame(link_handshake.answer_hello(link, hello(), 4.0)[0])
     assert isinstance(sealed, wire.Data)
     assert isinstance(answer, wire.HelloOk)
     assert (sealed.ack, answer.received) == (1, 1), "the other side forgets what it is told here, too"
@@ -307,19 +159,6 @@ def test_other_links_acknowledge_what_has_arrived():
     link.hold()
     assert link.held_from == 0
     assert acknowledged_by(link) == 1
-
-
-@pytest.mark.parametrize(("role", "longest"), [("edge", 512.0), ("head", 8.0)])
-def test_a_head_that_holds_what_it_was_sent_is_heard_again_before_long(role: Literal["edge", "head"], longest: float):
-    link = accepted()
-    link.remote = Info("peer", role, 5)
-    link.seal([b"\xc0" * 900], 2.0)
-    answered, now = [2.0], 2.0
-    while now < 1100.0:
-        now += 1.0
-        if link.may_repeat(0, now):
-            answered.append(now)
-    assert max(after - before for before, after in pairwise(answered)) == longest
 
 
 def test_credit_goes_back_at_once_when_half_of_it_is_due():
@@ -380,20 +219,6 @@ def test_an_acknowledgement_says_whether_anything_moved():
 
 
 # -- time
-
-
-def test_numbers_are_asked_for_once_a_heartbeat():
-    link = dialled()
-    said = link.resync(5.0)
-    assert said is not None
-    assert isinstance(wire.decode_frame(said), wire.Hello)
-    assert link.resync(5.9) is None
-    assert link.resync(6.0) is not None
-    acceptor = accepted()
-    asked = acceptor.resync(5.0)
-    assert asked is not None
-    assert isinstance(wire.decode_frame(asked), wire.Who)
-    assert acceptor.open
 
 
 def test_a_link_is_stalled_when_nothing_moves_for_three_heartbeats():

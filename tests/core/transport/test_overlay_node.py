@@ -17,7 +17,8 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport import hooks
 from plimsoll.core.transport.flusher import fitting
-from plimsoll.core.transport.link import FRAME_BYTES, REPEATED_WINDOWS, Link, LinkLimits
+from plimsoll.core.transport.link import FRAME_BYTES, Link, LinkLimits
+from plimsoll.core.transport.link_handshake import REPEATED_WINDOWS
 from plimsoll.core.transport.overlay_node import Dial, Hangup, OverlayNode, output_bucket
 
 LIMITS = LinkLimits(window_frames=8, heartbeat_seconds=1.0, dead_seconds=5.0)
@@ -83,7 +84,7 @@ def test_who_is_not_admitted_is_told_why_and_leaves_nothing_behind():
     echo = Echo()
     (answer,) = echo.hear(hello(info=Info("foe", "client", 1)))
     assert answer == wire.Refuse(1, wire.REFUSE, 5, "refused", "you are not on the list")
-    assert echo.accepted_links() == []
+    assert echo.handshakes.accepted_links() == []
     assert echo.counters["peers_refused"] == 1
 
 
@@ -91,14 +92,14 @@ def test_a_known_link_that_is_not_known_is_lost():
     echo = Echo()
     (answer,) = echo.hear(hello(known=True))
     assert answer == wire.HelloOk(1, wire.HELLO_OK, 5, 0, True, echo.info)
-    assert echo.accepted_links() == []
+    assert echo.handshakes.accepted_links() == []
 
 
 def test_a_link_goes_on_over_a_new_connection_with_what_did_not_arrive():
     echo = Echo()
     echo.hear(hello())
     echo.receive(b"p", [wire.ack_frame(5, 0, 100)], 0.0)
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     for value in (1, 2, 3):
         echo.put(link, msgspec.msgpack.encode(value))
         echo.flush()
@@ -113,7 +114,7 @@ def unacknowledged(echo: Echo, frames: int = 4) -> Link:
     """A link of the echo with frames that are not acknowledged."""
     echo.hear(hello())
     echo.receive(b"p", [wire.ack_frame(5, 0, 100)], 0.0)
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     for value in range(frames):
         echo.put(link, msgspec.msgpack.encode(bytes(LIMITS.window_bytes // frames) + b"%d" % value))
         echo.flush()
@@ -153,7 +154,7 @@ def test_a_new_link_is_not_looked_for_among_all_others():
             raise AssertionError("all links are looked at for one HELLO")
 
     echo = Echo()
-    echo.handshakes.next_beat_at = 100.0
+    echo.heartbeats.next_beat_at = 100.0
     echo.handshakes._accepted = Unscanned()
     echo.hear(hello(link=1), peer=b"a")
     echo.hear(hello(link=2), peer=b"b")
@@ -174,7 +175,7 @@ def test_one_connection_has_one_link_under_any_name():
     echo = Echo()
     for i in range(50):
         echo.hear(hello(link=i, info=Info(f"name-{i}", "client", 1)))
-    assert [link.name for link in echo.accepted_links()] == ["name-49"]
+    assert [link.name for link in echo.handshakes.accepted_links()] == ["name-49"]
     assert len(echo.links) == 1
 
 
@@ -205,7 +206,7 @@ def test_gone_keeps_the_link_for_its_next_connection():
     echo = Echo()
     echo.hear(hello())
     echo.gone(b"p", 1.0)
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     assert not link.open
     assert echo.links == {}
     echo.hear(hello(known=True), peer=b"q", now=2.0)
@@ -217,7 +218,7 @@ def test_bye_ends_a_link_at_once():
     echo.hear(hello())
     echo.hear(wire.bye_frame(5, "done"))
     assert echo.events == [("open", 5), ("lost", 5)]
-    assert echo.accepted_links() == []
+    assert echo.handshakes.accepted_links() == []
 
 
 # -- what peers may do
@@ -226,7 +227,7 @@ def test_bye_ends_a_link_at_once():
 def test_a_link_has_the_grant_of_its_peer_and_is_notified_of_changes_only():
     echo = Echo()
     echo.hear(hello())
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     assert link.grant is ALL_PERMISSIONS
     echo.grant_of = lambda peer: ClientPermissions("ann")
     for _ in range(2):
@@ -242,7 +243,7 @@ def test_an_unknown_peer_is_granted_nothing():
     echo = Echo()
     echo.grant_of = lambda peer: None
     echo.hear(hello())
-    assert [link.grant for link in echo.accepted_links()] == [NO_PERMISSIONS]
+    assert [link.grant for link in echo.handshakes.accepted_links()] == [NO_PERMISSIONS]
 
 
 def test_a_link_that_comes_back_on_another_connection_has_what_that_is_granted():
@@ -263,7 +264,7 @@ def test_who_is_expelled_is_told_why_and_its_link_is_over():
         wire.Refuse(1, wire.REFUSE, 5, "refused", "go")
     ]
     assert echo.events == [("open", 5), ("lost", 5)]
-    assert echo.accepted_links() == []
+    assert echo.handshakes.accepted_links() == []
 
 
 # -- data
@@ -349,7 +350,7 @@ def test_a_heartbeat_is_answered_and_measures_the_round_trip():
     answers = echo.hear(now=2.0)
     (ping,) = [frame for frame in answers if isinstance(frame, wire.Beat)]
     echo.hear(wire.pong_frame(5, ping.time_us), now=2.25)
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     assert link.rtt_seconds == pytest.approx(0.25)
 
 
@@ -362,7 +363,7 @@ def test_silence_ends_a_link():
     echo.hear(now=6.0)
     assert echo.events == [("open", 5), ("lost", 5)]
     assert echo.counters["links_lost"] == 1
-    assert echo.accepted_links() == []
+    assert echo.handshakes.accepted_links() == []
 
 
 def test_the_dialling_side_says_hello_until_it_is_answered_and_then_no_more():
@@ -431,7 +432,7 @@ def test_records_are_joined_into_frames_of_bounded_size():
     echo = Echo()
     echo.hear(hello())
     echo.receive(b"p", [wire.ack_frame(5, 0, 100)], 0.0)
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     sizes = [30_000, 30_000, 30_000, 100_000, 10, 10]
     for size in sizes:
         echo.put(link, msgspec.msgpack.encode(b"x" * size))
@@ -449,7 +450,7 @@ def test_bandwidth_spreads_what_is_sent():
     echo = Echo(bucket=TokenBucket(10_000.0, 1000.0))
     echo.hear(hello())
     echo.receive(b"p", [wire.ack_frame(5, 0, 1000)], 0.0)
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     sent = 0
     now = 0.0
     for _ in range(40):
@@ -469,7 +470,7 @@ def test_links_take_turns_at_the_bandwidth():
     for peer, number in ((b"p", 5), (b"q", 6)):
         echo.hear(hello(number, info=Info(f"client-{number}", "client", 3)), peer=peer)
         echo.receive(peer, [wire.ack_frame(number, 0, 1000)], 0.0)
-    full, light = echo.accepted_links()
+    full, light = echo.handshakes.accepted_links()
     now, sent = 0.0, dict[Hashable, int]({b"p": 0, b"q": 0})
     for n in range(1, 20):
         while len(full.buffer) < 500:
@@ -488,7 +489,7 @@ def test_credit_is_held_while_too_much_waits_and_given_when_it_has_gone(monkeypa
     monkeypatch.setattr(hooks, "CREDIT_HELD_ABOVE_RECORDS", 3)
     echo = Echo()
     echo.hear(hello())
-    (link,) = echo.accepted_links()
+    (link,) = echo.handshakes.accepted_links()
     for _ in range(5):
         echo.put(link, b"\x01")
     echo.hear(*[data(seq, "x", credit=0) for seq in range(1, 5)])

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from plimsoll.core.protocol.wire import Info
-from plimsoll.core.transport.link import NEVER, LinkLimits
+from plimsoll.core.transport.link import LinkLimits
 from plimsoll.core.transport.overlay_node import OverlayNode
 from plimsoll.core.transport.round_trips import ANSWERS_IN_WINDOW, PINGS_REMEMBERED, RoundTrip, measured
 from plimsoll.simulator.engine.event_queue import EventQueue
@@ -88,7 +88,7 @@ class Pair:
 
     def of(self, name: str) -> float:
         """The round trip of the head's link to this peer."""
-        (link,) = [link for link in self.nodes["head"].accepted_links() if link.name == name]
+        (link,) = [link for link in self.nodes["head"].handshakes.accepted_links() if link.name == name]
         return link.rtt_seconds
 
     def lengthen(self, name: str, delay_seconds: float) -> None:
@@ -118,7 +118,7 @@ def test_a_peer_that_is_busy_now_and_then_is_not_taken_for_a_far_one():
 
 def test_a_longer_way_to_a_broker_shows_within_a_heartbeat_where_deadlines_are_defended():
     pair = Pair(0.01)
-    pair.nodes["head"].handshakes.measure_ways(closely=True)
+    pair.nodes["head"].heartbeats.measure_ways(closely=True)
     pair.run(6.0)
     pair.lengthen("edge", 0.11)
     pair.run(LIMITS.heartbeat_seconds + 0.4)
@@ -126,16 +126,6 @@ def test_a_longer_way_to_a_broker_shows_within_a_heartbeat_where_deadlines_are_d
     pair.lengthen("client", 0.11)
     pair.run(ANSWERS_IN_WINDOW * LIMITS.heartbeat_seconds + 1.4)
     assert pair.of("client") == pytest.approx(0.22, abs=0.005), "clients are pinged with the heartbeats alone"
-
-
-def test_probing_ends_with_the_policy_that_wants_it():
-    handshakes = Pair(0.01).nodes["head"].handshakes
-    handshakes.measure_ways(closely=True)
-    at = handshakes.next_probe_at
-    handshakes.measure_ways(closely=True)
-    assert handshakes.next_probe_at == at, "a policy that comes again does not begin again"
-    handshakes.measure_ways(closely=False)
-    assert handshakes.next_probe_at == NEVER
 
 
 def test_a_report_has_the_longest_and_the_median_by_role_and_the_brokers_by_name():

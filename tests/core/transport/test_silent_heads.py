@@ -132,8 +132,8 @@ def test_a_link_that_was_hung_up_is_not_dialled_again():
 
 def test_a_head_that_says_goodbye_is_dialled_again_at_once_and_its_successor_is_found():
     pair = Pair()
-    (link,) = pair.far.accepted_links()
-    pair.far.close(link, "the head is leaving")
+    (link,) = pair.far.handshakes.accepted_links()
+    pair.far.handshakes.close(link, "the head is leaving")
     pair.run(0.04)
     then = pair.now
     pair.run(0.3, is_silent=True)
@@ -148,15 +148,15 @@ def test_a_head_that_says_goodbye_is_dialled_again_at_once_and_its_successor_is_
 
 def test_a_goodbye_of_a_head_without_a_standby_is_no_reason_to_dial():
     pair = Pair(Info("h", "head", 7))
-    (link,) = pair.far.accepted_links()
-    pair.far.close(link, "the head is leaving")
+    (link,) = pair.far.handshakes.accepted_links()
+    pair.far.handshakes.close(link, "the head is leaving")
     pair.run(3.0)
     assert len(pair.dials) == 1
 
 
 def test_a_head_that_takes_on_a_standby_says_so_on_links_that_are_open_and_they_go_on():
     pair = Pair(msgspec.structs.replace(HEAD, silence_ms=0))
-    pair.far.introduce(HEAD)
+    pair.far.handshakes.introduce(HEAD)
     pair.run(0.2)
     assert pair.near.told == pair.far.told == ["open"], "the link has gone on"
     assert (pair.link.remote, pair.link.open) == (HEAD, True)

@@ -138,7 +138,7 @@ def be_down(one: SimulationRun) -> None:
 
 
 def wait_for_an_acknowledgement(one: SimulationRun) -> None:
-    next(iter(head(one).accepted_links())).unacked.append(NOTHING)
+    next(iter(head(one).handshakes.accepted_links())).unacked.append(NOTHING)
 
 
 def have_a_full_buffer(one: SimulationRun) -> None:

@@ -8,7 +8,7 @@ from tests.simulator.mutants.rewriting import Change, Mutant
 from plimsoll.core.client.attachment import ClientHandover
 from plimsoll.core.client.edge_finder import EdgeFinder
 from plimsoll.core.client.handover import ClientHandovers
-from plimsoll.core.client.machine import Client
+from plimsoll.core.client.subscribers_at_edges import SubscribersAtEdges
 from plimsoll.core.edge.attachments import AttachmentTable
 from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.edge.handover.source import HandoverSource
@@ -434,7 +434,13 @@ MUTANTS = [
     Mutant(
         "target-is-not-left",
         "A subscriber that loses its serving edge leaves the target as well.",
-        (Change(Client.detach, "self.handovers.leave(subscriber, withdraw=withdraw)", "subscriber.handover = None"),),
+        (
+            Change(
+                SubscribersAtEdges.detach,
+                "self._client.handovers.leave(subscriber, withdraw=withdraw)",
+                "subscriber.handover = None",
+            ),
+        ),
         ("slow-mediator", "churn", "sessions-edge-crash"),
         partners=(
             Change(HandoverTarget.on_abort, "gone.append(self.attachments.by_subscriber[item.subscriber])", "pass"),

@@ -57,7 +57,7 @@ MUTANTS = [
     Mutant(
         "held-relays-are-acknowledged",
         "What a head keeps only in memory is not acknowledged to the neighbour that sent it.",
-        (Change(Link._safe, "if not self.acks_dealt:", "if True:"),),
+        (Change(Link.safe, "if not self.acks_dealt:", "if True:"),),
         (SMALL, TREE),
     ),
     Mutant(

@@ -16,7 +16,7 @@ from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
 from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.outbox import Outbox
-from plimsoll.core.transport.link import Link
+from plimsoll.core.transport import link_handshake
 
 ANY_EPOCH = Change(HandoverSource._of, "and record.epoch == item.epoch", "")
 
@@ -60,13 +60,13 @@ MUTANTS = [
     Mutant(
         "link-forgets",
         "A link that reopens resends the frames that the other side has not received.",
-        (Setting(Link, "_again", lambda self: []),),
+        (Setting(link_handshake, "_again", lambda link: []),),
         ("churn", "sessions-local"),
     ),
     Mutant(
         "lost-link-goes-on",
         "A link whose other side has lost its state ends on both sides, with all attachments on it.",
-        (Change(Link.on_hello_ok, "if answer.lost:", "if False:"),),
+        (Change(link_handshake.take_answer, "if answer.lost:", "if False:"),),
         ("sessions-edge-crash", "churn", "sessions-everything", "clients"),
     ),
     Mutant(

@@ -19,13 +19,13 @@ MUTANTS = [
     Mutant(
         "go-waits-for-no-answer",
         "A publisher says GO once all that it has sent is answered.",
-        (Change(ClientPublisherMoves.settled, " or publisher.has_unanswered", ""),),
+        (Change(ClientPublisherMoves.settled, " or publisher.buffer.sent", ""),),
         (QUIET, LINKS, ACROSS),
     ),
     Mutant(
         "standby-publishes",
         "A publisher that is on standby, or has said GO, sends nothing.",
-        (Change(ClientPublisher._pump, " or (self.move is not None and self.move.is_silent)", ""),),
+        (Change(ClientPublisher.go_on, " or (self.move is not None and self.move.is_silent)", ""),),
         (QUIET, LINKS, ACROSS),
     ),
     Mutant(

@@ -43,7 +43,7 @@ class SideChannel:
 
     def deliver(self, node: OverlayNode) -> None:
         """Pass the messages that are due to this machine."""
-        for link in [*node.accepted_links(), *node.dialled.values()]:
+        for link in [*node.handshakes.accepted_links(), *node.dialled.values()]:
             items = self.held.get((link.name, node.info.name))
             while items and items[0][0] <= node.now and link.open:
                 _hand(node, link, items.pop(0)[1])

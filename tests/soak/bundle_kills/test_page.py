@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from plimsoll.soak import matrix_page
 from plimsoll.soak.bundle_kills import runner
 from plimsoll.soak.bundle_kills.cell_run import BundleKillRun
 from plimsoll.soak.bundle_kills.cells import BundleKillCell, BundleKillResult, all_cells
-from plimsoll.soak.bundle_kills.page import bundle_kill_page, cell_text
+from plimsoll.soak.bundle_kills.page import bundle_kill_page, end_text
 from plimsoll.soak.matrix import main
 
 KILLS = runner.BundleKills()
@@ -22,17 +23,17 @@ FOUND = BundleKillResult(
 
 
 def test_a_cell_in_words():
-    assert cell_text(FOUND) == "Succeeded (Moved), 27 moved, at another edge, 5.0 s"
+    assert end_text(FOUND) == "Succeeded (Moved), 27 moved, at another edge, 5.0 s"
     split = replace(FOUND, cell=BundleKillCell("split", "told", "owner"), bundles=3, at="owner", gaps=2)
-    assert cell_text(split) == "Succeeded (Moved), 3 bundles, at the owner, 5.0 s, 2 gaps"
-    assert cell_text(replace(FOUND, broken=["1 lost"])).startswith("**failed: 1 lost** ")
+    assert end_text(split) == "Succeeded (Moved), 3 bundles, at the owner, 5.0 s, 2 gaps"
+    assert matrix_page.cell_text(replace(FOUND, broken=["1 lost"]), end_text).startswith("**failed: 1 lost** ")
 
 
 def test_the_page_has_each_cell_in_its_place_and_says_what_did_not_run():
     text = bundle_kill_page({CELL: FOUND})
     assert "1 of 36 cells were run, 1 passed, 0 failed; 5,000 deliveries" in text
     [row] = [line for line in text.splitlines() if line.startswith("| released")]
-    assert row == f"| released | not run | {cell_text(FOUND)} | not run | not run |"
+    assert row == f"| released | not run | {end_text(FOUND)} | not run | not run |"
     failed = bundle_kill_page({CELL: replace(FOUND, broken=["2 gaps"], lost=3)})
     assert "1 of 36 cells were run, 0 passed, 1 failed; 5,000 deliveries, 3 lost" in failed
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from plimsoll.soak import matrix_page
 from plimsoll.soak.matrix import main
 from plimsoll.soak.publisher_kills import runner
 from plimsoll.soak.publisher_kills.cell_run import PublisherKillRun
 from plimsoll.soak.publisher_kills.cells import PublisherKillCell, PublisherKillResult, all_cells
-from plimsoll.soak.publisher_kills.page import cell_text, publisher_kill_page
+from plimsoll.soak.publisher_kills.page import end_text, publisher_kill_page
 
 KILLS = runner.PublisherKills()
 CELL = PublisherKillCell("cut", "old head")
@@ -22,9 +23,9 @@ FOUND = PublisherKillResult(
 
 
 def test_a_cell_in_words():
-    assert cell_text(FOUND) == "Succeeded (Drained), 12 moved, 12 at the new head, 5.0 s"
+    assert end_text(FOUND) == "Succeeded (Drained), 12 moved, 12 at the new head, 5.0 s"
     other = replace(FOUND, at={"old head": 2, "new head": 10}, gaps=2, unknown=3, broken=["1 lost"])
-    assert cell_text(other) == (
+    assert matrix_page.cell_text(other, end_text) == (
         "**failed: 1 lost** Succeeded (Drained), 12 moved, 10 at the new head, 2 at the old head, 5.0 s, 2 gaps,"
         " 3 unknown"
     )
@@ -34,7 +35,7 @@ def test_the_page_has_each_cell_in_its_place_and_says_what_did_not_run():
     text = publisher_kill_page({CELL: FOUND})
     assert "1 of 24 cells were run, 1 passed, 0 failed; 5,000 deliveries" in text
     [row] = [line for line in text.splitlines() if line.startswith("| cut")]
-    assert row == f"| cut | not run | {cell_text(FOUND)} | not run | not run | not run | not run |"
+    assert row == f"| cut | not run | {end_text(FOUND)} | not run | not run | not run | not run |"
 
 
 def test_results_survive_and_cells_with_a_result_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from plimsoll.core.verify.slice_kill_cells import SliceKillCell, SliceKillResult
-from plimsoll.soak.slice_kills.page import cell_text, slice_kill_page
+from plimsoll.soak import matrix_page
+from plimsoll.soak.slice_kills.page import end_text, slice_kill_page
 from plimsoll.soak.slice_kills.runner import SliceKillError, SliceKills
 
 CELL = SliceKillCell("Cache", "cache sent", "before", "taker")
@@ -19,17 +20,17 @@ FOUND = SliceKillResult(
 
 
 def test_a_cell_in_words():
-    assert cell_text(FOUND) == "from the log (lost), at the giver, 0.25 s, 3 again"
+    assert end_text(FOUND) == "from the log (lost), at the giver, 0.25 s, 3 again"
     merged = replace(FOUND, way="merged", cached=1234, redelivered=0, gaps=2)
-    assert cell_text(merged) == "merged, 1,234 B, at the giver, 0.25 s, 2 gaps"
-    assert cell_text(replace(FOUND, broken=["1 lost"])).startswith("**failed: 1 lost** ")
+    assert end_text(merged) == "merged, 1,234 B, at the giver, 0.25 s, 2 gaps"
+    assert matrix_page.cell_text(replace(FOUND, broken=["1 lost"]), end_text).startswith("**failed: 1 lost** ")
 
 
 def test_the_page_has_each_cell_in_its_place_and_says_what_did_not_run():
     text = slice_kill_page({CELL: FOUND})
     assert "1 of 168 cells were run, 1 passed, 0 failed; 240 items processed once, 3 came again" in text
     [row] = [line for line in text.splitlines() if line.startswith("| before *cache sent*")]
-    assert row == f"| before *cache sent* | not run | {cell_text(FOUND)} | not run | not run | not run | not run |"
+    assert row == f"| before *cache sent* | not run | {end_text(FOUND)} | not run | not run | not run | not run |"
     failed = slice_kill_page({CELL: replace(FOUND, broken=["2 gaps"], lost=3)})
     assert "0 passed, 1 failed; 240 items processed once, 3 came again with a mark; 3 lost" in failed
 

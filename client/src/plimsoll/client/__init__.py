@@ -7,7 +7,7 @@ redirects without the application noticing. It hides nothing: a gap, a refusal o
 from plimsoll.client import errors
 from plimsoll.client.connection import Connection
 from plimsoll.client.group import Group, GroupSubscriber
-from plimsoll.client.group_member import GroupItem
+from plimsoll.client.group_item import GroupItem
 from plimsoll.client.publisher import Publisher
 from plimsoll.client.receipts import Receipt, Summary
 from plimsoll.client.security import Curve

@@ -1,11 +1,16 @@
 """Answers to publications: a receipt for each, and a summary between two flushes."""
 
+# ruff: noqa: ASYNC109  # a timeout is a parameter of applications, and is named in errors
+
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from plimsoll.client.errors import NotAcceptedError
+from plimsoll.client.waiting import run
 from plimsoll.core.client import Answered
 
 FAILURES_KEPT = 1000
@@ -24,19 +29,45 @@ class Summary:
 
 
 class AnswerWaiter(Protocol):
-    """A publisher that receipts can wait on."""
+    """A connection that receipts can wait on."""
 
-    def wait_for(self, receipt: Receipt, timeout: float | None) -> None: ...
+    lock: AbstractContextManager[Any]
+
+    async def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None: ...
 
 
-class Receipt:
+class BaseReceipt:
+    """The base of `Receipt` and `AsyncReceipt`."""
+
+    __slots__ = ("_connection", "answer", "number")
+
+    def __init__(self, number: int, connection: AnswerWaiter) -> None:
+        self.number, self._connection = number, connection
+        self.answer: Answered | None = None
+
+    async def _wait_answered(self, timeout: float | None) -> None:
+        with self._connection.lock:
+            await self._connection.wait_for(
+                lambda: self.answer is not None, timeout, f"answered: publication {self.number}"
+            )
+
+    def require_accepted(self) -> Answered:
+        """The answer if the publication was accepted; raises if not."""
+        answer = self.answer
+        if answer is None:
+            raise RuntimeError("a receipt without an answer was asked for it")
+        if answer.answer in ("refused", "unknown"):
+            raise NotAcceptedError(f"{answer.answer}: {answer.text or answer.code}", (answer,))
+        return answer
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.number}, {self.answer.answer if self.answer else 'unanswered'})"
+
+
+class Receipt(BaseReceipt):
     """The receipt of one publication: `number` from 1, and its answer once there is one."""
 
-    __slots__ = ("_waits", "answer", "number")
-
-    def __init__(self, number: int, waits: AnswerWaiter) -> None:
-        self.number, self._waits = number, waits
-        self.answer: Answered | None = None
+    __slots__ = ()
 
     def wait(self, timeout: float | None = 30.0) -> Answered:
         """Wait for the answer `accepted`, or `unconfirmed`, which is accepted too.
@@ -47,27 +78,11 @@ class Receipt:
 
         """
         if self.answer is None:
-            self._waits.wait_for(self, timeout)
-        return require_accepted(self.answer)
-
-    def __repr__(self) -> str:
-        return f"Receipt({self.number}, {self.answer.answer if self.answer else 'unanswered'})"
+            run(self._wait_answered(timeout))
+        return self.require_accepted()
 
 
-def require_accepted(answer: Answered | None) -> Answered:
-    """The answer if the publication was accepted; raises if not."""
-    if answer is None:
-        raise RuntimeError("a receipt without an answer was asked for it")
-    if answer.answer in ("refused", "unknown"):
-        raise NotAcceptedError(f"{answer.answer}: {answer.text or answer.code}", (answer,))
-    return answer
-
-
-class AnswerHolder(Protocol):
-    answer: Answered | None
-
-
-R = TypeVar("R", bound=AnswerHolder)
+R = TypeVar("R", bound=BaseReceipt)
 
 
 class ReceiptBook(Generic[R]):

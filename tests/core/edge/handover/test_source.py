@@ -258,7 +258,7 @@ def test_the_link_of_one_that_is_ending_is_lost():
     stage = Stage()
     stage.attach("x")
     stage.tell("a", cut(stage))
-    stage.client.reopen(stage.client.dialled["a"], "gone")
+    stage.client.handshakes.reopen(stage.client.dialled["a"], "gone")
     stage.run()
     assert is_empty(stage.edge("a"))
 

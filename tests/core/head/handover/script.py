@@ -255,5 +255,5 @@ def at(state: str, **limits: Any) -> Stage:
 
 def lose_link(stage: Stage, edge: str = "b") -> None:
     """The client gives its link up."""
-    stage.client.reopen(stage.client.dialled[edge], "gone")
+    stage.client.handshakes.reopen(stage.client.dialled[edge], "gone")
     stage.run()

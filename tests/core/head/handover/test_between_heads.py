@@ -63,7 +63,7 @@ class Play:
             self.listen()
 
     def publish(self) -> None:
-        n = self.publisher.number + 1
+        n = self.publisher.buffer.number + 1
         assert self.publisher.publish({"class": "STOCK", "n": n}, sent_us=0) == n
 
     def listen(self) -> None:
@@ -136,7 +136,7 @@ class Play:
     def check(self, may_gap: bool) -> None:
         fleet = self.fleet
         before = {name: len(taken) for name, taken in self.taken.items()}
-        first = self.publisher.number + 1
+        first = self.publisher.buffer.number + 1
         for _ in range(10):
             self.publish()
         self.run(2.0)

@@ -87,7 +87,7 @@ def test_a_link_that_breaks_goes_on_where_it_was(pair):
     pair.log(5)
     pair.exchange()
     before = pair.feed.counters["said_LogPart"]
-    pair.follower.reopen(pair.follower.head, "the connection has broken")
+    pair.follower.handshakes.reopen(pair.follower.head, "the connection has broken")
     place = pair.log()
     pair.exchange(2.0)
     assert pair.feed.is_safe(place)

@@ -46,8 +46,8 @@ HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
 CONNECT_MS: Final = 1_000
-"""A connection that takes longer is tried again. Behind a virtual address an attempt keeps the destination that it began
-with, and the head may have left that."""
+"""A connection that takes longer is tried again. Behind a virtual address an attempt keeps the destination that it
+began with, and the head may have left that."""
 RECONNECT_MS: Final = 100
 RECONNECT_MAX_MS: Final = 2_000
 REBIND_SECONDS: Final = 2.0

@@ -79,5 +79,6 @@ def kept_for_standby(
         kept = ReplicatedLog(memory, may_lag=True)
     kept.begin_feed(make_feed(config, head.epoch, new_id, head.epoch))
     silence = silence_seconds(head.link_limits.heartbeat_seconds)
-    head.introduce(msgspec.structs.replace(head.info, silence_ms=round(silence * 1000)))
+    head.info = msgspec.structs.replace(head.info, silence_ms=round(silence * 1000))
+    head.handshakes.introduce(head.info)
     return kept

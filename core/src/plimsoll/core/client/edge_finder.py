@@ -14,8 +14,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
-from plimsoll.core.client.attachment import ClientAttachmentState
+from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState
 from plimsoll.core.client.edge_ports import EdgePorts
+from plimsoll.core.client.events import Detached
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Handover, Port, SubscriberPhase
 from plimsoll.core.client.topic_division import TopicDivision
@@ -24,6 +25,12 @@ from plimsoll.core.transport.link import NEVER, Link
 
 RANDOM_STEPS = 1 << 16
 EXCLUDED_AT_MOST = 3
+
+
+class DetachingDirectory(Protocol):
+    """Takes subscribers off their edges; `SubscribersAtEdges` is one."""
+
+    def detach(self, subscriber: ClientSubscriber) -> None: ...
 
 
 class FinderHost(Protocol):
@@ -40,9 +47,10 @@ class FinderHost(Protocol):
     @property
     def home_link(self) -> Link | None: ...
 
-    def say(self, link: Link, record: msg.FromClient) -> None: ...
+    @property
+    def subscribers_at_edges(self) -> DetachingDirectory: ...
 
-    def detach(self, subscriber: ClientSubscriber) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
 
 class EdgeFinder:
@@ -87,8 +95,9 @@ class EdgeFinder:
     def again(self, subscriber: ClientSubscriber, reason: str, *, exclude: str = "", at_once: bool = False) -> None:
         """The attachment has failed: wait a little, ask for another edge, go on from the token."""
         edge = subscriber.current.port.edge if subscriber.current is not None else ""
-        self._client.detach(subscriber)
-        subscriber.lose(edge, reason)
+        self._client.subscribers_at_edges.detach(subscriber)
+        subscriber.subscription_list.said()
+        subscriber.tell(Detached(edge, reason))
         if subscriber.again:
             subscriber.counts["reconnects"] += 1
         if exclude:
@@ -173,7 +182,9 @@ class EdgeFinder:
 
     def new_attachment(self, subscriber: ClientSubscriber, port: Port) -> Attachment:
         self._last_attachment += 1
-        return subscriber.new_attachment(self._last_attachment, port)
+        attachment = ClientAttachment(self._last_attachment, subscriber, port, subscriber.stream.taker)
+        port.attachments[attachment.id] = attachment
+        return attachment
 
     def attach(self, subscriber: ClientSubscriber, edge: str, endpoint: str, public_key: str) -> None:
         port = self._ports.open(edge, endpoint, public_key)

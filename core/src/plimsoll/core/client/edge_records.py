@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Protocol, assert_never
 
 from plimsoll.core.client.attachment import ClientAttachmentState
-from plimsoll.core.client.edge_finder import EdgeFinder
+from plimsoll.core.client.edge_finder import DetachingDirectory, EdgeFinder
 from plimsoll.core.client.edge_ports import EdgePorts
-from plimsoll.core.client.handover import FINAL_CODES, ClientHandovers, is_serving, target_of
+from plimsoll.core.client.handover import FINAL_CODES, ClientHandovers, begin_tally, is_serving, target_of
 from plimsoll.core.client.records import UNREADABLE, pass_over
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Port
 from plimsoll.core.permissions import NOT_PERMITTED
@@ -33,7 +33,8 @@ class RecordsHost(Protocol):
     now: float
     counters: Counter[str]
 
-    def detach(self, subscriber: ClientSubscriber) -> None: ...
+    @property
+    def subscribers_at_edges(self) -> DetachingDirectory: ...
 
 
 class EdgeRecords:
@@ -163,7 +164,7 @@ class EdgeRecords:
         self._finder.again(subscriber, "moved", exclude="" if moved.edge else attachment.port.edge, at_once=True)
         if moved.edge and moved.endpoint:
             if moved.session is not None:
-                subscriber.begin_tally(moved.session)
+                begin_tally(subscriber, moved.session)
             self._finder.attach(subscriber, moved.edge, moved.endpoint, moved.public_key)
 
     def _on_closed(self, attachment: Attachment, closed: msg.AttachmentClosed) -> None:
@@ -193,5 +194,5 @@ class EdgeRecords:
             self._finder.attach(subscriber, port.edge, port.endpoint, port.public_key)
 
     def _fail(self, subscriber: ClientSubscriber, code: str, text: str) -> None:
-        self._client.detach(subscriber)
+        self._client.subscribers_at_edges.detach(subscriber)
         subscriber.fail(code, text)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from plimsoll.core.client.attachment import ClientAttachmentState, ClientHandover
+from plimsoll.core.client.delivery_tally import PublisherTally
 from plimsoll.core.client.edge_finder import EdgeFinder
 from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Handover, Port
@@ -96,7 +97,7 @@ class ClientHandovers:
 
     def _begin(self, subscriber: ClientSubscriber, move: msg.MoveTo) -> Attachment:
         handover = subscriber.handover = ClientHandover(move)
-        subscriber.begin_tally(move.session)
+        begin_tally(subscriber, move.session)
         port = self._ports.open(move.edge, move.endpoint, move.public_key)
         handover.next = self._finder.new_attachment(subscriber, port)
         return handover.next
@@ -150,7 +151,7 @@ class ClientHandovers:
         going: defaultdict[Port, list[msg.GoItem]] = defaultdict(list)
         for attachment in over:
             subscriber = attachment.subscriber
-            tally = subscriber.stream.tally_of(session, subscriber.version)
+            tally = subscriber.stream.tally_of(session, subscriber.subscription_list.version)
             counts = (tally.since, tally.marks) if tally is not None else (None, [])
             going[attachment.port].append(msg.GoItem(attachment.id, *counts))
         for port, items in going.items():
@@ -163,7 +164,7 @@ class ClientHandovers:
         """Publishers that move are to be counted: say from where on, for those subscribers that can."""
         going = []
         for attachment in self._ports.attachments(port, asked.attachments):
-            tally = attachment.subscriber.begin_publisher_tally(asked) if is_serving(attachment) else None
+            tally = begin_publisher_tally(attachment.subscriber, asked) if is_serving(attachment) else None
             if tally is not None:
                 going.append(msg.GoItem(attachment.id, tally.since, tally.marks))
         for part in in_parts(going):
@@ -185,7 +186,7 @@ class ClientHandovers:
     ) -> msg.AuditReplyItem | None:
         subscriber = attachment.subscriber
         stream = subscriber.stream
-        tally = stream.tally_of(session, subscriber.version) if is_serving(attachment) else None
+        tally = stream.tally_of(session, subscriber.subscription_list.version) if is_serving(attachment) else None
         found = tally.against(due) if tally is not None else None
         if session in stream.publisher_tallies:
             again = stream.publisher_tallies[session].suppressed
@@ -231,3 +232,18 @@ class ClientHandovers:
         if handover is not None and handover.next is not None:
             self._ports.say_detach(handover.next, withdraw=withdraw)
             self._ports.release(handover.next)
+
+
+def begin_tally(subscriber: ClientSubscriber, session: str) -> None:
+    """Count from here on what the application is given, if it can be said what is due: with a list that counts."""
+    changes = subscriber.subscription_list
+    subscriber.stream.begin_tally(session, changes.version if changes.is_acknowledged else None)
+
+
+def begin_publisher_tally(subscriber: ClientSubscriber, asked: msg.CountPublishers) -> PublisherTally | None:
+    """The same for publishers that move, of which heads anywhere in the fleet accept publications."""
+    current, changes = subscriber.current, subscriber.subscription_list
+    is_everywhere = current is not None and current.acked >= changes.version and not current.unreached
+    if not is_everywhere or not changes.is_acknowledged:
+        return None
+    return subscriber.stream.begin_publisher_tally(asked, changes.version)

@@ -20,13 +20,16 @@ from plimsoll.core.client.events import PublisherEvent, SubscriberEvent
 from plimsoll.core.client.group_member import GroupEvent, GroupMember, Usage, no_usage
 from plimsoll.core.client.handover import ClientHandovers, target_of
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
+from plimsoll.core.client.head_records import HeadRecords
+from plimsoll.core.client.home import Home
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import ClientPublisher, Confirm
-from plimsoll.core.client.publisher_moves import ClientPublisherMoves, MoveState
+from plimsoll.core.client.publisher_moves import ClientPublisherMoves
 from plimsoll.core.client.publisher_position import PublisherPosition
-from plimsoll.core.client.records import UNREADABLE, pass_over
+from plimsoll.core.client.publishers_at_heads import PublishersAtHeads
 from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, Since, SubscriberPhase, UnitMark
+from plimsoll.core.client.subscribers_at_edges import SubscribersAtEdges
 from plimsoll.core.client.topic_division import TopicDivision
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -47,8 +50,9 @@ class Client(OverlayNode):
 
     `heads`: at least one; the first that answers is used, and another one once it has been away for `failover_seconds`.
 
-    Above 25 methods since it is the host of five parts (`edge_ports`, `edge_finder`, `handovers`, `edge_records`,
-    publishers and subscribers); each sees a narrow protocol of it.
+    It is the host of its parts, each of which sees a narrow protocol of it: `home`, `publishers_at_heads`, `head_ports`
+    and `publisher_moves` for publishers, `subscribers_at_edges`, `edge_ports`, `edge_finder` and `handovers` for
+    subscribers.
     """
 
     def __init__(
@@ -65,32 +69,25 @@ class Client(OverlayNode):
         )
         if not heads:
             raise ValueError("a client needs the address of at least one head")
-        self.incarnation, self.heads, self.last_number = incarnation, tuple(heads), 0
-        self.publishers: dict[str, ClientPublisher] = {}
-        self.subscribers: dict[str, ClientSubscriber] = {}
+        self.incarnation = incarnation
         self.members: dict[str, GroupMember] = {}
         self.ready: dict[ClientPublisher | ClientSubscriber | GroupMember, None] = {}
-        self.changed: dict[ClientSubscriber, None] = {}
         self.refusal = self.last_error = ""
-        self._connected = False
-        self._connected_at: float | None = None
-        self._home: Link | None = None
-        self._home_at = 0
-        self._home_left = self._home_due = 0.0
-        self._followed_at = -math.inf
-        self._given = len(self.heads)
-        self._left = False
-        self._handles: dict[int, ClientPublisher] = {}
-        self._last_handle = 0
-        self._peer_numbers = count(1)
-        self.head_ports = HeadPorts(self, self._peer_numbers)
+        peer_numbers = count(1)
+        self.home = Home(self, heads, peer_numbers)
+        self.head_ports = HeadPorts(self, peer_numbers)
+        self.publishers_at_heads = PublishersAtHeads(self)
+        self.publishers = self.publishers_at_heads.by_name
         self.stamps = SliceStamps()
         self.publisher_moves = ClientPublisherMoves[ClientPublisher](self)
-        self.edge_ports = EdgePorts(self, self._peer_numbers)
+        self.subscribers_at_edges = SubscribersAtEdges(self)
+        self.subscribers = self.subscribers_at_edges.by_name
+        self.edge_ports = EdgePorts(self, peer_numbers)
         self.division = TopicDivision(self)
         self.edge_finder = EdgeFinder(self, self.edge_ports)
         self.handovers = ClientHandovers(self, self.edge_ports, self.edge_finder)
         self.edge_records = EdgeRecords(self, self.edge_ports, self.edge_finder, self.handovers)
+        self.head_records = HeadRecords(self)
 
     # -- for the application
 
@@ -215,10 +212,9 @@ class Client(OverlayNode):
     def leave(self, now: float) -> None:
         """Say goodbye on all links; the machine makes no new ones."""
         self.now = now
-        self._left = True
         for peer in list(self.dialled):
             self.hang_up(peer, "the client is leaving")
-        self._home = None
+        self.home.leave()
         self.edge_ports.forget_all()
         self.head_ports.forget_all()
 
@@ -227,55 +223,13 @@ class Client(OverlayNode):
     @property
     def home_link(self) -> Link | None:
         """The link to the head, which outlives a lost connection; None if there is none."""
-        return self._home if self._home is not None and self._home.was_open else None
-
-    @property
-    def home_name(self) -> str:
-        """The name of the head that the home link leads to, or led to last; empty before it has answered."""
-        return self._home.name if self._home is not None else ""
-
-    def new_handle(self, publisher: ClientPublisher, old: int) -> int:
-        """A handle in place of `old`: answers to that one are ignored from now on."""
-        self.drop_handle(old)
-        self._last_handle += 1
-        self._handles[self._last_handle] = publisher
-        return self._last_handle
-
-    def drop_handle(self, handle: int) -> None:
-        self._handles.pop(handle, None)
-
-    def drop_publisher(self, publisher: ClientPublisher) -> None:
-        self.publisher_moves.end(publisher)
-        if publisher.port is not None:
-            self.head_ports.release(publisher.port, publisher)
-        self.publishers.pop(publisher.name, None)
-        self.drop_handle(publisher.handle)
+        return self.home.open_link
 
     def mark_ready(self, owner: ClientPublisher | ClientSubscriber) -> None:
         self.ready[owner] = None
 
-    def close_subscriber(self, subscriber: ClientSubscriber, *, withdraw: bool) -> None:
-        if subscriber.current is not None:
-            self.edge_ports.say_detach(subscriber.current, withdraw=withdraw)
-        self.detach(subscriber, withdraw=withdraw)
-        self.drop_subscriber(subscriber)
-
-    def drop_subscriber(self, subscriber: ClientSubscriber) -> None:
-        self.subscribers.pop(subscriber.name, None)
-        self.changed.pop(subscriber, None)
-        self.last_number = max(self.last_number, subscriber.number)
-        subscriber.wake = 0
-
     def begin(self, subscriber: ClientSubscriber) -> None:
         self.edge_finder.begin(subscriber)
-
-    def detach(self, subscriber: ClientSubscriber, *, withdraw: bool = False) -> None:
-        """Take a subscriber off its edge, and off the target of its hand-over, which is sent DETACH."""
-        self.handovers.leave(subscriber, withdraw=withdraw)
-        attachment, subscriber.current = subscriber.current, None
-        self.changed.pop(subscriber, None)
-        if attachment is not None:
-            self.edge_ports.release(attachment)
 
     # -- for the shell
 
@@ -291,11 +245,11 @@ class Client(OverlayNode):
     # -- links
 
     def on_open(self, link: Link) -> None:
-        if link is self._home:
+        if link is self.home.link:
             self.refusal = ""
             if (same := self.head_ports.by_head.get(link.name)) is not None:
-                self._merge_into_home(same)
-            self._open_publishers(None)
+                self.publishers_at_heads.merge_into_home(same)
+            self.publishers_at_heads.on_open(None)
             for member in list(self.members.values()):
                 member.join()
             for subscriber in self.subscribers.values():
@@ -304,9 +258,9 @@ class Client(OverlayNode):
             if link.remote is not None and link.remote.role == "edge" and self.subscribers:
                 self.say(link, msg.Join(min(self.subscribers)))  # only to be told of its head
         elif isinstance(head_port := link.owner, HeadPort):
-            if link.name == self.home_name:
-                self._merge_into_home(head_port)
-            self._open_publishers(None if link.name == self.home_name else head_port)
+            if link.name == self.home.head:
+                self.publishers_at_heads.merge_into_home(head_port)
+            self.publishers_at_heads.on_open(None if link.name == self.home.head else head_port)
         elif isinstance(port := link.owner, EdgePort):
             port.away_since = NEVER
             attachments = list(port.attachments.values())
@@ -316,11 +270,11 @@ class Client(OverlayNode):
             self.handovers.attach(port, attachments)
 
     def on_lost(self, link: Link) -> None:
-        if link is self._home:
+        if link is self.home.link:
             self.last_error = self.refusal or "the link to the head was lost"
-            self.on_head_lost()
+            self.on_home_lost()
         elif isinstance(head_port := link.owner, HeadPort):
-            self._lose_publishers(head_port)
+            self.publishers_at_heads.on_lost(head_port)
         elif isinstance(port := link.owner, EdgePort):
             self.edge_ports.close(port, "the link was lost")
 
@@ -332,42 +286,9 @@ class Client(OverlayNode):
         else:
             self.refusal = self.last_error = text
 
-    def on_head_lost(self) -> None:
+    def on_home_lost(self) -> None:
         self.division.forget()
-        self._lose_publishers(None)
-
-    def _open_publishers(self, port: HeadPort | None) -> None:
-        """There is a new link to the head behind `port`: those that are there open again, unless it has let them go."""
-        for publisher in list(self.publishers.values()):
-            if publisher.port is port and (publisher.move is None or publisher.move.state is not MoveState.LEFT):
-                publisher.open()
-        self.publisher_moves.link_open(port)
-
-    def _lose_publishers(self, port: HeadPort | None) -> None:
-        """The link to the head behind `port` is over."""
-        lost = [publisher for publisher in self.publishers.values() if publisher.port is port]
-        for publisher in lost:
-            publisher.lost(self.now)
-        self.publisher_moves.source_lost(lost)
-        self.publisher_moves.target_lost(port)
-
-    def _merge_into_home(self, port: HeadPort) -> None:
-        """The home link leads to the head of a port. That has ended the older link, so the home serves for both."""
-        for publisher in [each for each in self.publishers.values() if each.port is port]:
-            publisher.port = None
-        for move in self.publisher_moves.moving.values():
-            move.port = None if move.port is port else move.port
-        self.head_ports.close(port, "the home link leads there")
-
-    def _leave_lost_heads(self) -> None:
-        """Publishers at a head that has been away for too long start again at home."""
-        for port in list(self.head_ports.away()):
-            for publisher in [each for each in self.publishers.values() if each.port is port]:
-                self.publisher_moves.end(publisher)
-                publisher.go_home(f"head {port.head} has been away for too long")
-            self.publisher_moves.target_lost(port)
-            self.counters["heads_left"] += 1
-            self.head_ports.close(port, "it has been away for too long")
+        self.publishers_at_heads.on_lost(None)
 
     def on_attachment_lost(self, attachment: Attachment, reason: str) -> None:
         """Its port was closed. Losing the target of a hand-over is no harm: the subscriber is served as before."""
@@ -375,29 +296,6 @@ class Client(OverlayNode):
             self.handovers.lose(attachment, handover, willing=False)
         else:
             self.edge_finder.again(attachment.subscriber, reason, exclude=attachment.port.edge)
-
-    def _note_connection(self) -> None:
-        """Note since when there is an open link to a head, or none."""
-        is_connected = self._home is not None and self._home.open
-        if self._connected_at is None or is_connected != self._connected:
-            self._connected, self._connected_at = is_connected, self.now
-
-    def _find_home(self) -> None:
-        """Dial a head, and the next one if this one has been away for too long."""
-        home = self._home
-        if home is not None:
-            if home.open or len(self.heads) == 1:
-                self._home_left = self.now
-            elif self.now - self._home_left > self.limits.failover_seconds:
-                self.on_head_lost()
-                self.hang_up(str(home.peer), "another head is tried")
-                self._home = None
-                self._home_at = (self._home_at + 1) % len(self.heads)
-                self.counters["heads_tried"] += 1
-        if self._home is None and not self._left and self.now >= self._home_due:
-            address = self.heads[self._home_at]
-            self._home_left = self.now
-            self._home = self.dial(f"head#{next(self._peer_numbers)}", address.endpoint, address.public_key)
 
     # -- frames
 
@@ -407,114 +305,40 @@ class Client(OverlayNode):
         try:
             if isinstance(owner, EdgePort):
                 self.edge_records.on_frame(owner, frame, size)
-            elif link is self._home or isinstance(owner, HeadPort):
-                self._on_answers(link, frame)
+            elif link is self.home.link or isinstance(owner, HeadPort):
+                self.head_records.on_frame(link, frame)
         except WireError as error:
             # The link is reliable, so an unreadable frame is no noise and its content is lost. Resume from the tokens.
             self.counters["records_refused_malformed"] += 1
-            self._distrust(link, str(error))
-
-    def _distrust(self, link: Link, text: str) -> None:
-        if isinstance(port := link.owner, EdgePort):
-            self.edge_ports.close(port, text)
-        elif isinstance(head_port := link.owner, HeadPort):
-            self.last_error = text
-            self._lose_publishers(head_port)
-            self.reopen(link, text)
-        else:
-            self.refusal = self.last_error = text
-            self.on_head_lost()
-            self.hang_up(str(link.peer), text)
-            self._home = None
-
-    def _on_answers(self, link: Link, frame: wire.Data) -> None:
-        """Records of the head for publishers, and for subscribers that look for an edge."""
-        for raw in frame.records:
-            try:
-                record = msg.to_client.decode(raw)
-            except UNREADABLE as error:
-                pass_over(raw, error, self.counters)
-                continue
-            match record:
-                case (
-                    msg.Accepted() | msg.Credit() | msg.Opened() | msg.Refused() | msg.Unconfirmed() |
-                    msg.PublisherMove() | msg.PublisherStay() | msg.PublisherLeft() | msg.PublisherStandby() |
-                    msg.PublisherElsewhere()
-                ):  # fmt: skip
-                    # an answer to an older handle is void
-                    if (publisher := self._handles.get(record.handle)) is not None:
-                        publisher.on_answer(record)
-                case (
-                    msg.GroupJoined() | msg.GroupRefused() | msg.GroupBeatAnswer() | msg.GroupLeft() |
-                    msg.SliceAssigned() | msg.SliceRevoked() | msg.SliceCache()
-                ):  # fmt: skip
-                    if (member := self.members.get(record.group)) is not None:
-                        member.on_record(record)
-                case msg.GroupFunctions():
-                    self.stamps.told(link.name, record)
-                case msg.Placed():
-                    self.edge_finder.on_placed(record)
-                case msg.Unplaced():
-                    self.edge_finder.on_unplaced(record)
-                case msg.SeeHead() if link is self._home:
-                    self._follow(record)
-                    return
-                case msg.Progress():
-                    pass
-                case _:
-                    self.counters["records_refused_misplaced"] += 1
-
-    def _follow(self, told: msg.SeeHead) -> None:
-        """The address is that of an edge, which names its head: that is tried next, and remembered.
-
-        One that does not know its head yet, and one that sends the client on again and again, make it wait between.
-        """
-        if self._home is None:
-            return
-        self.on_head_lost()
-        self.hang_up(str(self._home.peer), f"it is an edge of {told.head}")
-        is_again = self.now - self._followed_at < self.limits.failover_seconds
-        self._home, self._followed_at = None, self.now
-        self._home_due = self.now + self.limits.backoff_seconds if is_again or not told.endpoint else self.now
-        if told.endpoint:
-            self.heads = (*self.heads[: self._given], Address(told.endpoint, told.public_key))
-            self._home_at = self._given
-            self.counters["heads_followed"] += 1
-        else:
-            self._home_at = (self._home_at + 1) % len(self.heads)
+            if isinstance(owner, EdgePort):
+                self.edge_ports.close(owner, str(error))
+            else:
+                self.head_records.distrust(link, str(error))
 
     # -- time
 
     def on_tick(self) -> None:
-        self._find_home()
-        self._note_connection()
+        self.home.on_tick()
         self.edge_ports.close_away()
         self.edge_finder.on_tick()
-        changed, self.changed = self.changed, {}
-        for subscriber in changed:
-            subscriber.subscription_list.send_changes()
+        self.subscribers_at_edges.send_changes()
         self.edge_ports.close_idle()
         self.publisher_moves.tick()
         for member in list(self.members.values()):
             member.on_tick()
-        self._leave_lost_heads()
+        self.publishers_at_heads.leave_lost_heads()
         self.head_ports.close_idle()
 
     def wake_at(self) -> float:
         at = min(self.edge_finder.wake_at(), self.edge_ports.wake_at())
         at = min(at, self.publisher_moves.wake_at(), self.head_ports.wake_at())
-        at = min([at, *(member.wake_at() for member in self.members.values())])
-        return at if self._home is not None or self._left else min(at, max(self.now, self._home_due))
+        return min([at, self.home.wake_at(), *(member.wake_at() for member in self.members.values())])
 
     def status(self) -> dict[str, Any]:
-        home = self._home
-        self._note_connection()
         phases = [s.phase.value for s in self.subscribers.values()]
         return {
             **super().status(),
-            "head": home.name if home is not None and home.open else "",
-            "connected": self._connected,
-            "since_seconds": round(max(0.0, self.now - (self._connected_at or 0.0)), 3),
+            **self.home.status(),
             "last_error": self.last_error,
             "refusal": self.refusal,
             "publishers": len(self.publishers),

@@ -8,9 +8,9 @@ incarnation.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, assert_never
+from typing import Any, Literal, Protocol, assert_never
 
 import msgspec
 
@@ -18,7 +18,8 @@ from plimsoll.core.client.errors import BufferFullError, ClosedError, Publicatio
 from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent, PublisherReady, Renumbered
 from plimsoll.core.client.head_ports import HeadPort
 from plimsoll.core.client.limits import ClientLimits
-from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves, PublisherAnswer
+from plimsoll.core.client.publication_buffer import PublicationBuffer, SentPublication
+from plimsoll.core.client.publisher_moves import ClientMove, ClientPublisherMoves, PublisherAnswer, PublisherHandles
 from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.protocol import messages as msg
@@ -39,15 +40,6 @@ SENT_ON_AT_MOST = 8
 _INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
 
 
-class SentPublication(NamedTuple):
-    """A publication that waits to be sent, or for its answer."""
-
-    number: int
-    body: bytes
-    sent_us: int
-    flags: int
-
-
 class PublisherHost(Protocol):
     """The publishers' interface to the client."""
 
@@ -62,9 +54,8 @@ class PublisherHost(Protocol):
     def mark_ready(self, owner: ClientPublisher, /) -> None:
         """The publisher has events to be taken."""
 
-    def new_handle(self, publisher: ClientPublisher, old: int) -> int: ...
-
-    def drop_publisher(self, publisher: ClientPublisher) -> None: ...
+    @property
+    def publishers_at_heads(self) -> PublisherHandles[ClientPublisher]: ...
 
 
 class ClientPublisher:
@@ -82,15 +73,11 @@ class ClientPublisher:
         self.is_open = False
         self.failed: Failed | None = None
         self.closed = False
-        self.number = 0
-        self.buffered_bytes = 0
+        self.buffer = PublicationBuffer()
         self.counts: Counter[str] = Counter()
-        self._base = 0
         self._through = 0
         self._session: tuple[str, int] | None = None
-        self._sent: dict[int, SentPublication] = {}
-        self._queued: deque[SentPublication] = deque()
-        self._left_at = self._progress_at = 0.0
+        self._left_at = 0.0
 
     # -- for the application
 
@@ -116,23 +103,26 @@ class ClientPublisher:
         if self.closed or self.failed is not None:
             raise ClosedError(self.failed.text if self.failed else f"publisher {self.name!r} is closed")
         body = encoded_body(attributes, payload, self._client.limits.max_publication_bytes, self._stamped)
-        self._check_progress()
-        if self.buffered_bytes and self.buffered_bytes + len(body) > self._client.limits.publisher_buffer_bytes:
-            raise BufferFullError(
-                f"publisher {self.name!r} has {self.unanswered} publications unanswered, {self.buffered_bytes} bytes; "
-                f"its buffer takes {self._client.limits.publisher_buffer_bytes} bytes"
+        buffer, limits, now = self.buffer, self._client.limits, self._client.now
+        if (silent_seconds := buffer.silent_seconds(now)) > limits.stall_seconds:
+            raise StalledError(
+                f"publisher {self.name!r} has {len(buffer)} publications unanswered, and no answer for "
+                f"{silent_seconds:.0f} s: {self._client.refusal or 'no head answers'}; see status()"
             )
-        self.number += 1
-        self.buffered_bytes += len(body)
+        if buffer.size_bytes and buffer.size_bytes + len(body) > limits.publisher_buffer_bytes:
+            raise BufferFullError(
+                f"publisher {self.name!r} has {len(buffer)} publications unanswered, {buffer.size_bytes} bytes; "
+                f"its buffer takes {limits.publisher_buffer_bytes} bytes"
+            )
         flags = wire.FLAG_CONFIRM_EDGES if (confirm or self.confirm) == "edges" else 0
-        self._queued.append(SentPublication(self.number, body, sent_us, flags))
+        number = buffer.queue(body, sent_us, flags)
         self.counts["published"] += 1
-        self._pump()
-        return self.number
+        self.go_on()
+        return number
 
     def _stamped(self, attributes: dict[str, Scalar]) -> dict[str, Scalar]:
         """With the slices of the next publication in the groups that the head has told of."""
-        return self._client.stamps.stamped(self.head, attributes, self.name, self.number + 1 - self._base)
+        return self._client.stamps.stamped(self.head, attributes, self.name, self.buffer.number + 1 - self.buffer.base)
 
     def resume(
         self, position: PublisherPosition, bodies: Iterable[bytes], *, sent_us: int, away_seconds: float = 0.0
@@ -143,44 +133,21 @@ class ClientPublisher:
         of them it has; the others are sent now. If it no longer knows this publisher, they are answered `unknown`.
         `away_seconds`: how long ago the earlier life ended, for heads forget those that are away for long.
         """
-        self.incarnation, self.number = position.incarnation, position.number
-        self._base = position.number - position.seq
+        self.incarnation = position.incarnation
         self._session = (position.head, position.epoch)
-        self._progress_at = self._client.now
         self._left_at = self._client.now - away_seconds
-        for body in bodies:
-            self.number += 1
-            self.buffered_bytes += len(body)
-            self.counts["published"] += 1
-            flags = wire.FLAG_CONFIRM_EDGES if self.confirm == "edges" else 0
-            self._sent[self.number - self._base] = SentPublication(self.number, body, sent_us, flags)
+        flags = wire.FLAG_CONFIRM_EDGES if self.confirm == "edges" else 0
+        self.buffer.progress_at = self._client.now
+        self.buffer.resume(position.number, position.seq, bodies, sent_us, flags)
+        self.counts["published"] += len(self.buffer)
 
     @property
     def position(self) -> PublisherPosition | None:
         """How far it has got, for `resume` in a later life; None before a head has opened it."""
         if self._session is None:
             return None
-        first = next(iter(self._sent), self.number - len(self._queued) - self._base + 1)
-        return PublisherPosition(self.incarnation, first - 1 + self._base, first - 1, *self._session)
-
-    def _check_progress(self) -> None:
-        now = self._client.now
-        if not self.unanswered:
-            self._progress_at = now
-        elif now - self._progress_at > self._client.limits.stall_seconds:
-            raise StalledError(
-                f"publisher {self.name!r} has {self.unanswered} publications unanswered, and no answer for "
-                f"{now - self._progress_at:.0f} s: {self._client.refusal or 'no head answers'}; see status()"
-            )
-
-    @property
-    def unanswered(self) -> int:
-        """How many publications have no answer yet."""
-        return len(self._sent) + len(self._queued)
-
-    def identity(self, number: int) -> tuple[str, int, int]:
-        """(publisher, incarnation, sequence number) of a publication that has no answer yet."""
-        return self.name, self.incarnation, number - self._base
+        before = self.buffer.first - 1
+        return PublisherPosition(self.incarnation, before + self.buffer.base, before, *self._session)
 
     def close(self) -> None:
         """Close at the head. Unanswered publications are `unknown` if they were sent, else `refused`."""
@@ -190,16 +157,16 @@ class ClientPublisher:
         if self.handle and (link := self.link) is not None:
             self._client.say(link, msg.Close(self.handle))
         self._give_up("closed", f"publisher {self.name!r} was closed")
-        self._client.drop_publisher(self)
+        self._client.publishers_at_heads.drop(self)
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and the publications under way."""
         counts = {k: self.counts[k] for k in (*ANSWERS, "resent", "moves")}
         return {
             **counts,
-            "unanswered": self.unanswered,
-            "buffered_bytes": self.buffered_bytes,
-            "credit": max(0, self._through - self._last_sent),
+            "unanswered": len(self.buffer),
+            "buffered_bytes": self.buffer.size_bytes,
+            "credit": max(0, self._through - self.buffer.last_sent),
             "open": self.is_open,
             "head": self.head,
             "incarnation": self.incarnation,
@@ -207,12 +174,16 @@ class ClientPublisher:
 
     # -- for the machine
 
-    def open(self) -> None:
-        """Ask the head for this publisher, under a new handle: answers to older ones are ignored from now on."""
+    def open(self, returning: str = "") -> None:
+        """Ask the head for this publisher, under a new handle: answers to older ones are ignored from now on.
+
+        `returning`: the session that has moved it away from this head, which is asked to take it again.
+        """
         self.is_open = False
+        self._returning = returning or self._returning
         if self.closed or self.failed is not None or (link := self.link) is None:
             return
-        self.handle = self._client.new_handle(self, self.handle)
+        self.handle = self._client.publishers_at_heads.new_handle(self, self.handle)
         if self._returning:
             self._client.say(link, msg.OpenReturning(self.handle, self.name, self.incarnation, self._returning))
         else:
@@ -234,21 +205,7 @@ class ClientPublisher:
         """The head that it is at; empty before it has been open."""
         return self._session[0] if self._session is not None else ""
 
-    @property
-    def has_unanswered(self) -> bool:
-        """Whether something that was sent has no answer yet."""
-        return bool(self._sent)
-
     # -- moves between heads
-
-    def go_on(self) -> None:
-        """A move is off, and it publishes where it is."""
-        self._pump()
-
-    def return_to_source(self, session: str) -> None:
-        """Ask the head that it has left to take it again."""
-        self._returning = session
-        self.open()
 
     def take_over(self, port: HeadPort | None, handle: int, opened: msg.Opened) -> None:
         """It is open at the head behind `port`, and all that it has sent was answered by the one before."""
@@ -256,7 +213,7 @@ class ClientPublisher:
         self._session, self._through = (opened.head, opened.epoch), opened.through
         self.counts["moves"] += 1
         self._tell(PublisherReady(*self._session))
-        self._pump()
+        self.go_on()
 
     def go_home(self, why: str) -> None:
         """The head that it has moved to is gone: it starts again at home."""
@@ -267,7 +224,7 @@ class ClientPublisher:
     def open_at(self, port: HeadPort | None) -> None:
         """It is at the head behind `port` from now on; what this incarnation has sent elsewhere has no answer there."""
         self.port, self.handle, self._session, self._returning = port, 0, None, ""
-        if self._last_sent:
+        if self.buffer.last_sent:
             self._begin_anew("the head has forgotten this publisher, and takes no new ones")
         self.open()
 
@@ -277,9 +234,10 @@ class ClientPublisher:
             return
         match answer:
             case msg.Accepted():
-                self._on_accepted(answer)
+                self._answer(self.buffer.sent_through(answer.through), "accepted")
             case msg.Credit():
-                self._on_credit(answer)
+                self._through = max(self._through, answer.through)
+                self.go_on()
             case msg.Unconfirmed():
                 self._answer([answer.seq], "unconfirmed", edges=tuple(answer.edges))
             case msg.Refused():
@@ -292,10 +250,11 @@ class ClientPublisher:
                 self._client.publisher_moves.on_stay(self, answer)
             case msg.PublisherLeft():
                 self._client.publisher_moves.on_left(self, answer)
-            case msg.PublisherElsewhere():
-                self._on_elsewhere(answer)
-            case msg.PublisherStandby():
-                pass  # for a handle that is on standby only
+            case msg.PublisherElsewhere() if not self.is_open and self._sent_on < SENT_ON_AT_MOST:
+                self._sent_on += 1
+                self._client.publisher_moves.on_elsewhere(self, answer)
+            case msg.PublisherElsewhere() | msg.PublisherStandby():
+                pass  # REFUSED follows; or it is for a handle that is on standby only
             case _:
                 assert_never(answer)
 
@@ -303,49 +262,25 @@ class ClientPublisher:
         session = (opened.head, opened.epoch)
         self._client.publisher_moves.end(self)  # it is here
         self._returning = ""
-        if self._has_forgotten(opened, session) or self._leaves_hole(opened):
+        if self._has_forgotten(opened, session) or self.buffer.leaves_hole(opened.last_seq):
             self._begin_anew("the head has lost its memory of this publisher")
             self._session = None
             self.open()
             return
         self._session, self._through, self.is_open, self._sent_on = session, opened.through, True, 0
         self._tell(PublisherReady(*session))
-        again = [sent for sent in self._sent.values() if sent.number - self._base > opened.last_seq]
+        again = self.buffer.sent_behind(opened.last_seq)
         self.counts["resent"] += len(again)
         for sent in again:
             self._say(sent)
-        self._pump()
-
-    def _on_elsewhere(self, told: msg.PublisherElsewhere) -> None:
-        if self.is_open or self._sent_on >= SENT_ON_AT_MOST:
-            return  # REFUSED follows
-        self._sent_on += 1
-        self._client.publisher_moves.on_elsewhere(self, told)
+        self.go_on()
 
     def _has_forgotten(self, opened: msg.Opened, session: tuple[str, int]) -> bool:
         """Whether the head may know less of this incarnation than before: heads forget absent publishers in time."""
-        if self._last_sent and session != self._session:
+        if self.buffer.last_sent and session != self._session:
             return True
         away = self._client.now - self._left_at
-        return opened.last_seq == 0 and bool(self._sent) and away > self._client.limits.memory_seconds
-
-    def _leaves_hole(self, opened: msg.Opened) -> bool:
-        """Whether the head expects a number that has been answered and is not kept, or one above all that were sent."""
-        kept = sum(seq > opened.last_seq for seq in self._sent)
-        return kept != self._last_sent - opened.last_seq
-
-    def _on_accepted(self, accepted: msg.Accepted) -> None:
-        through = accepted.through
-        done = []
-        for seq in self._sent:
-            if seq > through:
-                break
-            done.append(seq)
-        self._answer(done, "accepted")
-
-    def _on_credit(self, credit: msg.Credit) -> None:
-        self._through = max(self._through, credit.through)
-        self._pump()
+        return opened.last_seq == 0 and bool(self.buffer.sent) and away > self._client.limits.memory_seconds
 
     def _on_refused(self, refused: msg.Refused) -> None:
         if refused.seq == 0:
@@ -361,43 +296,30 @@ class ClientPublisher:
         self.failed = Failed(code, text)
         self._give_up(code, text)
         self._tell(self.failed)
-        self._client.drop_publisher(self)
+        self._client.publishers_at_heads.drop(self)
 
-    # -- numbers
+    # -- sending
 
-    @property
-    def _last_sent(self) -> int:
-        """The highest sequence number of this incarnation that has been sent."""
-        return self.number - len(self._queued) - self._base
-
-    def _pump(self) -> None:
+    def go_on(self) -> None:
+        """Send what may be sent, unless a move is under way in which it sends nothing."""
         if not self.is_open or (self.move is not None and self.move.is_silent):
             return
-        queued = self._queued
-        while queued and queued[0].number - self._base <= self._through:
+        queued, through = self.buffer.queued, self._through + self.buffer.base
+        while queued and queued[0].number <= through:
             sent = queued.popleft()
-            self._sent[sent.number - self._base] = sent
+            self.buffer.sent[sent.number - self.buffer.base] = sent
             self._say(sent)
 
     def _say(self, sent: SentPublication) -> None:
         if (link := self.link) is not None:
-            seq = sent.number - self._base
+            seq = sent.number - self.buffer.base
             self._client.say(link, msg.Publish(self.handle, seq, sent.flags, sent.sent_us, msgspec.Raw(sent.body)))
 
     def _begin_anew(self, why: str) -> None:
-        self._answer(list(self._sent), "unknown", code="head-restart", text=why)
-        self._base, self._through = self.number - len(self._queued), 0
+        self._answer(list(self.buffer.sent), "unknown", code="head-restart", text=why)
         self.incarnation += 1
-        self._tell(Renumbered(self._base + 1, self.incarnation))
-
-    def _give_up(self, code: str, text: str) -> None:
-        self._answer(list(self._sent), "unknown", code=code, text=text)
-        queued, self._queued = self._queued, deque()
-        if queued:
-            self.buffered_bytes -= sum(len(sent.body) for sent in queued)
-            self.counts["refused"] += len(queued)
-            first, last = queued[0].number, queued[-1].number
-            self._tell(Answered(first, last, "refused", self.incarnation, first - self._base, (), code, text))
+        self._through = 0
+        self._tell(Renumbered(self.buffer.begin_incarnation(), self.incarnation))
 
     # -- answers
 
@@ -405,28 +327,20 @@ class ClientPublisher:
         self, seqs: list[int], answer: Answer, edges: tuple[str, ...] = (), code: str = "", text: str = ""
     ) -> None:
         """Report the answer, one event for each run of consecutive numbers."""
-        first = last = 0
-        for seq in seqs:
-            sent = self._sent.pop(seq, None)
-            if sent is None:
-                continue
-            self.buffered_bytes -= len(sent.body)
-            self._progress_at = self._client.now
-            self.counts[answer] += 1
-            if first and seq == last + 1:
-                last = seq
-                continue
-            if first:
-                self._tell_answer(first, last, answer, edges, code, text)
-            first = last = seq
-        if first:
-            self._tell_answer(first, last, answer, edges, code, text)
-        if self.move is not None and not self._sent:
+        base = self.buffer.base
+        for first, last in self.buffer.answer(seqs, self._client.now):
+            self.counts[answer] += last - first + 1
+            self._tell(Answered(first + base, last + base, answer, self.incarnation, first, edges, code, text))
+        if self.move is not None and not self.buffer.sent:
             self._client.publisher_moves.settled(self)
 
-    def _tell_answer(self, first: int, last: int, answer: Answer, edges: tuple[str, ...], code: str, text: str) -> None:
-        base = self._base
-        self._tell(Answered(first + base, last + base, answer, self.incarnation, first, edges, code, text))
+    def _give_up(self, code: str, text: str) -> None:
+        self._answer(list(self.buffer.sent), "unknown", code=code, text=text)
+        if (numbers := self.buffer.drop_queued()) is not None:
+            first, last = numbers
+            self.counts["refused"] += last - first + 1
+            seq = first - self.buffer.base
+            self._tell(Answered(first, last, "refused", self.incarnation, seq, (), code, text))
 
     def _tell(self, event: PublisherEvent) -> None:
         self.events.append(event)

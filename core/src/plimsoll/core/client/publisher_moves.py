@@ -16,7 +16,9 @@ from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
+from plimsoll.core.client.home import Home
 from plimsoll.core.client.limits import ClientLimits
+from plimsoll.core.client.publication_buffer import PublicationBuffer
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import NEVER, Link
 
@@ -67,21 +69,28 @@ class MovablePublisher(Protocol):
     port: HeadPort | None
     move: ClientMove | None
     is_open: bool
+    buffer: PublicationBuffer
 
+    def open(self, returning: str) -> None: ...
     @property
     def head(self) -> str: ...
     @property
     def link(self) -> Link | None: ...
-    @property
-    def has_unanswered(self) -> bool: ...
     def go_on(self) -> None: ...
     def open_at(self, port: HeadPort | None) -> None: ...
-    def return_to_source(self, session: str) -> None: ...
     def take_over(self, port: HeadPort | None, handle: int, opened: msg.Opened) -> None: ...
 
 
 P = TypeVar("P", bound=MovablePublisher)
 P_contra = TypeVar("P_contra", bound=MovablePublisher, contravariant=True)
+
+
+class PublisherHandles(Protocol[P_contra]):
+    """The handles under which heads know publishers; `PublishersAtHeads` has them."""
+
+    def new_handle(self, publisher: P_contra, old: int) -> int: ...
+    def drop_handle(self, handle: int) -> None: ...
+    def drop(self, publisher: P_contra) -> None: ...
 
 
 class MovesHost(Protocol[P_contra]):
@@ -90,16 +99,11 @@ class MovesHost(Protocol[P_contra]):
     now: float
     limits: ClientLimits
     head_ports: HeadPorts
+    home: Home
 
     @property
-    def home_link(self) -> Link | None: ...
-    @property
-    def home_name(self) -> str:
-        """The name of the head that the home link leads to, as far as it is known."""
-
+    def publishers_at_heads(self) -> PublisherHandles[P_contra]: ...
     def say(self, link: Link, record: msg.FromClient) -> None: ...
-    def new_handle(self, publisher: P_contra, old: int) -> int: ...
-    def drop_handle(self, handle: int) -> None: ...
 
 
 class ClientPublisherMoves(Generic[P]):
@@ -112,7 +116,7 @@ class ClientPublisherMoves(Generic[P]):
     def link_of(self, port: HeadPort | None) -> Link | None:
         """The link to a head, which outlives a lost connection; None if there is none."""
         if port is None:
-            return self._client.home_link
+            return self._client.home.open_link
         return port.link if port.link.was_open else None
 
     # -- from the head that it is at
@@ -123,7 +127,7 @@ class ClientPublisherMoves(Generic[P]):
         if not publisher.is_open or publisher.move is not None or move.head == publisher.head:
             return
         port = None
-        if move.head != client.home_name:
+        if move.head != client.home.head:
             port = client.head_ports.open(move.head, move.endpoint, move.public_key, publisher)
         publisher.move = self.moving[publisher] = ClientMove(move.session, publisher.head, port)
         self._stand_by(publisher, publisher.move)
@@ -139,15 +143,15 @@ class ClientPublisherMoves(Generic[P]):
         if move is not None and move.session == left.session and move.is_behind_go:
             move.state = MoveState.LEFT
         elif move is None:
-            publisher.return_to_source(left.session)
+            publisher.open(left.session)
 
     def on_elsewhere(self, publisher: P, told: msg.PublisherElsewhere) -> None:
         """The head takes no new publishers: open at the one that it names."""
         client, before = self._client, publisher.port
         self.end(publisher)
-        client.drop_handle(publisher.handle)
+        client.publishers_at_heads.drop_handle(publisher.handle)
         port = None
-        if told.head != client.home_name:
+        if told.head != client.home.head:
             port = client.head_ports.open(told.head, told.endpoint, told.public_key, publisher)
         if before is not None and before is not port:
             client.head_ports.release(before, publisher)
@@ -170,7 +174,7 @@ class ClientPublisherMoves(Generic[P]):
     def settled(self, publisher: P) -> None:
         """Say GO if it is time: all that was sent has its answer."""
         move = publisher.move
-        if move is None or move.state is not MoveState.GOING or publisher.has_unanswered or not publisher.is_open:
+        if move is None or move.state is not MoveState.GOING or publisher.buffer.sent or not publisher.is_open:
             return
         if (link := publisher.link) is not None:
             move.state = MoveState.GONE
@@ -179,7 +183,7 @@ class ClientPublisherMoves(Generic[P]):
 
     def _take_over(self, publisher: P, move: ClientMove, opened: msg.Opened) -> None:
         handle, port, before = move.handle, move.port, publisher.port
-        self._client.drop_handle(publisher.handle)
+        self._client.publishers_at_heads.drop_handle(publisher.handle)
         self.moving.pop(publisher, None)
         publisher.move = None
         publisher.take_over(port, handle, opened)
@@ -197,7 +201,7 @@ class ClientPublisherMoves(Generic[P]):
         client = self._client
         link = self.link_of(move.port)
         if link is not None and link.open:
-            move.handle = client.new_handle(publisher, move.handle)
+            move.handle = client.publishers_at_heads.new_handle(publisher, move.handle)
             opening = msg.OpenStandby(move.handle, publisher.name, publisher.incarnation, move.session, move.source)
             client.say(link, opening)
 
@@ -212,14 +216,14 @@ class ClientPublisherMoves(Generic[P]):
         link = self.link_of(move.port)
         if move.handle and link is not None:
             self._client.say(link, msg.Close(move.handle))
-        self._client.drop_handle(move.handle)
+        self._client.publishers_at_heads.drop_handle(move.handle)
         if move.port is not None and move.port is not publisher.port:
             self._client.head_ports.release(move.port, publisher)
 
     def _give_up(self, publisher: P, move: ClientMove) -> None:
         """Nothing has come of it: ask the old head to take the publisher again."""
         self.end(publisher)
-        publisher.return_to_source(move.session)
+        publisher.open(move.session)
 
     # -- links
 

@@ -142,7 +142,7 @@ class SliceSubscriber(ClientSubscriber):
             self._pass(item)
         if item is not None:
             self.acked = item.token
-            self.consumed(count)
+            self.stream.queue.consumed(count)
 
     def _pass(self, item: Item) -> None:
         marks = self._marks
@@ -166,7 +166,7 @@ class SliceSubscriber(ClientSubscriber):
     def drop(self) -> None:
         """Give the application nothing more: what waits here goes on from the place that is acknowledged."""
         self.events.clear()
-        self.consumed(self.stream.queue.depth)
+        self.stream.queue.consumed(self.stream.queue.depth)
 
     # -- a session in which both sides cache
 

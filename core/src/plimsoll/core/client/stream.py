@@ -46,7 +46,7 @@ class StreamOwner(Protocol):
         """The queue has become full, or has room again."""
 
     def retake(self) -> None:
-        """`take` or `take_tallied`: the other one is meant from here on."""
+        """Another `taker` is meant from here on."""
 
 
 class SubscriberStream:
@@ -132,6 +132,12 @@ class SubscriberStream:
             self.duplicates += 1
         if item.position > self.position and attachment is self._owner.current:
             self.position = item.position
+
+    @property
+    def taker(self) -> Callable[[Attachment, msg.PubOpen | msg.Gap, int, float], None]:
+        """`take`, or `take_tallied` while its deliveries are counted: two functions instead of a check per delivery."""
+        is_counted = self.tally is not None or self.publisher_tallies
+        return self.take_tallied if is_counted else self.take
 
     def _given_already(self, item: msg.PubOpen) -> None:
         """Another unit of the subscriber has brought it: the application has it, and an audit counts it as given."""

@@ -14,10 +14,9 @@ from enum import Enum
 from typing import Any, Protocol
 
 from plimsoll.core import predicates
-from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState, ClientHandover, EdgePort, Take
-from plimsoll.core.client.delivery_tally import PublisherTally
+from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState, ClientHandover, EdgePort
 from plimsoll.core.client.errors import ClosedError, ListFullError
-from plimsoll.core.client.events import Attached, Delivery, Detached, Failed, Lapsed, SubscriberEvent
+from plimsoll.core.client.events import Attached, Delivery, Failed, Lapsed, SubscriberEvent
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscription_list import SubscriptionList
@@ -31,23 +30,31 @@ Handover = ClientHandover["ClientSubscriber"]
 Port = EdgePort["ClientSubscriber"]
 
 
+class SubscriberDirectory(Protocol):
+    """Where subscribers are known by name; `SubscribersAtEdges` is one."""
+
+    last_number: int
+    changed: dict[ClientSubscriber, None]
+
+    def close(self, subscriber: ClientSubscriber, *, withdraw: bool) -> None:
+        """Detach it, and forget it."""
+
+    def drop(self, subscriber: ClientSubscriber) -> None: ...
+
+
 class SubscriberHost(Protocol):
     """The subscribers' interface to the client."""
 
     incarnation: int
-    last_number: int
     limits: ClientLimits
-    changed: dict[ClientSubscriber, None]
+
+    @property
+    def subscribers_at_edges(self) -> SubscriberDirectory: ...
 
     def mark_ready(self, owner: ClientSubscriber, /) -> None:
         """The subscriber has events to be taken."""
 
     def say(self, link: Link, record: msg.FromClient) -> None: ...
-
-    def close_subscriber(self, subscriber: ClientSubscriber, *, withdraw: bool) -> None:
-        """Detach it, and forget it."""
-
-    def drop_subscriber(self, subscriber: ClientSubscriber) -> None: ...
 
     def begin(self, subscriber: ClientSubscriber, /) -> None:
         """Look for an edge."""
@@ -98,9 +105,6 @@ Location = tuple[float, float]
 class ClientSubscriber:
     """One subscriber of a client. Made by `Client.subscriber`.
 
-    Above 25 methods since the application, the edge finder, the hand-overs and the edges' records each have a side of
-    it, and all of them move the same two attachments.
-
     `lease_seconds`: for how long it asks that its place be kept while it is away, and `kept_seconds` what the head has
     said to that; 0: as for any. `since`: where it begins, without a token.
     """
@@ -128,9 +132,9 @@ class ClientSubscriber:
         self.events: list[SubscriberEvent] = []
         self.counts: Counter[str] = Counter()
         self.stream = SubscriberStream(self, self.events, self.counts, client.limits, token)
-        self.subscription_list = SubscriptionList(self)
+        self.subscription_list = SubscriptionList(self, client.say)
         # Brokers remember the epochs of one of this name that has ended: this one begins behind all of them.
-        self.number = client.last_number
+        self.number = client.subscribers_at_edges.last_number
         self.phase = SubscriberPhase.WAITING
         self.current: Attachment | None = None
         self.handover: Handover | None = None
@@ -219,23 +223,14 @@ class ClientSubscriber:
             return
         if self.topics is not None:
             self.topics.each(lambda unit: unit.close(withdraw=withdraw))
-        self._client.close_subscriber(self, withdraw=withdraw)
+        self._client.subscribers_at_edges.close(self, withdraw=withdraw)
         self.phase = SubscriberPhase.CLOSED
-
-    def consumed(self, items: int) -> None:
-        """The application has dealt with this many deliveries and gaps. Only for a subscriber that `holds`."""
-        self.stream.queue.consumed(items)
 
     @property
     def subscriptions(self) -> dict[int, msg.SubscriptionItem]:
         """Its subscriptions by id."""
         own = self.subscription_list.items
         return own if self.topics is None else {**own, **self.topics.items}
-
-    @property
-    def version(self) -> int:
-        """Of the list of subscriptions."""
-        return self.subscription_list.version
 
     @property
     def epoch(self) -> OwnerEpoch:
@@ -275,7 +270,7 @@ class ClientSubscriber:
             "token": self.token,
             "watermarks": stream.marks(),
             "subscriptions": len(self.subscriptions),
-            "version": self.version,
+            "version": self.subscription_list.version,
             "lease_seconds": self.kept_seconds,
         }
         return found if self.topics is None else self.topics.statistics(found)
@@ -287,29 +282,25 @@ class ClientSubscriber:
         target = self.handover.next if self.handover is not None else None
         return [attachment for attachment in (self.current, target) if attachment is not None]
 
-    def new_attachment(self, attachment_id: int, port: Port) -> Attachment:
-        attachment = port.attachments[attachment_id] = ClientAttachment(attachment_id, self, port, self._take())
-        return attachment
-
     def resume_record(self, attachment: Attachment) -> msg.Resume:
         """The whole state of this subscriber, for an edge that knows nothing of it. Raises the owner epoch by 2."""
         # By 2: above the n + 1 of a cut that this RESUME may race with (docs/handover.md, 6, I4).
         self.number += 2
         self.subscription_list.said()
         # The edge fetches from the log by this very list, so all that matches it is due from the token on.
-        self.stream.even_version = self.version
+        self.stream.even_version = self.subscription_list.version
         return msg.Resume(
-            attachment.id, self.name, self.epoch, self.version, list(self.subscription_list.items.values()),
-            self.policy, self.stream.token, self.stream.marks(), self.session, self.lease_seconds,
-            None if self.stream.token is not None else self.since,
+            attachment.id, self.name, self.epoch, self.subscription_list.version,
+            list(self.subscription_list.items.values()), self.policy, self.stream.token, self.stream.marks(),
+            self.session, self.lease_seconds, None if self.stream.token is not None else self.since,
         )  # fmt: skip
 
     def attach_item(self, attachment: Attachment) -> msg.AttachItem:
         """This subscriber's state for the target of a hand-over, with the epoch that it will have from END on."""
         epoch = (self._client.incarnation, self.number + 1)
         return msg.AttachItem(
-            attachment.id, self.name, epoch, self.version, list(self.subscription_list.items.values()), self.policy,
-            self.lease_seconds,
+            attachment.id, self.name, epoch, self.subscription_list.version,
+            list(self.subscription_list.items.values()), self.policy, self.lease_seconds,
         )  # fmt: skip
 
     def on_resumed(self, attachment: Attachment, resumed: msg.Resumed, now: float) -> None:
@@ -341,12 +332,6 @@ class ClientSubscriber:
         self.tell(Attached(attachment.port.edge, origin[0], self.again))
         self.again = True
 
-    def lose(self, edge: str, reason: str) -> None:
-        """The attachment is over; the edge finder looks for another."""
-        self.current = None
-        self.subscription_list.said()
-        self.tell(Detached(edge, reason))
-
     def steer(self) -> None:
         """Send the edge PAUSE or CONTINUE if that has changed."""
         if self.topics is not None:
@@ -358,28 +343,11 @@ class ClientSubscriber:
         if paused != attachment.paused:
             attachment.paused = paused
             self.counts["pauses"] += paused
-            self.send(attachment.port.link, msg.Pause(attachment.id) if paused else msg.Continue(attachment.id))
-
-    def begin_tally(self, session: str) -> None:
-        """Count from here on what the application is given, if it can be said what is due: with a list that counts."""
-        self.stream.begin_tally(session, self.version if self.subscription_list.is_acknowledged else None)
-
-    def begin_publisher_tally(self, asked: msg.CountPublishers) -> PublisherTally | None:
-        """The same for publishers that move, of which heads anywhere in the fleet accept publications."""
-        current = self.current
-        is_everywhere = current is not None and current.acked >= self.version and not current.unreached
-        if not is_everywhere or not self.subscription_list.is_acknowledged:
-            return None
-        return self.stream.begin_publisher_tally(asked, self.version)
+            self._client.say(attachment.port.link, msg.Pause(attachment.id) if paused else msg.Continue(attachment.id))
 
     def retake(self) -> None:
         for attachment in self.attachments():
-            attachment.take = self._take()
-
-    def _take(self) -> Take[ClientSubscriber]:
-        # Two functions instead of a check per delivery: deliveries are counted only while it moves.
-        is_counted = self.stream.tally is not None or self.stream.publisher_tallies
-        return self.stream.take_tallied if is_counted else self.stream.take
+            attachment.take = self.stream.taker
 
     # -- the end, and events
 
@@ -388,7 +356,7 @@ class ClientSubscriber:
         self.failed = Failed(code, text)
         self.phase = SubscriberPhase.FAILED
         self.tell(self.failed)
-        self._client.drop_subscriber(self)
+        self._client.subscribers_at_edges.drop(self)
 
     def tell(self, event: SubscriberEvent) -> None:
         self.events.append(event)
@@ -398,10 +366,7 @@ class ClientSubscriber:
         self._client.mark_ready(self)
 
     def mark_changed(self) -> None:
-        self._client.changed[self] = None
-
-    def send(self, link: Link, record: msg.Subs | msg.Pause | msg.Continue) -> None:
-        self._client.say(link, record)
+        self._client.subscribers_at_edges.changed[self] = None
 
     def _check_open(self) -> None:
         if self.phase is SubscriberPhase.CLOSED:

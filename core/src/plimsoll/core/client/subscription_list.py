@@ -5,6 +5,7 @@ A change counts when the edge acknowledges it; during a hand-over, when the targ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from plimsoll.core.client.attachment import ClientAttachment, ClientHandover
@@ -24,8 +25,6 @@ class ListOwner(Protocol):
 
     def tell(self, event: SubscriberEvent) -> None: ...
 
-    def send(self, link: Link, record: msg.Subs) -> None: ...
-
     def mark_changed(self) -> None:
         """There are changes to be sent at the end of the round."""
 
@@ -34,13 +33,13 @@ class ListOwner(Protocol):
 
 
 class SubscriptionList(SubscriptionChanges):
-    """The list of one subscriber at its edges."""
+    """The list of one subscriber at its edges. `say` puts a message on a link."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "_say")
 
-    def __init__(self, owner: ListOwner) -> None:
+    def __init__(self, owner: ListOwner, say: Callable[[Link, msg.Subs], None]) -> None:
         super().__init__()
-        self._owner = owner
+        self._owner, self._say = owner, say
 
     @property
     def is_acknowledged(self) -> bool:
@@ -65,7 +64,7 @@ class SubscriptionList(SubscriptionChanges):
             return
         for attachment in self._owner.attachments():
             if attachment.is_asked:
-                self._owner.send(attachment.port.link, msg.Subs(attachment.id, self.version, *changes))
+                self._say(attachment.port.link, msg.Subs(attachment.id, self.version, *changes))
 
     def on_suback(self, attachment: Attachment, suback: msg.Suback) -> None:
         if suback.version >= attachment.acked:

@@ -344,7 +344,7 @@ class Edge(OverlayNode):
         if meter is not before:
             self.undivided.begin("" if meter is None else meter.attribute, self.attachments.by_subscriber)
         self.topic_meter = policy_change.topic_meter_after(self.topic_meter, policy, self.config.head_name, self.now)
-        self.handshakes.measure_ways(closely=self.topic_meter is not None)
+        self.heartbeats.measure_ways(closely=self.topic_meter is not None)
 
     def _take_bundles(self, table: msg.BundleTable) -> None:
         """Note how topics are divided, and send the units of released bundles away: they look their edge up again."""

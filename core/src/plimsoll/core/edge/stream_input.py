@@ -12,6 +12,7 @@ from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.transport.handshakes import Handshakes
 from plimsoll.core.transport.link import Link
 
 ROUND_DELIVERIES = 20_000
@@ -26,6 +27,7 @@ class StreamConsumer(Protocol):
 
     config: BrokerConfig
     counters: Counter[str]
+    handshakes: Handshakes
     index: Index
     meter: LoadMeter
     server: ServiceQueue[QueuedMessage]
@@ -37,7 +39,6 @@ class StreamConsumer(Protocol):
     def deliver(self, pub: msg.PubOpen, piece: bytes, /) -> None: ...
     def flush(self) -> None: ...
     def took(self, link: Link, /) -> None: ...
-    def reopen(self, link: Link, reason: str, /) -> None: ...
 
 
 class StreamInput:
@@ -61,7 +62,7 @@ class StreamInput:
             except (ValueError, RecursionError) as error:
                 # A message that is lost leaves the cover, or a session, in an unknown state: only a new stream helps.
                 host.counters["streams_unreadable"] += 1
-                host.reopen(host.head, f"a record of the stream cannot be read: {error}")
+                host.handshakes.reopen(host.head, f"a record of the stream cannot be read: {error}")
                 return
             if not transparent:
                 is_pub = isinstance(message, msg.PubOpen)

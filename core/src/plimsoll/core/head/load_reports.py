@@ -22,7 +22,7 @@ from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.transport import round_trips
-from plimsoll.core.transport.handshakes import Handshakes
+from plimsoll.core.transport.heartbeats import Heartbeats
 from plimsoll.core.transport.link import Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 
@@ -33,7 +33,7 @@ class HeadLoadReportContext(Protocol):
     now: float
     config: BrokerConfig
     counters: Counter[str]
-    handshakes: Handshakes
+    heartbeats: Heartbeats
     links: dict[Peer, Link]
     load_exchange: LoadExchange | None
     log: Log
@@ -69,7 +69,7 @@ class HeadLoadReports:
         if host.load_exchange is not None:
             host.load_exchange.tell_loads()
         host.publisher_paths.tell(host.reporter.last, host.config.hardware.output_bytes_per_second)
-        host.handshakes.measure_ways(closely=host.publisher_paths.is_wanted)
+        host.heartbeats.measure_ways(closely=host.publisher_paths.is_wanted)
 
     def _measured(self) -> dict[str, Any]:
         host = self.host

@@ -152,7 +152,7 @@ class Head(HeadParts):
     def leave(self, now: float) -> None:
         """Stop: a head has nowhere to send its subscribers, so it only says goodbye to its links."""
         self.now = now
-        for link in [*self.accepted_links(), *self.dialled.values()]:
+        for link in [*self.handshakes.accepted_links(), *self.dialled.values()]:
             if link.open:
                 self._out.append((link.peer, wire.bye_frame(link.id, "the head is leaving")))
         self._left = True

@@ -135,7 +135,7 @@ class HeadParts(OverlayNode):
         self.load_exchange = LoadExchange(self, report_seconds) if config.policy is not None else None
         self.policies = ClusterPolicies(config.policy, report_seconds)
         self.publisher_paths = PathExchange(self, report_seconds)
-        self.handshakes.measure_ways(closely=self.publisher_paths.is_wanted)
+        self.heartbeats.measure_ways(closely=self.publisher_paths.is_wanted)
 
     def _build_publishers(self) -> None:
         limits, factor = self.config.limits, self.config.time_factor

@@ -27,6 +27,7 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.client_intake import ClientIntake
 from plimsoll.core.transport.flusher import Flusher
+from plimsoll.core.transport.handshakes import Handshakes
 from plimsoll.core.transport.link import Link
 
 DataMessage = msg.FromClient | msg.FromEdge | msg.BetweenHeads
@@ -47,6 +48,7 @@ class InputContext(Protocol):
     covers: CoverUpdates
     distributor: Distributor
     flusher: Flusher
+    handshakes: Handshakes
     journal: LogJournal | None
     meter: LoadMeter
     outboxes: Outboxes
@@ -56,7 +58,6 @@ class InputContext(Protocol):
 
     def knows(self, link: Link) -> bool: ...
     def took(self, link: Link, /) -> None: ...
-    def close(self, link: Link, reason: str, /) -> None: ...
 
 
 class RecordInput(HeadPart):

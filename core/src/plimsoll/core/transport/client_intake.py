@@ -19,6 +19,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
+from plimsoll.core.transport.handshakes import Handshakes
 from plimsoll.core.transport.link import Link
 
 ROUND_UNITS = 8_000
@@ -38,9 +39,9 @@ class IntakeContext(Protocol):
 
     config: BrokerConfig
     counters: Counter[str]
+    handshakes: Handshakes
 
     def took(self, link: Link, /) -> None: ...
-    def close(self, link: Link, reason: str, /) -> None: ...
 
 
 class LinkIntake:
@@ -141,4 +142,4 @@ class ClientIntake:
         link = max(self.waiting, key=lambda each: self.waiting[each].waiting_bytes)
         self.host.counters["links_ended_for_backlog"] += 1
         self.drop(link)
-        self.host.close(link, "more of your requests wait here than there is room for; connect again later")
+        self.host.handshakes.close(link, "more of your requests wait here than there is room for; connect again later")

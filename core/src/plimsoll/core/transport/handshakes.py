@@ -14,10 +14,10 @@ from typing import assert_never
 from plimsoll.core.permissions import NO_PERMISSIONS, identity_of_name
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
+from plimsoll.core.transport import link_handshake
 from plimsoll.core.transport.flusher import Flusher
 from plimsoll.core.transport.hooks import NodeHooks
-from plimsoll.core.transport.link import NEVER, Link, LinkLimits, Peer
-from plimsoll.core.transport.round_trips import PROBES_PER_HEARTBEAT
+from plimsoll.core.transport.link import Link, LinkLimits, Peer
 from plimsoll.core.transport.silent_heads import SilentHeads
 
 HandshakeFrame = wire.Hello | wire.HelloOk | wire.Who | wire.Beat | wire.Bye | wire.Refuse
@@ -31,6 +31,7 @@ _LinkKey = tuple[str, str, str, int]
 class Handshakes:
     """The links of one node. `links`: by the connection that carries each; `dialled`: by the name of the peer.
 
+    `silent`: heads that lead no more, as far as dialled links tell.
     Peers that this side dials have strings as names; the addresses of those that dial in are no strings.
     """
 
@@ -50,9 +51,7 @@ class Handshakes:
         self.dialled: dict[str, Link] = {}
         self._accepted: dict[_LinkKey, Link] = {}
         self._of_peer: dict[_PeerKey, Link] = {}
-        self.next_beat_at = 0.0
-        self.next_probe_at = NEVER
-        self._silent = SilentHeads()
+        self.silent = SilentHeads()
 
     # -- for the machine
 
@@ -60,7 +59,7 @@ class Handshakes:
         """A new link; it says HELLO until it is answered."""
         link = self._new_link(peer, initiator=True)
         self.dialled[peer] = self.links[peer] = link
-        self._send(link, link.hello(self._hooks.now))
+        self.send(link, link_handshake.say_hello(link, self._hooks.now))
         return link
 
     def hang_up(self, peer: str, reason: str) -> bool:
@@ -78,7 +77,7 @@ class Handshakes:
         self.send_bye(link, reason)
         self._restart(link)
         self._hooks.on_lost(link)
-        self._send(link, link.hello(self._hooks.now))
+        self.send(link, link_handshake.say_hello(link, self._hooks.now))
 
     def close(self, link: Link, reason: str) -> None:
         """End an accepted link."""
@@ -87,11 +86,11 @@ class Handshakes:
 
     def expel(self, link: Link, text: str) -> None:
         """End the link of a peer that may no longer be here, and send it the reason."""
-        self._send(link, wire.refuse_frame(link.id, "refused", text))
+        self.send(link, wire.refuse_frame(link.id, "refused", text))
         self._lose(link)
 
     def send_bye(self, link: Link, reason: str) -> None:
-        self._send(link, wire.bye_frame(link.id, reason))
+        self.send(link, wire.bye_frame(link.id, reason))
 
     def introduce(self, info: Info) -> None:
         """Be known as this from now on. Those that dial in are asked to say HELLO again: their links go on."""
@@ -103,9 +102,15 @@ class Handshakes:
                 self.ask_who(link.peer)
 
     def accepted_links(self) -> list[Link]:
+        """Links that others have opened to this node, open or waiting for their peer to come back."""
         return list(self._accepted.values())
 
+    def all_links(self) -> list[Link]:
+        """Those, and the ones that this side has dialled."""
+        return [*self._accepted.values(), *self.dialled.values()]
+
     def knows(self, link: Link) -> bool:
+        """Whether a link is not over."""
         return self._accepted.get(_key(link)) is link or self.dialled.get(str(link.peer)) is link
 
     def regrant(self, link: Link) -> bool:
@@ -134,8 +139,8 @@ class Handshakes:
                 if link is not None and link.initiator:
                     self._on_hello_ok(link, frame)
             case wire.Who():
-                if link is not None and link.initiator and not link.awaits_answer(self._hooks.now):
-                    self._send(link, link.hello(self._hooks.now))
+                if link is not None and link.initiator and not link_handshake.awaits_answer(link, self._hooks.now):
+                    self.send(link, link_handshake.say_hello(link, self._hooks.now))
             case wire.Beat() | wire.Bye() | wire.Refuse():
                 if link is not None and frame.link == link.id:
                     self._on_link_frame(link, frame)
@@ -151,22 +156,22 @@ class Handshakes:
 
     def resync(self, link: Link) -> None:
         """Numbers do not fit, or nothing moves: start over from what the other side has received."""
-        if (frame := link.resync(self._hooks.now)) is not None:
-            self._send(link, frame)
+        if (frame := link_handshake.ask_resync(link, self._hooks.now)) is not None:
+            self.send(link, frame)
 
     def _on_link_frame(self, link: Link, frame: wire.Beat | wire.Bye | wire.Refuse) -> None:
         if isinstance(frame, wire.Beat):
             link.last_heard = self._hooks.now
             if frame.kind == wire.PING:
-                self._send(link, wire.pong_frame(link.id, frame.time_us))
+                self.send(link, wire.pong_frame(link.id, frame.time_us))
             else:
                 link.round_trip.answered(frame.time_us, self._hooks.now)
         elif isinstance(frame, wire.Refuse):
             self._hooks.counters["refused_by_peer"] += 1
             self._hooks.on_refused(link, frame.code, frame.text)
         elif link.initiator:
-            link.over(self._hooks.now)
-            self._silent.left(link, self._hooks.now)
+            link_handshake.begin_anew(link, self._hooks.now)
+            self.silent.left(link, self._hooks.now)
             self._hooks.on_lost(link)
         else:
             self._lose(link)
@@ -188,7 +193,7 @@ class Handshakes:
             self._out.append((peer, wire.hello_ok_frame(hello.link, 0, True, self._info)))
             return
         fresh = link is None
-        if link is not None and not link.may_repeat(hello.received, self._hooks.now):
+        if link is not None and not link_handshake.may_repeat(link, hello.received, self._hooks.now):
             # The peer repeats its HELLO every heartbeat until it is answered, so nothing is lost by this.
             self._hooks.counters["hellos_ignored"] += 1
             return
@@ -197,7 +202,7 @@ class Handshakes:
             link = self._accepted[key] = self._of_peer[key[:3]] = self._new_link(peer, initiator=False)
             link.identity = identity
         self._bind(link, peer)
-        self._out += [(peer, frame) for frame in link.on_hello(hello, self._hooks.now)]
+        self._out += [(peer, frame) for frame in link_handshake.answer_hello(link, hello, self._hooks.now)]
         if fresh:
             link.grant = self._hooks.grant_of(peer) or NO_PERMISSIONS
             self._hooks.on_open(link)
@@ -225,78 +230,30 @@ class Handshakes:
 
     def _on_hello_ok(self, link: Link, answer: wire.HelloOk) -> None:
         known = link.was_open
-        lost, frames = link.on_hello_ok(answer, self._hooks.now)
+        lost, frames = link_handshake.take_answer(link, answer, self._hooks.now)
         self._out += [(link.peer, frame) for frame in frames]
         if lost:
             self._flusher.drop(link)
             self._hooks.on_lost(link)
         elif frames:
-            self._silent.opened(link, self._hooks.now)
+            self.silent.opened(link, self._hooks.now)
             self._flusher.on_room(link) if known else self._hooks.on_open(link)
 
-    # -- time
+    # -- the end of one
 
-    def beat(self) -> None:
-        """Send heartbeats, repeat unanswered HELLOs, resynchronise stalled links and give up silent ones."""
-        now = self._hooks.now
-        self.next_beat_at = now + self._limits.heartbeat_seconds
-        time_us = int(now * 1e6)
-        for link in [*self._accepted.values(), *self.dialled.values()]:
-            # A dialled link that was never open is not lost by silence: it goes on saying HELLO.
-            if link.dead(now) and (link.was_open or not link.initiator):
-                self._on_dead(link)
-            elif link.initiator and not link.open:
-                self._send(link, link.hello(now))
-            elif link.open:
-                self._ping(link, time_us)
-                if link.stalled(now):
-                    self.resync(link)
-
-    @property
-    def next_look_at(self) -> float:
-        """When to look for silent heads next."""
-        return self._silent.next_at
-
-    def silent_heads(self) -> list[str]:
-        """Peers to be dialled again now, since another process may lead there; HELLO is on its way to each."""
-        found = self._silent.due(self.dialled.values(), self._hooks.now)
-        for link in found:
-            self._hooks.counters["heads_dialled_again"] += 1
-            self._send(link, link.hello(self._hooks.now))
-        return [str(link.peer) for link in found]
-
-    def measure_ways(self, *, closely: bool) -> None:
-        """Whether links to brokers are pinged more often than by heartbeats, so that their ways are known closely."""
-        if closely != (self.next_probe_at < NEVER):
-            self.next_probe_at = self._hooks.now if closely else NEVER
-
-    def probe(self) -> None:
-        """Ping every open link to a broker."""
-        now = self._hooks.now
-        self.next_probe_at = now + self._limits.heartbeat_seconds / PROBES_PER_HEARTBEAT
-        time_us = int(now * 1e6)
-        for link in [*self._accepted.values(), *self.dialled.values()]:
-            if link.open and link.remote is not None and link.remote.role != "client":
-                self._ping(link, time_us)
-
-    def _ping(self, link: Link, time_us: int) -> None:
-        link.round_trip.pinged(time_us)
-        self._send(link, wire.ping_frame(link.id, time_us))
-
-    def _on_dead(self, link: Link) -> None:
+    def on_dead(self, link: Link) -> None:
+        """The other side has been silent for too long."""
         known = link.was_open
         if link.initiator:
             self._restart(link)
-            self._send(link, link.hello(self._hooks.now))
+            self.send(link, link_handshake.say_hello(link, self._hooks.now))
         else:
             self._forget(link)
         if known:
             self._hooks.counters["links_lost"] += 1
             self._hooks.on_lost(link)
 
-    # -- parts of the above
-
-    def _send(self, link: Link, frame: bytes) -> None:
+    def send(self, link: Link, frame: bytes) -> None:
         self._out.append((link.peer, frame))
 
     def _new_link(self, peer: Peer, *, initiator: bool) -> Link:
@@ -305,7 +262,7 @@ class Handshakes:
         )  # fmt: skip
 
     def _restart(self, link: Link) -> None:
-        link.over(self._hooks.now)
+        link_handshake.begin_anew(link, self._hooks.now)
         self._flusher.drop(link)
 
     def _lose(self, link: Link) -> None:

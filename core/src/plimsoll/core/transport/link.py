@@ -34,10 +34,6 @@ JOINED_RECORDS = 256
 ACK_EVERY_FRAMES = 32
 ACK_EVERY_BYTES = 128 * 1024
 
-REPEATED_WINDOWS = 2
-"""Windows that are sent again for HELLOs, beyond what the peer has acknowledged since: so often a connection may break
-in a row. After that each HELLO that is answered doubles the wait for the next one."""
-
 
 @dataclass(frozen=True, slots=True)
 class LinkLimits:
@@ -61,18 +57,14 @@ class Link:
     `acks_dealt`: frames are acknowledged when they have been dealt with, not when they have arrived. `dealt` counts
     those; of frame `held_from` and later ones something is held in memory, so none of them is safe; 0: nothing is held.
 
-    One class for both directions and the handshake, since they share its numbers, and a call from part to part would
-    cost time on every frame.
+    One class for both directions, since they share its numbers, and a call from part to part would cost time on every
+    frame. The module `link_handshake` opens and resumes it. For HELLOs `repeated_bytes` were sent again, and have not
+    been acknowledged since; after `repeats` of such HELLOs the next one is answered from `repeat_at` on.
     """
 
     __slots__ = (
         "_answer",
         "_flags",
-        "_hello_at",
-        "_new_id",
-        "_repeat_at",
-        "_repeated_bytes",
-        "_repeats",
         "_start_of_head",
         "ack_due_at",
         "acked",
@@ -85,6 +77,7 @@ class Link:
         "expected",
         "grant",
         "held_from",
+        "hello_at",
         "id",
         "identity",
         "inflight_bytes",
@@ -94,12 +87,16 @@ class Link:
         "last_progress",
         "limits",
         "local",
+        "new_id",
         "next_seq",
         "on_sealed",
         "open",
         "owner",
         "peer",
         "remote",
+        "repeat_at",
+        "repeated_bytes",
+        "repeats",
         "resync_asked",
         "round_trip",
         "stats",
@@ -112,7 +109,7 @@ class Link:
     def __init__(
         self, peer: Peer, *, local: Info, limits: LinkLimits, initiator: bool, new_id: Callable[[], int], now: float
     ) -> None:
-        self.peer, self.local, self.limits, self.initiator, self._new_id = peer, local, limits, initiator, new_id
+        self.peer, self.local, self.limits, self.initiator, self.new_id = peer, local, limits, initiator, new_id
         self.remote: Info | None = None
         self.owner: object = None
         self.grant = ALL_PERMISSIONS
@@ -124,9 +121,10 @@ class Link:
         self.last_heard = self.last_progress = now
         self.stats = LinkStats()
         self.buffer: list[bytes] = []
-        self._start(new_id() if initiator else 0)
+        self.start(new_id() if initiator else 0)
 
-    def _start(self, link_id: int) -> None:
+    def start(self, link_id: int) -> None:
+        """A link of this number begins: nothing has been sent or received on it."""
         self.id = link_id
         self._start_of_head, self._answer = wire.data_link(link_id, self._flags), b""
         self.open = self.was_open = False
@@ -138,9 +136,8 @@ class Link:
         self.dealt = self.held_from = 0
         self.unacked_in_frames = self.unacked_in_bytes = 0
         self.ack_due_at = float("inf")
-        self.resync_asked = self._hello_at = float("-inf")
-        self._repeated_bytes = self._repeats = 0
-        self._repeat_at = float("-inf")
+        self.resync_asked = self.hello_at = self.repeat_at = float("-inf")
+        self.repeated_bytes = self.repeats = 0
 
     @property
     def name(self) -> str:
@@ -190,7 +187,7 @@ class Link:
 
     def _say_answer(self) -> bytes:
         """The fields of frames about the other direction; cached until something is received or taken."""
-        self._answer = wire.data_answer(self._safe(), self._grant())
+        self._answer = wire.data_answer(self.safe(), self._grant())
         return self._answer
 
     def _grant(self) -> int:
@@ -254,7 +251,7 @@ class Link:
         """Nothing is held any more."""
         self.held_from, self._answer, self.ack_due_at = 0, b"", now
 
-    def _safe(self) -> int:
+    def safe(self) -> int:
         """The last frame that may be acknowledged: the other side forgets it then."""
         if not self.acks_dealt:
             return self.expected - 1
@@ -281,90 +278,16 @@ class Link:
             for _ in range(ack - self.acked):
                 self.inflight_bytes -= len(take())
         self.acked = ack
-        if self._repeated_bytes:
-            self._repeated_bytes = max(self._repeated_bytes - before + self.inflight_bytes, 0)
-            if not self._repeated_bytes:
-                self._repeats, self._repeat_at = 0, float("-inf")
+        if self.repeated_bytes:
+            self.repeated_bytes = max(self.repeated_bytes - before + self.inflight_bytes, 0)
 
     def ack(self) -> bytes:
         """An acknowledgement on its own."""
         self._ack_sent()
         self.stats.acks_out += 1
-        return wire.ack_frame(self.id, self._safe(), self._grant())
-
-    # -- handshake
-
-    def hello(self, now: float) -> bytes:
-        """Initiator: who this is and what has arrived, at the start, after a reconnect or when numbers do not fit."""
-        self.open = False
-        self._hello_at = now
-        return wire.hello_frame(self.id, self._safe(), self.was_open, self.local)
-
-    def may_repeat(self, received: int, now: float) -> bool:
-        """Acceptor: whether a HELLO on this link is answered now, which sends again all that is unacknowledged.
-
-        It costs a peer little to ask, and this side a window each time.
-        """
-        if now < self._repeat_at:
-            return False
-        self.acknowledged(received, self.credit, now)
-        self._repeated_bytes += self.inflight_bytes
-        if self._repeated_bytes > REPEATED_WINDOWS * self.limits.window_bytes:
-            self._repeat_at = now + self.limits.heartbeat_seconds * 2.0**self._repeats
-            # A head with a log on a disk may hold all that it was sent until it may log it, and then has to be heard.
-            most = 3 if self.remote is not None and self.remote.role == "head" else 30
-            self._repeats = min(self._repeats + 1, most)
-        return True
-
-    def on_hello(self, hello: wire.Hello, now: float) -> list[bytes]:
-        """Acceptor: the other side is there (again); returns the answer and what it has not received."""
-        if not self.was_open:
-            # Resumed links keep their numbers and what is unacknowledged; only a new one starts from 1.
-            self._start(hello.link)
-        self._opened(hello.info, hello.received, now)
-        return [wire.hello_ok_frame(self.id, self._safe(), False, self.local), self.ack(), *self._again()]
-
-    def on_hello_ok(self, answer: wire.HelloOk, now: float) -> tuple[bool, list[bytes]]:
-        """Initiator: returns (lost, frames). `lost`: the other side had lost the link; a new one is being opened."""
-        if answer.link != self.id or self.open:
-            return False, []
-        if answer.lost:
-            if not self.was_open:
-                return False, []
-            self._start(self._new_id())
-            self.last_heard = now
-            return True, [self.hello(now)]
-        self._opened(answer.info, answer.received, now)
-        return False, [self.ack(), *self._again()]
-
-    def _opened(self, info: Info, received: int, now: float) -> None:
-        self.remote, self.open, self.was_open = info, True, True
-        self.round_trip.restart()
-        self.last_heard = self.last_progress = now
-        self.resync_asked = self._hello_at = float("-inf")
-        self.acknowledged(received, self.credit, now)
-
-    def _again(self) -> list[bytes]:
-        self.stats.frames_again += len(self.unacked)
-        return list(self.unacked)
-
-    def over(self, now: float) -> None:
-        """Initiator: the link is over; the next HELLO opens a new one."""
-        self._start(self._new_id())
-        self.last_heard = now
+        return wire.ack_frame(self.id, self.safe(), self._grant())
 
     # -- time
-
-    def resync(self, now: float) -> bytes | None:
-        """Numbers do not fit, or nothing has been acknowledged for long: start over from what the other side has."""
-        if now - self.resync_asked < self.limits.heartbeat_seconds:
-            return None
-        self.resync_asked = now
-        return self.hello(now) if self.initiator else wire.who_frame()
-
-    def awaits_answer(self, now: float) -> bool:
-        """Initiator: a HELLO is on its way, which answers every WHO that comes before its HELLO_OK."""
-        return now - self._hello_at < self.limits.heartbeat_seconds
 
     def stalled(self, now: float) -> bool:
         """Whether nothing has moved for three heartbeats: what was sent is unacknowledged, or nothing may be sent.

@@ -19,6 +19,7 @@ from plimsoll.core.protocol import messages, wire
 from plimsoll.core.protocol.wire import Info, WireError
 from plimsoll.core.transport.flusher import Flusher
 from plimsoll.core.transport.handshakes import Handshakes
+from plimsoll.core.transport.heartbeats import Heartbeats
 from plimsoll.core.transport.hooks import NodeHooks
 from plimsoll.core.transport.link import FRAME_BYTES, Link, LinkLimits, Peer
 
@@ -66,8 +67,7 @@ class Hangup:
 class OverlayNode(NodeHooks):
     """Base of the head, edge and client machines, which override its hooks.
 
-    Above 25 methods since it is two interfaces in one: that of a shell, and what machines send with. Both go to the
-    parts: `handshakes` knows the links, `flusher` sends what has gathered on them.
+    Its parts: `handshakes` opens and ends links, `heartbeats` keeps them up, `flusher` sends what has gathered on them.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class OverlayNode(NodeHooks):
         self._addresses: dict[str, Dial] = {}
         self.flusher = Flusher(self, self._out, bucket)
         self.handshakes = Handshakes(self, self.flusher, self._out, info=info, limits=limits, new_id=new_id)
+        self.heartbeats = Heartbeats(self, self.handshakes, limits.heartbeat_seconds)
         self.links, self.dialled = self.handshakes.links, self.handshakes.dialled
         self.dirty, self.sealed = self.flusher.dirty, self.flusher.sealed
         self._names_applied = self.name_grants
@@ -151,12 +152,12 @@ class OverlayNode(NodeHooks):
     def poll(self, now: float) -> None:
         """End a round: let time pass, then flush what has gathered."""
         self.now = now
-        if now >= self.handshakes.next_beat_at:
-            self.handshakes.beat()
-        if now >= self.handshakes.next_probe_at:
-            self.handshakes.probe()
-        if now >= self.handshakes.next_look_at:
-            self._dials += [self._addresses[peer] for peer in self.handshakes.silent_heads()]
+        if now >= self.heartbeats.next_beat_at:
+            self.heartbeats.beat()
+        if now >= self.heartbeats.next_probe_at:
+            self.heartbeats.probe()
+        if now >= self.handshakes.silent.next_at:
+            self._dials += [self._addresses[peer] for peer in self.heartbeats.silent_heads()]
         self.on_tick()
         self.flusher.flush()
         # After the flush: an acknowledgement that goes with a frame of records need not go alone.
@@ -164,9 +165,7 @@ class OverlayNode(NodeHooks):
 
     def next_poll_at(self) -> float:
         """When `poll` is needed next."""
-        handshakes = self.handshakes
-        beats = min(handshakes.next_beat_at, handshakes.next_probe_at, handshakes.next_look_at)
-        return min(beats, self.wake_at(), self.flusher.next_at())
+        return min(self.heartbeats.next_at(), self.wake_at(), self.flusher.next_at())
 
     def data_to_send(self) -> list[tuple[Peer, bytes]]:
         """Frames for the data sockets, in order; they are the shell's from now on."""
@@ -211,26 +210,9 @@ class OverlayNode(NodeHooks):
         if self.handshakes.hang_up(peer, reason):
             self._dials.append(Hangup(peer))
 
-    def reopen(self, link: Link, reason: str) -> None:
-        """Give up a dialled link whose stream cannot be read, and open another: both sides start over."""
-        self.handshakes.reopen(link, reason)
-
-    def close(self, link: Link, reason: str) -> None:
-        """End an accepted link."""
-        self.handshakes.close(link, reason)
-
-    def introduce(self, info: Info) -> None:
-        """Be known as this from now on, to peers that are linked as well."""
-        self.info = info
-        self.handshakes.introduce(info)
-
     def knows(self, link: Link) -> bool:
         """Whether a link is not over."""
         return self.handshakes.knows(link)
-
-    def accepted_links(self) -> list[Link]:
-        """Links that others have opened to this node, open or waiting for their peer to come back."""
-        return self.handshakes.accepted_links()
 
     # -- for machines: records
 

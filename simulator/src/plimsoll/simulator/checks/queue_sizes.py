@@ -20,7 +20,7 @@ from plimsoll.core.verify import observations as seen
 
 def queue_sizes(name: str, node: OverlayNode, at: float, item_bytes: int) -> Iterator[seen.SizeObserved]:
     """Measure one machine. `item_bytes`: the largest record of this run."""
-    for link in [*node.accepted_links(), *node.dialled.values()]:
+    for link in [*node.handshakes.accepted_links(), *node.dialled.values()]:
         bound = node.link_limits.window_bytes + FRAME_BYTES
         yield seen.SizeObserved(name, f"bytes in flight to {link.name or link.peer!r}", link.inflight_bytes, bound, at)
     if isinstance(node, Head):

@@ -111,7 +111,7 @@ def is_busy(fleet: SimulatedFleet, apps: SimulatedApplications) -> bool:
 
 
 def _has_traffic(node: OverlayNode) -> bool:
-    links = [*node.accepted_links(), *node.dialled.values()]
+    links = [*node.handshakes.accepted_links(), *node.dialled.values()]
     if any(link.buffer or link.unacked for link in links):
         return True
     if isinstance(node, Head):

@@ -165,7 +165,7 @@ class SimulatedApplications:
         for (name, number), (attributes, at) in process.pending.items():
             publisher = client.publishers.get(name)
             if publisher is not None:
-                _, incarnation, seq = publisher.identity(number)
+                incarnation, seq = publisher.incarnation, number - publisher.buffer.base
                 self.journal.add(seen.PublicationObserved(name, incarnation, seq, attributes, at))
                 self.journal.add(seen.IncarnationEndObserved(name, incarnation, self.journal.now))
         process.pending.clear()
@@ -321,8 +321,9 @@ class SimulatedApplications:
             if client is None:
                 continue
             for (name, number), (attributes, at) in process.pending.items():
-                _, incarnation, seq = client.publishers[name].identity(number)
-                self.journal.add(seen.PublicationObserved(name, incarnation, seq, attributes, at))
+                publisher = client.publishers[name]
+                seq = number - publisher.buffer.base
+                self.journal.add(seen.PublicationObserved(name, publisher.incarnation, seq, attributes, at))
             for name, subscriber in client.subscribers.items():
                 if isinstance(subscriber, SubscriberUnit | SliceSubscriber):
                     continue  # the counters of its subscriber have its own; items of a slice are journalled as such

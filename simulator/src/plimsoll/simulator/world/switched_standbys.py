@@ -96,7 +96,8 @@ class SwitchedPair(StandbyPair):
         self._store.recover()
         self._copy = LogCopy(head, self._store, self.pair.log_bytes // ENTRIES_SHARE)
         silence = silence_seconds(head.link_limits.heartbeat_seconds)
-        head.introduce(msgspec.structs.replace(head.info, silence_ms=round(silence * 1000)))
+        head.info = msgspec.structs.replace(head.info, silence_ms=round(silence * 1000))
+        head.handshakes.introduce(head.info)
         self._begin_feed(head)
         self.host.wake()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from plimsoll.soak import matrix_page
 from plimsoll.soak.bundle_kills.cells import (
     CHANGES,
     MEANINGS,
     BundleKillCell,
     BundleKillResult,
     Change,
-    Step,
     all_cells,
     victims_of,
 )
@@ -53,41 +53,29 @@ def bundle_kill_page(found: Mapping[BundleKillCell, BundleKillResult]) -> str:
 
 def _sums(found: Mapping[BundleKillCell, BundleKillResult]) -> Iterator[str]:
     hit = [one for cell, one in found.items() if cell.victim is not None]
-    failed = sum(not one.is_passed for one in hit)
     cells = sum(cell.victim is not None for cell in all_cells())
     yield (
-        f"{len(hit)} of {cells} cells were run, {len(hit) - failed} passed, {failed} failed; "
+        f"{matrix_page.passed_of(hit, cells)}; "
         f"{sum(one.delivered for one in hit):,} deliveries, {sum(one.lost for one in hit)} lost, "
         f"{sum(one.duplicated for one in hit)} repeated, {sum(one.reordered for one in hit)} out of order; "
         f"{sum(one.excused for one in hit):,} lost within reported gaps.\n"
     )
     for cell, one in found.items():
         if cell.victim is None:
-            yield f"{TITLES[cell.change]}, without a signal: {cell_text(one)}.\n"
+            yield f"{TITLES[cell.change]}, without a signal: {matrix_page.cell_text(one, end_text)}.\n"
 
 
 def _of_change(found: Mapping[BundleKillCell, BundleKillResult], change: Change) -> Iterator[str]:
     yield f"## {TITLES[change]}\n"
-    for step, meaning in MEANINGS[change].items():
-        yield f"- *{step}*: {meaning}."
-    columns = victims_of(change)
-    yield "\n| step | " + " | ".join(columns) + " |"
-    yield "|---" * (len(columns) + 1) + "|"
-    for step in MEANINGS[change]:
-        yield f"| {step} | " + " | ".join(_cells(found, change, step)) + " |"
+    yield from matrix_page.meanings(MEANINGS[change].items())
     yield ""
-
-
-def _cells(found: Mapping[BundleKillCell, BundleKillResult], change: Change, step: Step) -> Iterator[str]:
-    for victim in victims_of(change):
-        one = found.get(BundleKillCell(change, step, victim))
-        yield "not run" if one is None else cell_text(one)
-
-
-def cell_text(one: BundleKillResult) -> str:
-    """The result of a cell as the page has it."""
-    failed = f"**failed: {'; '.join(one.broken)}** " if one.broken else ""
-    return failed + end_text(one)
+    victims = victims_of(change)
+    rows = (
+        (step, (matrix_page.cell_text(found.get(BundleKillCell(change, step, each)), end_text) for each in victims))
+        for step in MEANINGS[change]
+    )
+    yield from matrix_page.table("step", victims, rows)
+    yield ""
 
 
 def end_text(one: BundleKillResult) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from plimsoll.soak import matrix_page
 from plimsoll.soak.kill_matrix.cells import (
     MEANINGS,
     MODES,
@@ -13,7 +14,6 @@ from plimsoll.soak.kill_matrix.cells import (
     KillMatrixResult,
     Mode,
     Signal,
-    Step,
     Victim,
     signal_name,
     victims_of,
@@ -78,18 +78,24 @@ def _sums(found: Mapping[KillMatrixCell, KillMatrixResult]) -> Iterator[str]:
 
 def _of_mode(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode) -> Iterator[str]:
     yield f"## {TITLES[mode]}\n"
-    for step, meaning in MEANINGS[mode].items():
-        yield f"- *{step}*: {meaning}."
+    yield from matrix_page.meanings(MEANINGS[mode].items())
     for signal in SIGNALS:
         yield f"\n### {signal_name(signal)}\n"
         columns = _columns(found, mode, signal)
         if not columns:
             yield "Not run."
             continue
-        yield "| step | " + " | ".join(columns) + " |"
-        yield "|---" * (len(columns) + 1) + "|"
-        for step in MEANINGS[mode]:
-            yield f"| {step} | " + " | ".join(_cells(found, mode, step, signal)) + " |"
+        rows = (
+            (
+                step,
+                (
+                    matrix_page.cell_text(found.get(KillMatrixCell(mode, step, victim, signal)), _end_text)
+                    for victim in columns
+                ),
+            )
+            for step in MEANINGS[mode]
+        )
+        yield from matrix_page.table("step", columns, rows)
     yield ""
 
 
@@ -99,15 +105,9 @@ def _columns(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode, signa
     return [victim for victim in victims_of(mode, signal) if victim in hit]
 
 
-def _cells(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode, step: Step, signal: Signal) -> Iterator[str]:
-    for victim in _columns(found, mode, signal):
-        one = found.get(KillMatrixCell(mode, step, victim, signal))
-        if one is None:
-            yield "not run"
-        else:
-            failed = f"**failed: {'; '.join(one.broken)}** " if one.broken else ""
-            gaps = f", {one.gaps} gaps" if one.gaps else ""
-            yield f"{failed}{members_text(one)}, {one.silence_seconds:.1f} s{gaps}"
+def _end_text(one: KillMatrixResult) -> str:
+    gaps = f", {one.gaps} gaps" if one.gaps else ""
+    return f"{members_text(one)}, {one.silence_seconds:.1f} s{gaps}"
 
 
 def members_text(one: KillMatrixResult) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from plimsoll.soak import matrix_page
 from plimsoll.soak.publisher_kills.cells import (
     MEANINGS,
     VICTIMS,
     PublisherKillCell,
     PublisherKillResult,
-    Step,
     all_cells,
 )
 
@@ -46,10 +46,9 @@ def publisher_kill_page(found: Mapping[PublisherKillCell, PublisherKillResult]) 
 
 def _sums(found: Mapping[PublisherKillCell, PublisherKillResult]) -> Iterator[str]:
     hit = [one for cell, one in found.items() if cell.victim is not None]
-    failed = sum(not one.is_passed for one in hit)
     cells = sum(cell.victim is not None for cell in all_cells())
     yield (
-        f"{len(hit)} of {cells} cells were run, {len(hit) - failed} passed, {failed} failed; "
+        f"{matrix_page.passed_of(hit, cells)}; "
         f"{sum(one.delivered for one in hit):,} deliveries, {sum(one.lost for one in hit)} lost, "
         f"{sum(one.duplicated for one in hit)} repeated, {sum(one.reordered for one in hit)} out of order; "
         f"{sum(one.excused for one in hit):,} lost within reported gaps, {sum(one.unknown for one in hit)} answers "
@@ -57,29 +56,18 @@ def _sums(found: Mapping[PublisherKillCell, PublisherKillResult]) -> Iterator[st
     )
     for cell, one in found.items():
         if cell.victim is None:
-            yield f"Without a signal: {cell_text(one)}.\n"
+            yield f"Without a signal: {matrix_page.cell_text(one, end_text)}.\n"
 
 
 def _table(found: Mapping[PublisherKillCell, PublisherKillResult]) -> Iterator[str]:
-    for step, meaning in MEANINGS.items():
-        yield f"- *{step}*: {meaning}."
-    yield "\n| step | " + " | ".join(VICTIMS) + " |"
-    yield "|---" * (len(VICTIMS) + 1) + "|"
-    for step in MEANINGS:
-        yield f"| {step} | " + " | ".join(_cells(found, step)) + " |"
+    yield from matrix_page.meanings(MEANINGS.items())
     yield ""
-
-
-def _cells(found: Mapping[PublisherKillCell, PublisherKillResult], step: Step) -> Iterator[str]:
-    for victim in VICTIMS:
-        one = found.get(PublisherKillCell(step, victim))
-        yield "not run" if one is None else cell_text(one)
-
-
-def cell_text(one: PublisherKillResult) -> str:
-    """The result of a cell as the page has it."""
-    failed = f"**failed: {'; '.join(one.broken)}** " if one.broken else ""
-    return failed + end_text(one)
+    rows = (
+        (step, (matrix_page.cell_text(found.get(PublisherKillCell(step, each)), end_text) for each in VICTIMS))
+        for step in MEANINGS
+    )
+    yield from matrix_page.table("step", VICTIMS, rows)
+    yield ""
 
 
 def end_text(one: PublisherKillResult) -> str:

@@ -16,6 +16,7 @@ from plimsoll.core.verify.slice_kill_cells import (
     SliceKillResult,
     all_cells,
 )
+from plimsoll.soak import matrix_page
 
 PAGE_HEAD: Final = """\
 <!-- Written by `python -m plimsoll.soak.slice_kills.runner --write FILE` from a run. Do not edit. -->
@@ -47,10 +48,9 @@ def slice_kill_page(found: Mapping[SliceKillCell, SliceKillResult]) -> str:
 
 def _sums(found: Mapping[SliceKillCell, SliceKillResult]) -> Iterator[str]:
     hit = [one for cell, one in found.items() if cell.victim is not None]
-    failed = sum(not one.is_passed for one in hit)
     cells = sum(cell.victim is not None for cell in all_cells())
     yield (
-        f"{len(hit)} of {cells} cells were run, {len(hit) - failed} passed, {failed} failed; "
+        f"{matrix_page.passed_of(hit, cells)}; "
         f"{sum(one.processed_once for one in hit):,} items processed once, "
         f"{sum(one.redelivered for one in hit):,} came again with a mark; "
         f"{sum(one.lost for one in hit)} lost, {sum(one.repeated for one in hit)} repeated, "
@@ -58,30 +58,28 @@ def _sums(found: Mapping[SliceKillCell, SliceKillResult]) -> Iterator[str]:
     )
     for cell, one in found.items():
         if cell.victim is None:
-            yield f"{TITLES[cell.in_session]}, without a kill: {cell_text(one)}.\n"
+            yield f"{TITLES[cell.in_session]}, without a kill: {matrix_page.cell_text(one, end_text)}.\n"
 
 
 def _of_way(found: Mapping[SliceKillCell, SliceKillResult], way: InSession) -> Iterator[str]:
     yield f"## {TITLES[way]}\n"
-    for step in STEPS[way]:
-        yield f"- *{step}*: {MEANINGS[step]}."
-    yield "\n| killed | " + " | ".join(VICTIMS) + " |"
-    yield "|---" * (len(VICTIMS) + 1) + "|"
-    for step in STEPS[way]:
-        for when in TIMES:
-            ones = (found.get(SliceKillCell(way, step, when, victim)) for victim in VICTIMS)
-            yield (
-                f"| {when} *{step}* | "
-                + " | ".join("not run" if one is None else cell_text(one) for one in ones)
-                + " |"
-            )
+    yield from matrix_page.meanings((step, MEANINGS[step]) for step in STEPS[way])
+    yield ""
+    rows = (
+        (
+            f"{when} *{step}*",
+            (matrix_page.cell_text(found.get(SliceKillCell(way, step, when, each)), end_text) for each in VICTIMS),
+        )
+        for step in STEPS[way]
+        for when in TIMES
+    )
+    yield from matrix_page.table("killed", VICTIMS, rows)
     yield ""
 
 
-def cell_text(one: SliceKillResult) -> str:
-    """The result of a cell as the page has it."""
-    failed = f"**failed: {'; '.join(one.broken)}** " if one.broken else ""
+def end_text(one: SliceKillResult) -> str:
+    """How a cell has ended."""
     again = f", {one.redelivered} again" if one.redelivered else ""
     cached = f", {one.cached:,} B" if one.cached else ""
     gaps = f", {one.gaps} gaps" if one.gaps else ""
-    return f"{failed}{one.way}{cached}, at the {one.at}, {one.pause_seconds:.2f} s{again}{gaps}"
+    return f"{one.way}{cached}, at the {one.at}, {one.pause_seconds:.2f} s{again}{gaps}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from plimsoll.core.verify.slice_kill_cells import SliceKillCell, SliceKillResult, all_cells
-from plimsoll.soak import matrix
+from plimsoll.soak import matrix, matrix_page
 from plimsoll.soak.slice_kills import page
 
 CELL_SECONDS = 300.0
@@ -50,7 +50,7 @@ class SliceKills(matrix.Matrix[SliceKillCell, SliceKillResult]):
         return msgspec.json.decode(done.stdout, type=SliceKillResult)
 
     def text(self, result: SliceKillResult) -> str:
-        return page.cell_text(result)
+        return matrix_page.cell_text(result, page.end_text)
 
     def page(self, found: Mapping[SliceKillCell, SliceKillResult]) -> str:
         return page.slice_kill_page(found)

@@ -126,7 +126,7 @@ class LogFeed(OverlayNode):
     def leave(self) -> None:
         """Tell the standby that nothing more comes."""
         if self.standby is not None:
-            self.close(self.standby, "the head has left")
+            self.handshakes.close(self.standby, "the head has left")
 
     def _behind(self) -> int:
         if self.store is None or self.standby is None:
@@ -154,7 +154,7 @@ class LogFeed(OverlayNode):
         self._follows, self._queued = False, 0
         link.on_sealed = self._on_sealed
         if older is not None and older is not link and self.knows(older):
-            self.close(older, "another standby has come")
+            self.handshakes.close(older, "another standby has come")
 
     def on_lost(self, link: Link) -> None:
         if link is self.standby:
@@ -272,7 +272,7 @@ class LogFeed(OverlayNode):
         if self.in_sync and sync == self.syncs:
             ended, self.in_sync = self.in_sync, 0
             if self.standby is not None and self.standby.incarnation == ended:
-                self.close(self.standby, "this standby has been given up")  # it may come again, and catch up
+                self.handshakes.close(self.standby, "this standby has been given up")  # it may come again, and catch up
 
 
 def _end_of(segment: Segment) -> LogPlace:

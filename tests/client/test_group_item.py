@@ -1,4 +1,4 @@
-"""What threads and asyncio share of a group: definitions, and items as an application sees them."""
+"""Items of a slice as an application sees them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.client.group_member import GroupItem, NamedGroup, group_definition
+from plimsoll.client.group_item import GroupItem
 from plimsoll.core import client as core
 from plimsoll.core.protocol import messages as msg
 
@@ -25,17 +25,6 @@ class Finisher:
 def item_of(content: object, finisher: Finisher, *, is_redelivered: bool = False) -> GroupItem:
     handed: Any = SimpleNamespace(owned=SimpleNamespace(slice=4), item=content, is_redelivered=is_redelivered)
     return GroupItem(finisher, handed)
-
-
-def test_without_a_number_of_slices_a_member_defines_nothing():
-    assert group_definition(None, filter="[class,=,'READING']") is None
-
-
-def test_a_definition_has_what_the_application_said():
-    found = group_definition(8, filter="[class,=,'READING']", function="Range", by="high", low=1, high=5)
-    assert found is not None
-    assert (found.count, found.function, found.by, found.low, found.high) == (8, "Range", "high", 1.0, 5.0)
-    assert isinstance(found.low, float)
 
 
 def test_an_item_is_acknowledged_at_its_member():
@@ -56,7 +45,3 @@ def test_a_gap_is_no_delivery_and_a_delivery_no_gap():
         lost.delivery  # noqa: B018  # that it raises is the test
     with pytest.raises(TypeError, match="is a publication"):
         given.gap  # noqa: B018  # that it raises is the test
-
-
-def test_the_stamp_of_a_group_names_it():
-    assert "readings" in NamedGroup("readings", None).stamp
