@@ -95,7 +95,7 @@ class Handshakes:
     def introduce(self, info: Info) -> None:
         """Be known as this from now on. Those that dial in are asked to say HELLO again: their links go on."""
         self._info = info
-        for link in [*self._accepted.values(), *self.dialled.values()]:
+        for link in self.all_links():
             link.local = info
         for link in self._accepted.values():
             if link.open:
