@@ -23,7 +23,8 @@ from typing import Any
 import zmq
 from bench.broker.actors import bodies_of
 from bench.broker.machines import costs
-from bench.broker.processes import PLAIN_KEYS, ChainRun, EdgeRun, RunKeys, bare
+from bench.broker.processes import PLAIN_KEYS, RunKeys, bare
+from bench.broker.runs import ChainRun, EdgeRun
 from bench.matching.workloads import workload
 
 from plimsoll.core.matching import Index

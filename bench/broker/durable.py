@@ -4,7 +4,8 @@
 
 They run one after the other, again and again, so that the machine is the same for all; medians of their runs. The
 disk is that of DIR; one sync of it is measured first. Recovery reads a log of the size that --recover-mib says, by its
-seals and, beside that, as if it had none; and one of 1,600 small segments, whose index is that of 100 GiB.
+seals and, beside that, as if it had none. A log of small segments whose index is that of 100 GiB is recovered, read
+back from its beginning, and written on until all of it has been replaced, with the memory that each takes at most.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import msgspec
 from bench.broker.__main__ import Load, latency
-from bench.broker.processes import PLAIN_KEYS, ChainRun
+from bench.broker.processes import PLAIN_KEYS
+from bench.broker.runs import ChainRun
 
 from plimsoll.broker.storage.log_disk import LogDisk
 from plimsoll.broker.storage.log_folder import LogFolder
@@ -32,13 +35,14 @@ from plimsoll.core.config import BrokerConfig, DiskLog, LinkSecurity
 from plimsoll.core.head.durability import segments as log_segments
 from plimsoll.core.head.durability.records import Checkpoint, DiskRecord, EpochBegan, Logged, PublisherKnown
 from plimsoll.core.head.durability.segments import INDEX_BYTES
-from plimsoll.core.head.durability.store import SEGMENT_BYTES
+from plimsoll.core.head.durability.store import SEGMENT_BYTES, LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
 MIB = 1024 * 1024
 SMALL_SEGMENT_BYTES = 256 * 1024
+LARGE_LOG_BYTES = 100 * 1024 * MIB
 SUBSCRIPTIONS, LINKS = 1000, 10
 """Some six deliveries each."""
 SETTINGS = ("memory", "Always", "Interval", "standby", "standby and Always")
@@ -60,26 +64,34 @@ def sync_seconds(folder: Path, times: int) -> dict[str, float]:
     return {"p50_ms": found[len(found) // 2], "p99_ms": found[int(len(found) * 0.99)], "times": times}
 
 
-def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Capacity, then latency at a fixed rate."""
+def open_chain(
+    texts: list[str], bodies: list[bytes], links: int, setting: str, folder: Path, window: int | None = None
+) -> ChainRun:
+    """Start publisher, head, edge and sinks with one of the settings. `window`: as of `ChainRun`."""
     *others, sync = setting.split(" and ")
-    has_standby = "standby" in (*others, sync)
     disk = None
     if sync in ("Always", "Interval"):
         disk = DiskLog(directory=str(folder), size_bytes=1 << 30, sync=sync)  # type: ignore[arg-type]  # one of the settings
-    one = ChainRun(load.texts, load.bodies, LINKS, PLAIN_KEYS, disk, has_standby=has_standby)
+    has_standby = "standby" in (*others, sync)
+    return ChainRun(texts, bodies, links, PLAIN_KEYS, disk, has_standby=has_standby, window=window)
+
+
+def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seconds: float) -> dict[str, Any]:
+    """Capacity, then latency at a fixed rate."""
+    one = open_chain(load.texts, load.bodies, LINKS, setting, folder)
     first, warm = 1, flat_out // 5
     try:
         one.run(warm, 1e9, deliveries=load.deliveries(first, warm))
         first += warm
         out = one.run(flat_out, 1e9, deliveries=load.deliveries(first, flat_out))
         first += flat_out
+        one.head.ask("held")
         count = max(100, int(rate * seconds))
         slow = one.run(count, rate, deliveries=load.deliveries(first, count))
-        found = {"publications_per_second": flat_out / out["seconds"], **latency(slow, rate)}
+        found = {**latency(slow, rate), **one.head.ask("held")}
         found["publications_per_second"] = flat_out / out["seconds"]
         found["head_cpu_us_per_publication"] = out["head_cpu"] / flat_out * 1e6
-        if disk is not None:
+        if folder.exists():
             status = one.head.ask("disk")
             found |= {"syncs": status["log_syncs"], "sync_ms": status["log_sync_seconds"] / status["log_syncs"] * 1000}
         return found
@@ -89,30 +101,41 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
             shutil.rmtree(folder)
 
 
-def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: statistics.median(one[name] for one in runs) for name in runs[0]}
+def medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Of each figure that all runs have."""
+    common = [name for name in runs[0] if all(name in one for one in runs)]
+    return {name: statistics.median(one[name] for one in runs) for name in common}
 
 
-def write_log(folder: Path, size: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+def write_log(folder: Path, is_enough: Callable[[LogStore], bool], segment_bytes: int = SEGMENT_BYTES) -> None:
     """A log of this size, 64 publications a batch."""
-    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=2 * size), "h")
+    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     disk.store.segment_bytes = segment_bytes
     disk.recover()
+    for _ in written(disk.store):
+        if is_enough(disk.store):
+            break
+    disk.folder.sync()
+    disk.close()
+
+
+def written(store: LogStore) -> Iterator[int]:
+    """Write batches of 64 publications, as long as this is asked for; yields the position of the last one."""
     body = wire.encode(msg.Body({"class": "STOCK", "symbol": "YHOO", "open": 25.25, "high": 43.0}, b"x" * 200))
-    offset = 0
+    offset = store.position
     known = [PublisherKnown(f"p{i}", 1) for i in range(100)]
-    while disk.store.bytes < size:
-        if disk.store.is_full:
-            disk.store.settle()
-            disk.store.begin(Checkpoint([EpochBegan(1, 1, 1)], [("h", 1, offset)], known, [], []))
+    while True:
+        if store.is_full:
+            store.settle()
+            store.remove_old()
+            store.begin(Checkpoint([EpochBegan(1, 1, 1)], [("h", 1, offset)], known, [], []))
         records: list[DiskRecord] = []
         for _ in range(64):
             offset += 1
             pub = msg.Pub(offset, "h", 1, offset, f"p{offset % 100}", 1, offset // 100 + 1, 0, 0, msgspec.Raw(body))
             records.append(Logged(wire.encode(pub)))
-        disk.store.write(records)
-    disk.folder.sync()
-    disk.close()
+        store.write(records)
+        yield store.position
 
 
 def recover(folder: Path) -> dict[str, float]:
@@ -132,9 +155,41 @@ def recover(folder: Path) -> dict[str, float]:
     }  # fmt: skip
 
 
-def in_a_process(folder: Path) -> dict[str, float]:
-    """`recover` in a process of its own, so that its memory is its own."""
-    command = [sys.executable, "-m", "bench.broker.durable", "--recover", str(folder)]
+def retain(folder: Path) -> dict[str, float]:
+    """Recover a large log, read all of it back, and write until nothing of it is left; each with its memory at most."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
+    began = time.perf_counter()
+    recovered = disk.recover()
+    config = BrokerConfig(name="h", role="head", cluster="c", data="-", control="-", security=LinkSecurity(plain=True))
+    head, store = Head(config, 2, lambda: 1, recovered), disk.store
+    found = {
+        "segments": float(len(store.segments)), "mib": store.bytes / MIB,
+        "stands_for_gib": sum(len(one.starts) for one in store.segments) * INDEX_BYTES / (1 << 30),
+    }  # fmt: skip
+
+    def done(what: str) -> None:
+        found[f"{what}_seconds"] = time.perf_counter() - began
+        found[f"{what}_peak_mib"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+    done("recovered")
+    last, began = head.log.last, time.perf_counter()
+    found["entries_read"] = float(sum(1 for _ in head.log.after(0)))
+    done("read")
+    began = time.perf_counter()
+    store.size, store.segment_bytes = store.bytes, SMALL_SEGMENT_BYTES
+    with small_index():
+        for _ in written(store):
+            if store.first > last:
+                break
+    done("replaced")
+    disk.close()
+    return found
+
+
+def in_a_process(what: str, folder: Path) -> dict[str, float]:
+    """`recover` or `retain` in a process of its own, so that its memory is its own."""
+    command = [sys.executable, "-m", "bench.broker.durable", f"--{what}", str(folder)]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found
 
@@ -151,25 +206,31 @@ def break_seals(folder: Path) -> None:
 
 def recovery(folder: Path, size: int, runs: int) -> dict[str, Any]:
     """Recover a log by its seals, and by reading every segment, in turn; medians."""
-    write_log(folder, size)
+    write_log(folder, lambda store: store.bytes >= size)
     found: dict[str, list[dict[str, float]]] = {"by seals": [], "every segment read": []}
     for _ in range(runs):
-        found["by seals"].append(in_a_process(folder))
+        found["by seals"].append(in_a_process("recover", folder))
         break_seals(folder)
-        found["every segment read"].append(in_a_process(folder))
+        found["every segment read"].append(in_a_process("recover", folder))
         break_seals(folder)
     shutil.rmtree(folder)
-    return {
-        way: {name: statistics.median(one[name] for one in those) for name in those[0]} for way, those in found.items()
-    }
+    return {way: medians(those) for way, those in found.items()}
 
 
-def large_log(folder: Path, segments: int) -> dict[str, float]:
-    """Recover a log of small segments, each with the index of a whole one: 1,600 of them stand for 100 GiB."""
-    small = SMALL_SEGMENT_BYTES
-    with mock.patch.object(log_segments, "INDEX_BYTES", INDEX_BYTES * small // SEGMENT_BYTES):
-        write_log(folder, segments * small, small)
-    found = in_a_process(folder)
+def small_index() -> Any:
+    """Small segments have as many places in their index as whole ones."""
+    return mock.patch.object(log_segments, "INDEX_BYTES", INDEX_BYTES * SMALL_SEGMENT_BYTES // SEGMENT_BYTES)
+
+
+def large_log(folder: Path) -> dict[str, float]:
+    """`retain` a log of small segments, each with the index of a whole one, which stand for 100 GiB."""
+
+    def is_enough(store: LogStore) -> bool:
+        return len(store.segments) * SEGMENT_BYTES > LARGE_LOG_BYTES
+
+    with small_index():
+        write_log(folder, is_enough, SMALL_SEGMENT_BYTES)
+    found = in_a_process("retain", folder)
     shutil.rmtree(folder)
     return found
 
@@ -194,11 +255,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--recover-mib", type=int, default=1024, help="size of the log that is recovered")
     parser.add_argument("--recovery-alone", action="store_true", help="measure nothing but recovery")
     parser.add_argument("--recover", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--retain", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--settings", nargs="+", default=SETTINGS, choices=SETTINGS, help="which to run")
     options = parser.parse_args(arguments)
     if options.recover is not None:
         print(json.dumps(recover(options.recover)))
+        return 0
+    if options.retain is not None:
+        print(json.dumps(retain(options.retain)))
         return 0
     settings = [] if options.recovery_alone else list(dict.fromkeys(("memory", *options.settings)))
     scale = 0.2 if options.quick else 1.0
@@ -218,7 +283,7 @@ def main(arguments: list[str]) -> int:
         if settings:
             found |= compared(found["median"])
         found["recovery"] = recovery(folder / "recovery", options.recover_mib * MIB, options.runs)
-        found["large log"] = large_log(folder / "large", 1600)
+        found["large log"] = large_log(folder / "large")
     for name in ("ratio", "p99_more_ms", "recovery", "large log"):
         if name in found:
             print(f"{name}: {found[name]}")

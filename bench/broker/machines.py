@@ -103,10 +103,15 @@ class EdgeRig:
         for peer, data in out:
             if peer == HEAD:
                 self.feeder.receive(b"edge", [data], self.now)
-            elif answers := self.clients[peer].receive(data):
-                before = self.edge_seconds
-                self._to_edge(peer, answers)
-                self.ack_seconds += self.edge_seconds - before
+            else:
+                self.to_client(peer, data)
+
+    def to_client(self, peer: Hashable, data: bytes) -> None:
+        """Let a client take a frame, and the edge its acknowledgement."""
+        if answers := self.clients[peer].receive(data):
+            before = self.edge_seconds
+            self._to_edge(peer, answers)
+            self.ack_seconds += self.edge_seconds - before
 
     def feed(self, publications: int, per_round: int) -> None:
         for piece_at in range(0, publications, per_round):

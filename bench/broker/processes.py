@@ -11,7 +11,6 @@ import itertools
 import multiprocessing as mp
 import os
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -20,7 +19,8 @@ from typing import Any
 
 import msgspec
 import zmq
-from bench.broker.actors import EDGE, EPOCH, HEAD, CountingClient, Feeder, credit_in, spread
+from bench.broker.actors import EDGE, EPOCH, HEAD, CountingClient, Feeder, credit_in
+from bench.broker.held_times import HeldTimes
 from bench.broker.machines import edge_config, head_config
 from msgspec import Raw
 
@@ -34,7 +34,7 @@ from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.broker.standby import standby_process
 from plimsoll.broker.standby.replicated_log import ReplicatedLog
 from plimsoll.broker.storage.log_disk import LogDisk
-from plimsoll.core.config import BrokerConfig, DiskLog, HeadStandby, PeerBroker
+from plimsoll.core.config import BrokerConfig, HeadStandby, PeerBroker
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -96,6 +96,15 @@ class Cpu:
         return Cpu(self.loop - before.loop, self.process - before.process)
 
 
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds that all threads of a process have used, to a hundredth."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+
+
 class Child:
     """A forked process with a pipe for questions and answers; `end` kills it."""
 
@@ -103,6 +112,7 @@ class Child:
         self.pipe, theirs = FORK.Pipe()
         self.process = FORK.Process(target=work, args=(theirs, *arguments), daemon=True)
         self.process.start()
+        self.pid = self.process.pid or 0
         theirs.close()
 
     def ask(self, *question: Any) -> Any:
@@ -131,23 +141,10 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     sockets, authority = keys.sockets(config.name, config)
     data, control = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
     config = msgspec.structs.replace(config, data=data, control=control)
-    machine: Head | Edge
-    disk: LogDisk | ReplicatedLog | None = None
-    asked, has_standby = options.pop("disk_log", None), options.pop("standby", False)
-    config = msgspec.structs.replace(config, disk_log=asked)
-    if has_standby:
-        peer = PeerBroker(name=HEAD, data=data)
-        config = msgspec.structs.replace(config, standby=HeadStandby(term=1, head=peer, control=control))
-        disk = standby_process.replicated_log(config)
-        machine = Head(standby_process.entries_at_hand(config), EPOCH, new_id, disk.recover())
-        disk.attach(machine, time.monotonic())
-        disk.begin_feed(standby_process.make_feed(config, EPOCH, new_id))
-    elif asked is not None:
-        disk = LogDisk(asked, config.name)
-        machine = Head(config, EPOCH, new_id, disk.recover())
-        disk.attach(machine, time.monotonic())
-    else:
-        machine = Head(config, EPOCH, new_id) if role == "head" else Edge(config, EPOCH, new_id, keys.public(EDGE))
+    config = msgspec.structs.replace(config, disk_log=options.pop("disk_log", None))
+    if (window := options.pop("window", None)) is not None:
+        config = msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, publisher_window=window))
+    machine, disk = with_log(config, keys, has_standby=options.pop("standby", False))
     if options.pop("single", False):
         # Only one frame of the stream per round; acknowledgements are not limited.
         drain = sockets.data.drain_dealer
@@ -159,6 +156,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     sockets.watch(pipe.fileno())
     pipe.send((data, control, server.endpoint if server else ""))
     loop.collector.start()
+    held = None if disk is None else HeldTimes(disk)
     profiler = None
     while not (watch.signals or watch.parent_is_gone()):
         loop.round()
@@ -176,6 +174,8 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
             pipe.send(machine.status())
         elif question == "disk" and disk is not None:
             pipe.send(disk.status())
+        elif question == "held":
+            pipe.send({} if held is None else held.figures())
         else:
             pipe.send((Cpu.now(), loop.rounds))
     if profiler is not None:
@@ -190,6 +190,29 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     watch.close()
     if disk is not None:
         disk.close()
+
+
+def with_log(
+    config: BrokerConfig, keys: RunKeys, *, has_standby: bool
+) -> tuple[Head | Edge, LogDisk | ReplicatedLog | None]:
+    """The machine of a broker, and the log of a head that has more than its memory."""
+    disk: LogDisk | ReplicatedLog | None = None
+    if has_standby:
+        peer = PeerBroker(name=HEAD, data=config.data)
+        config = msgspec.structs.replace(config, standby=HeadStandby(term=1, head=peer, control=config.control))
+        disk = standby_process.replicated_log(config)
+        head = Head(standby_process.entries_at_hand(config), EPOCH, new_id, disk.recover())
+        disk.attach(head, time.monotonic())
+        disk.begin_feed(standby_process.make_feed(config, EPOCH, new_id))
+        return head, disk
+    if config.disk_log is not None:
+        disk = LogDisk(config.disk_log, config.name)
+        head = Head(config, EPOCH, new_id, disk.recover())
+        disk.attach(head, time.monotonic())
+        return head, disk
+    if config.role == "head":
+        return Head(config, EPOCH, new_id), None
+    return Edge(config, EPOCH, new_id, keys.public(EDGE)), None
 
 
 def observe(machine: Head | Edge, loop: BrokerLoop) -> HttpServer:
@@ -437,138 +460,3 @@ def bare(links: int, targets: list[list[int]], payload: bytes, count: int) -> tu
     finally:
         router.end()
         counter.end()
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"a broker was not ready after {PATIENCE_SECONDS:g} s")
-        time.sleep(0.01)
-
-
-class Run:
-    """Processes that end together, even if one of them fails to start."""
-
-    def __init__(self) -> None:
-        self.children: list[Child] = []
-
-    def child(self, work: Callable[..., None], *arguments: Any) -> tuple[Child, Any]:
-        """Start a process and wait for its first answer; without one, all processes are ended."""
-        self.children.append(Child(work, *arguments))
-        try:
-            return self.children[-1], self.children[-1].ask()
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        for child in reversed(self.children):
-            child.end()
-
-
-class EdgeRun(Run):
-    """An edge process between a feeder and sinks."""
-
-    def __init__(
-        self,
-        texts: list[str],
-        bodies: list[bytes],
-        links: int,
-        keys: RunKeys = PLAIN_KEYS,
-        *,
-        options: dict[str, Any] | None = None,
-        decode: bool = False,
-    ) -> None:
-        super().__init__()
-        self.feeder, at_head = self.child(feed, keys, bodies)
-        self.edge, at_edge = self.child(serve, "edge", at_head, keys, options or {})
-        self.url, self.scrapes = at_edge[2].replace("tcp:", "http:"), 0
-        wait_until(lambda: self.edge.ask("status")["ready"])
-        self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, decode, False)
-
-    def run(self, count: int, per_frame: int = 1, rate: float = 0.0, *, deliveries: int) -> dict[str, float]:
-        """Feed `count` publications; returns when the sink has all deliveries."""
-        got = self.sink.ask("count")
-        before, rounds = self.edge.ask("cpu")
-        self.feeder.ask("go", count, per_frame, rate)
-        started = time.monotonic()
-        target = got[0] + deliveries
-        now, most = got, started + PATIENCE_SECONDS
-        while now[0] < target:
-            if time.monotonic() > most:
-                raise TimeoutError(f"{now[0] - got[0]} of {deliveries} deliveries arrived; {self.edge.ask('status')}")
-            time.sleep(0.02)
-            now = self.sink.ask("count")
-            if self.url and time.monotonic() > started + self.scrapes * SCRAPE_SECONDS:
-                self.scrape()
-        seconds = time.monotonic() - started
-        after, rounds_after = self.edge.ask("cpu")
-        used = after.since(before)
-        return {
-            "seconds": seconds,
-            "deliveries": now[0] - got[0],
-            "frames": now[1] - got[1],
-            "rounds": rounds_after - rounds,
-            "loop_cpu": used.loop,
-            "process_cpu": used.process,
-            "publications": count,
-        }
-
-    def scrape(self) -> None:
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=PATIENCE_SECONDS) as answer:  # noqa: S310  # loopback
-            answer.read()
-        self.scrapes += 1
-
-
-class ChainRun(Run):
-    """A publisher, a head, an edge and sinks: both hops."""
-
-    def __init__(
-        self,
-        texts: list[str],
-        bodies: list[bytes],
-        links: int,
-        keys: RunKeys = PLAIN_KEYS,
-        disk_log: DiskLog | None = None,
-        *,
-        has_standby: bool = False,
-    ) -> None:
-        super().__init__()
-        options = {"disk_log": disk_log, "standby": has_standby}
-        self.head, at_head = self.child(serve, "head", ("", ""), keys, options)
-        if has_standby:
-            self.child(stand_by, at_head[0])
-            wait_until(lambda: self.head.ask("disk")["standby_in_sync"])
-        self.edge, at_edge = self.child(serve, "edge", at_head, keys, {})
-        wait_until(lambda: self.edge.ask("status")["ready"] and self.head.ask("status")["ready"])
-        self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, False, True)
-        self.publisher, _ = self.child(publish, at_head[0], keys, bodies)
-
-    def run(self, count: int, rate: float, *, deliveries: int) -> dict[str, Any]:
-        """Publish at a rate, in publications/s; returns when all deliveries have arrived."""
-        got = self.sink.ask("count")
-        cpu = {name: child.ask("cpu")[0] for name, child in (("head", self.head), ("edge", self.edge))}
-        started = time.monotonic()
-        self.publisher.pipe.send(("go", count, rate))
-        now = got
-        while now[0] < got[0] + deliveries:
-            if time.monotonic() > started + PATIENCE_SECONDS + count / rate:
-                raise TimeoutError(f"{now[0] - got[0]} of {deliveries} deliveries arrived; {self.edge.ask('status')}")
-            time.sleep(0.05)
-            latest = self.sink.ask("count")
-            now = (*latest[:3], now[3] + latest[3] if now is not got else latest[3], latest[4])
-        seconds = time.monotonic() - started
-        _, late = self.publisher.ask()
-        used = {
-            name: child.ask("cpu")[0].since(cpu[name]) for name, child in (("head", self.head), ("edge", self.edge))
-        }
-        return {
-            "seconds": seconds,
-            "publications": count,
-            "deliveries": deliveries,
-            "head_cpu": used["head"].loop,
-            "edge_cpu": used["edge"].loop,
-            "publisher_late_seconds": late,
-            "latencies_us": sorted(now[3]),
-        }

@@ -14,11 +14,12 @@ import json
 import random
 import sys
 import time
+from collections.abc import Hashable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.broker.actors import HEAD, bodies_of
+from bench.broker.actors import bodies_of
 from bench.broker.machines import EdgeRig
 from bench.hostile.inputs import Gene, drawn, mutated, texts
 from bench.matching.workloads import workload
@@ -64,29 +65,17 @@ class AttackedEdge(EdgeRig):
         """Rounds until no work waits, and one with a publication for the others in between."""
         for at in range(ROUNDS_AT_MOST):
             before = self.edge_seconds
-            self.exchange_all()
+            self.exchange()
             self.rounds.append((self.edge_seconds - before) * 1e3)
             if not self.edge.client_intake.waiting and self.edge.subscription_table.is_tidy and at > 3:
                 return
         raise RuntimeError("the edge does not come to rest")
 
-    def exchange_all(self) -> None:
-        self.now += 0.001
-        self.feeder.poll(self.now)
-        if fed := [data for _, data in self.feeder.data_to_send()]:
-            self._to_edge(HEAD, fed)
-        started = time.thread_time()
-        self.edge.poll(self.now)
-        out = self.edge.data_to_send()
-        self.edge_seconds += time.thread_time() - started
-        self.edge.control_to_send(), self.edge.dials_to_make()
-        for peer, data in out:
-            if peer == HEAD:
-                self.feeder.receive(b"edge", [data], self.now)
-            elif peer == ATTACKER:
-                self._answer_attacker(data)
-            elif answers := self.clients[peer].receive(data):
-                self._to_edge(peer, answers)
+    def to_client(self, peer: Hashable, data: bytes) -> None:
+        if peer == ATTACKER:
+            self._answer_attacker(data)
+        else:
+            super().to_client(peer, data)
 
     def _answer_attacker(self, data: bytes) -> None:
         frame = wire.decode_frame(data)

@@ -145,6 +145,12 @@ DATASETS: Final = Dashboard(
                     ],
                 ),
                 Panel(
+                    title="Periods",
+                    text="Periods a second: kept, late if the batch began after a tenth of it, missed without a batch.",
+                    empty="no repetitive channel",
+                    queries=[Query(rate_by("channel_periods_total", "channel, outcome"), "{{channel}} {{outcome}}")],
+                ),
+                Panel(
                     title="Subscriptions",
                     text="Distinct parameters that are subscribed to.",
                     queries=[Query(figure("channel_subscriptions"), "{{channel}}")],

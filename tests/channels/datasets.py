@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from tests.feeds.publications import HOUR_US, START_US, Publication
 
 from plimsoll.core.protocol.wire import Scalar
 from plimsoll.feeds.dataset import FeedDataset
+from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedColumn, FeedSchema
 
 REPORTS: Final = FeedSchema(
@@ -20,7 +20,7 @@ REPORTS: Final = FeedSchema(
 class RecordedFeed:
     """A feed under `root`, whose publications are numbered from 1."""
 
-    def __init__(self, root: Path, schema: FeedSchema = REPORTS) -> None:
+    def __init__(self, root: DatasetPath, schema: FeedSchema = REPORTS) -> None:
         self.root = root
         self.dataset = FeedDataset(root, "[class,=,'REPORT']", schema)
         self.number = 0

@@ -27,7 +27,9 @@ from plimsoll.core.spec import SourceDocument, parse
 def test_a_configuration_is_read_as_it_was_written(tmp_path: Path):
     feeds = (FeedView("r", "reports", "/d"), FeedView("past", "reports", "/d", is_new=False, within_seconds=5))
     channel = ChannelDefinition("c", (ChannelParameter("kind", "String"),), feeds, "SELECT 1", every_seconds=2)
-    config = DriverConfig("n", "/f", "/c", (PeerBroker(name="e", data="d", control="c"),), (channel,), figures="/g")
+    config = DriverConfig(
+        "n", "/f", "/s", "/c", (PeerBroker(name="e", data="d", control="c"),), (channel,), figures="/g"
+    )
     file = tmp_path / "config"
     file.write_bytes(msgspec.json.encode(config))
     assert read_config(file) == config

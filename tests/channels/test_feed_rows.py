@@ -11,7 +11,7 @@ from tests.channels.datasets import REPORTS, RecordedFeed
 
 from plimsoll.channels import feed_rows
 from plimsoll.channels.batch import RowCounts, RowRange
-from plimsoll.channels.feed_rows import all_files, feed_schema, last_row, read_rows
+from plimsoll.channels.feed_rows import feed_schema, kept_rows, last_row, read_rows
 from plimsoll.feeds.commit_log import FeedDatasetError, read_state
 from plimsoll.feeds.dataset import Retention
 
@@ -76,7 +76,7 @@ def test_files_that_are_merged_while_they_are_read_are_looked_up_again(
     feed.next_hour()
     old, states = read_state(feed.root), []
 
-    def read(root: Path) -> object:
+    def read(root: Path, known: object) -> object:
         states.append(root)
         if len(states) == 1:
             feed.dataset.compact(feed.now_us)
@@ -100,8 +100,8 @@ def test_all_files_or_those_of_late(feed: RecordedFeed, tmp_path: Path):
     feed.record([{"kind": "fire"}])
     feed.next_hour()
     feed.record([{"kind": "flood"}])
-    assert len(all_files(feed.root, None)) == 2
-    [late] = all_files(feed.root, feed.now_us)
+    assert len(kept_rows(feed.root, REPORTS, None).places()) == 2
+    [late] = kept_rows(feed.root, REPORTS, feed.now_us).places()
     assert "000000000003" in late.name
     assert feed_schema(feed.root) == REPORTS
     assert (feed_schema(tmp_path / "none"), last_row(tmp_path / "none")) == (None, 0)

@@ -8,15 +8,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.channels.scripted_fleet import ScriptedFleet
+from tests.feeds.stores import CrashError as StoreCrashError
+from tests.feeds.stores import ScriptedStore, place
 
 from plimsoll.channels import ledger as ledger_module
 from plimsoll.channels.batch import BatchCommit, Result, RowCounts, RowRange, first_commit, next_commit
 from plimsoll.channels.ledger import BATCHES, ChannelLedger, LedgerError
 from plimsoll.channels.publisher import ResultPublisher
+from plimsoll.feeds import commit_log
+from plimsoll.feeds.object_path import DatasetPath
 
-STEPS = ("write_synced", "link", "replace", "unlink", "sync_folder")
+STEPS = (
+    *((commit_log, name) for name in ("write_synced", "link", "unlink", "sync_folder")),
+    *((ledger_module, name) for name in ("write_synced", "replace", "unlink", "sync_folder")),
+)
 BATCH_SIZES = (2, 0, 3, 1)
 DUE = [(batch, row) for batch, size in enumerate(BATCH_SIZES, 1) for row in range(1, size + 1)]
 
@@ -30,8 +38,8 @@ class Steps:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.count, self.crash_at = 0, 0
-        for name in STEPS:
-            patch.setattr(ledger_module, name, self._step(getattr(ledger_module, name)))
+        for module, name in STEPS:
+            patch.setattr(module, name, self._step(getattr(module, name)))
 
     def _step(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any) -> Any:
@@ -57,11 +65,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     return Steps(monkeypatch)
 
 
-Life = Callable[[Path, ScriptedFleet, list[ChannelLedger]], ResultPublisher]
+Life = Callable[[DatasetPath, ScriptedFleet, list[ChannelLedger]], ResultPublisher]
 """In a folder and a fleet; what it opens is closed by the caller."""
 
 
-def undisturbed_life(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+def undisturbed_life(root: DatasetPath, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
     """One life of a driver: what is missing of the batches, each committed and then published."""
     ledger = ChannelLedger(root)
     opened.append(ledger)
@@ -123,6 +131,40 @@ def test_a_crash_before_every_step_publishes_each_result_once(tmp_path: Path, st
         if ended:
             break
     assert crash_at > 40
+
+
+def test_a_crash_before_every_request_to_a_store_publishes_each_result_once() -> None:
+    for crash_at in itertools.count(1):
+        store, fleet = ScriptedStore(), ScriptedFleet()
+        root, is_over = place(store, "channels/fires"), False
+        store.arm(crash_at)
+        try:
+            undisturbed_life(root, fleet, [])
+        except StoreCrashError:
+            store.arm(0)
+        else:
+            is_over = True
+        after = undisturbed_life(root, fleet, [])
+        assert published(fleet) == DUE, crash_at
+        assert (after.counts.accepted, after.counts.unknown, after.counts.refused) == (len(DUE), 0, 0)
+        if is_over:
+            break
+    assert crash_at > 10
+
+
+def test_of_two_drivers_of_a_ledger_in_a_store_one_goes_on() -> None:
+    root, fleet = place(ScriptedStore(), "channels/fires"), ScriptedFleet()
+    undisturbed_life(root, fleet, [])
+    first, second = ChannelLedger(root), ChannelLedger(root)
+    first.commit(behind(first, ()))
+    with pytest.raises(LedgerError, match="another driver has written this batch"):
+        second.commit(behind(second, ()))
+    position = first.position
+    assert position is not None
+    first.save_position(msgspec.structs.replace(position, at_us=position.at_us + 1))
+    with pytest.raises(LedgerError, match="another driver works on this channel"):
+        second.save_position(position)
+    assert ChannelLedger(root).position == first.position
 
 
 def test_two_crashes_in_a_row(tmp_path: Path, steps: Steps) -> None:

@@ -8,6 +8,7 @@ from plimsoll.channels.metrics import channel_metrics
 FIGURES = ChannelFigures(
     "ChannelRunning", "m", subscriptions=3, batch=4, batch_us=2_500_000, rows_in=12, rows_used=7, late_rows=4,
     invalid_rows=1, results=5, accepted_results=5, failures=2, delay_milliseconds=1500, late_milliseconds=40,
+    periods_kept=8, periods_late=2, periods_missed=1,
 )  # fmt: skip
 
 
@@ -23,4 +24,6 @@ def test_each_channel_has_its_values() -> None:
     assert found["plimsoll_channel_batch_failures_total", "fires"] == 2
     assert found["plimsoll_channel_delay_seconds", "fires"] == 1.5
     assert found["plimsoll_channel_lateness_seconds", "fires"] == 0.04
+    kept = [found["plimsoll_channel_periods_total", "fires", outcome] for outcome in ("kept", "late", "missed")]
+    assert kept == [8, 2, 1]
     assert (found["plimsoll_channel_running", "fires"], found["plimsoll_channel_running", "idle"]) == (1, 0)

@@ -10,8 +10,11 @@ import pytest
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.channels.config import ChannelDefinition, ChannelParameter, FeedView, TableView
+from plimsoll.channels.feed_rows import KeptRows
 from plimsoll.channels.query import ChannelQuery, QueryError
+from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.feeds import parquet
+from plimsoll.feeds.commit_log import FeedFile
 from plimsoll.feeds.schema import FeedColumn, FeedSchema
 
 if TYPE_CHECKING:
@@ -26,6 +29,10 @@ def channel(query: str, tables: tuple[TableView, ...] = (), *, allows_unkeyed: b
     return ChannelDefinition(
         "c", (ChannelParameter("kind", "String"),), feeds, query, tables, allows_unkeyed=allows_unkeyed
     )
+
+
+def copies(folder: Path) -> StoreCopies:
+    return StoreCopies(folder / "copies")
 
 
 def rows(*found: tuple[str, int]) -> pa.Table:
@@ -48,15 +55,19 @@ def test_a_good_query_is_checked_without_a_row_and_runs_for_all_parameters(spark
             " JOIN t ON t.area = r.area LEFT JOIN past ON past.kind = p.kind AND past.area = r.area GROUP BY ALL",
             (TableView("t", str(places), "Csv"),),
         ),
+        copies(tmp_path),
     )
     query.check({"reports": SCHEMA})
-    kept = tmp_path / "kept.parquet"
+    kept = tmp_path / "rows" / "kept.parquet"
+    kept.parent.mkdir()
     parquet.write_rows(kept, parquet.rows_schema(SCHEMA), rows(("fire", 1), ("fire", 1), ("flood", 2)).to_pylist())
     new = {"reports": rows(("fire", 1), ("flood", 2), ("storm", 1))}
-    found = query.run([("fire",), ("flood",)], new, {"reports": ([kept], SCHEMA, None)})
+    files = [FeedFile("rows/kept.parquet", "rows", 3, 1, 1, 1, 1)]
+    past = KeptRows(tmp_path, SCHEMA, files)
+    found = query.run([("fire",), ("flood",)], new, {"reports": past})
     assert sorted(tuple(row.values()) for row in found) == [("fire", "north", 2), ("flood", "south", 1)]
-    assert query.run([("fire",)], new, {"reports": ([kept], SCHEMA, 10)})[0]["before"] == 0
-    assert query.run([("fire",)], new, {"reports": ([], SCHEMA, None)})[0]["before"] == 0
+    assert query.run([("fire",)], new, {"reports": past._replace(since_us=10)})[0]["before"] == 0
+    assert query.run([("fire",)], new, {"reports": past._replace(files=[])})[0]["before"] == 0
 
 
 @pytest.mark.parametrize(
@@ -74,9 +85,11 @@ def test_a_good_query_is_checked_without_a_row_and_runs_for_all_parameters(spark
         ("SELECT p.kind, r.area FROM parameters p JOIN r ON r.area > 3", True, "without an equality"),
     ],
 )
-def test_a_wrong_query_is_refused_with_its_place(spark: SparkSession, query: str, is_unkeyed: bool, found: str):
+def test_a_wrong_query_is_refused_with_its_place(
+    spark: SparkSession, tmp_path: Path, query: str, is_unkeyed: bool, found: str
+):
     with pytest.raises(QueryError) as caught:
-        ChannelQuery(spark, channel(query)).check({"reports": SCHEMA})
+        ChannelQuery(spark, channel(query), copies(tmp_path)).check({"reports": SCHEMA})
     assert caught.value.is_unkeyed is is_unkeyed
     assert found in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -84,6 +97,8 @@ def test_a_wrong_query_is_refused_with_its_place(spark: SparkSession, query: str
 
 def test_a_join_without_a_key_may_be_asked_for_and_a_missing_table_is_named(spark: SparkSession, tmp_path: Path):
     cross = "SELECT p.kind, r.area FROM parameters p CROSS JOIN r"
-    ChannelQuery(spark, channel(cross, allows_unkeyed=True)).check({"reports": SCHEMA})
+    ChannelQuery(spark, channel(cross, allows_unkeyed=True), copies(tmp_path)).check({"reports": SCHEMA})
+    missing = channel(GOOD, (TableView("t", str(tmp_path / "nothing-here")),))
+    query = ChannelQuery(spark, missing, copies(tmp_path))
     with pytest.raises(QueryError, match="nothing-here"):
-        ChannelQuery(spark, channel(GOOD, (TableView("t", str(tmp_path / "nothing-here")),))).check({"reports": SCHEMA})
+        query.check({"reports": SCHEMA})

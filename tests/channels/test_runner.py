@@ -13,7 +13,9 @@ from tests.channels.datasets import RecordedFeed
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures, ChannelParameter, FeedView
+from plimsoll.channels.query import ChannelQuery
 from plimsoll.channels.runner import ChannelRunner
+from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.core.client import Answered, PublisherPosition
 
@@ -82,8 +84,9 @@ class Stand:
         channel = ChannelDefinition(
             name, (ChannelParameter("kind", "String"),), (view,), query, every_seconds=every_seconds
         )
+        query_of = ChannelQuery(self.spark, channel, StoreCopies(self.folder / "copies" / name))
         made = WatchedRunner(
-            self.spark, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
+            query_of, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
             self._note_failed,
         )  # fmt: skip
         made.stepped = self.stepped
@@ -170,6 +173,9 @@ def test_a_repetitive_channel_has_a_batch_in_each_period_and_a_later_life_goes_o
     began, batch = time.time(), first.figures().batch
     stand.until(lambda: first.figures().batch >= batch + 3)
     assert first.figures().batch - batch <= time.time() - began + 2
+    told = first.figures()
+    assert told.periods_kept + told.periods_late >= told.batch - 1, "one that is under way is not counted yet"
+    assert 0 <= told.late_milliseconds < 1000
     stand.runners.remove(first)
     first.close()
     last = first.figures().batch

@@ -32,4 +32,6 @@ def test_the_condition_of_a_channel(
 
 
 def test_fields_of_a_status() -> None:
-    assert figures_status(ChannelFigures("X", "m", rows_in=3))["rowsIn"] == 3
+    continuous = figures_status(ChannelFigures("X", "m", rows_in=3))
+    assert (continuous["rowsIn"], "lateMilliseconds" in continuous) == (3, False)
+    assert figures_status(ChannelFigures("X", "m", late_milliseconds=40, period_seconds=2.0))["lateMilliseconds"] == 40

@@ -18,7 +18,9 @@ PUBLIC, SECRET = (key.decode() for key in zmq.curve_keypair())
 
 
 def options(**given: str | None) -> argparse.Namespace:
-    return argparse.Namespace(**{"fleet": None, "namespace": None, "context": "prod", "cluster": None, **given})
+    return argparse.Namespace(
+        **{"fleet": None, "namespace": None, "context": "prod", "cluster": None, "client": None, **given}
+    )
 
 
 def stored(**fields: object) -> argparse.Namespace:

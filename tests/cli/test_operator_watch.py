@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from kubernetes import client
-from tests.cli.test_kubernetes_backend_away import say, served
+from tests.cli.api_server import say, served
 
 from plimsoll.cli.operator_watch import unwatched_reason
 

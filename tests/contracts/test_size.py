@@ -1,4 +1,4 @@
-"""Limits of size. A module or function above them does more than one thing: split it, do not raise the number."""
+"""Limits of size. What is above them does more than one thing: split it, do not raise the number."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.contracts.source_trees import ROOT, nodes
+
 MODULE_LINES = 600
 FUNCTION_LINES = 70
+CLASS_METHODS = 25
+LARGE_CLASSES: dict[str, int] = {
+    "core/src/plimsoll/core/client/group_member.py GroupMember": 38,
+    "core/src/plimsoll/core/head/groups/consumer_group.py ConsumerGroup": 38,
+    "core/src/plimsoll/core/head/groups/requests.py GroupRequests": 43,
+    "tests/core/client/test_handover_orders.py World": 55,
+    "tests/exploration/edge.py Edge": 31,
+    "tests/exploration/head.py Head": 39,
+    "tests/exploration/standby_head.py World": 51,
+}
+"""Classes that are above the limit still, and the most methods that each may have: split them, and take them out."""
 
 
 def modules() -> list[Path]:
@@ -16,9 +28,16 @@ def modules() -> list[Path]:
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", (node.end_lineno or 0) - node.lineno + 1
+
+
+def classes(path: Path) -> Iterator[tuple[str, int]]:
+    for node in nodes(path):
+        if isinstance(node, ast.ClassDef):
+            methods = sum(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) for each in node.body)
+            yield f"{path.relative_to(ROOT)} {node.name}", methods
 
 
 def test_modules_keep_their_budget():
@@ -29,3 +48,9 @@ def test_modules_keep_their_budget():
 def test_functions_keep_their_budget():
     sizes = dict(each for path in modules() for each in functions(path))
     assert {name: lines for name, lines in sizes.items() if lines > FUNCTION_LINES} == {}
+
+
+def test_classes_keep_their_budget():
+    sizes = dict(each for path in modules() for each in classes(path))
+    assert {name: methods for name, methods in sizes.items() if methods > LARGE_CLASSES.get(name, CLASS_METHODS)} == {}
+    assert [name for name in LARGE_CLASSES if sizes.get(name, 0) <= CLASS_METHODS] == [], "take these out of the list"

@@ -7,7 +7,6 @@ two more commands: `PLIMSOLL_LOSE_NODE` cuts it off, and `PLIMSOLL_FIND_NODE` br
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
 from collections.abc import Iterator
@@ -15,32 +14,17 @@ from typing import Any
 
 import pytest
 from tests.e2e.cluster import ROOT, TAG, Cluster, Crowd, manifest, profile, run
+from tests.e2e.node_access import AWAY, FIND, HOST, LOSE, host_of, others
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
 
-AWAY = os.environ.get("PLIMSOLL_DRAIN_NODE", "")
-LOSE, FIND = os.environ.get("PLIMSOLL_LOSE_NODE", ""), os.environ.get("PLIMSOLL_FIND_NODE", "")
 CHART = str(ROOT / "helm" / "plimsoll")
 BROKERS = "app.kubernetes.io/name=plimsoll-broker"
 EDGES, SUBSCRIBERS, PER_SECOND = 3, 100, 20.0
-HOST = "kubernetes.io/hostname"
 Object = dict[str, Any]
 PREFERRED = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
     {"weight": 100, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [AWAY]}]}},
 ]}}  # fmt: skip
-
-
-def host_of(node: Object) -> str:
-    return str(node["metadata"]["labels"][HOST])
-
-
-def others() -> list[Object]:
-    """Nodes besides the drained one, on which pods can be placed."""
-    found = Cluster("default").get("nodes")
-    return [
-        node for node in found
-        if node["metadata"]["name"] != AWAY and not node["spec"].get("unschedulable") and not node["spec"].get("taints")
-    ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

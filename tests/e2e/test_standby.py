@@ -1,6 +1,7 @@
-"""A head with a standby, in pods: killed, evicted, changed and scaled by hand under load, and nothing is lost.
+"""A head with a standby, in pods: killed, evicted, changed, scaled by hand and lost under load, and nothing is lost.
 
 Both logs are in memory. The pauses in which no publisher had an answer are printed; they depend on the machine.
+A node is lost by `PLIMSOLL_LOSE_NODE`, as in `test_nodes.py`. Where there is only one node, the pod alone is cut off.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.cluster import ROOT, Cluster, Crowd
+from tests.e2e.cluster import ROOT, Cluster, Crowd, run
+from tests.e2e.node_access import AWAY, FIND, LOSE, host_of, lose_pod, others
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -53,9 +55,9 @@ def killed(fleet: Cluster, pod: str) -> None:
 
 
 @contextmanager
-def under_load(fleet: Cluster, promotions: int) -> Iterator[Crowd]:
-    """What happens meanwhile promotes the standby `times` times; afterwards all is well, and all was delivered."""
-    crowd, before = Crowd(fleet, "traders", "east", SUBSCRIBERS, PER_SECOND), leadership(fleet)["term"]
+def under_load(fleet: Cluster, promotions: int, host: str = "") -> Iterator[Crowd]:
+    """What happens meanwhile promotes the standby `promotions` times; then all is well, and all was delivered."""
+    crowd, before = Crowd(fleet, "traders", "east", SUBSCRIBERS, PER_SECOND, host=host), leadership(fleet)["term"]
     try:
         yield crowd
         fleet.wait(lambda: leadership(fleet)["term"] >= before + promotions, 120, "the standby to lead")
@@ -116,6 +118,57 @@ def test_an_evicted_head_leaves_to_its_standby(fleet: Cluster):
         about = {"name": pod, "namespace": fleet.namespace}
         path = f"/api/v1/namespaces/{fleet.namespace}/pods/{pod}/eviction"
         fleet.kubectl("create", "--raw", path, "-f", "-", text=json.dumps({**eviction, "metadata": about}))
+
+
+def publishes_again(fleet: Cluster, crowd: Crowd, before: int) -> None:
+    """The term is another one than `before`, and publications are accepted."""
+    fleet.wait(lambda: leadership(fleet)["term"] > before, 60, "the standby to lead")
+    sent = crowd.progress()["sent"]
+    fleet.wait(lambda: crowd.progress()["sent"] > sent + PER_SECOND, 60, "another second of publications")
+
+
+def test_a_head_whose_pod_is_frozen_and_cut_off_is_replaced_as_if_its_node_were_lost(fleet: Cluster):
+    """Its peers hear nothing more, and none of their connections is closed. The standby is on the same node."""
+    with under_load(fleet, 1) as crowd:
+        before, pod = leadership(fleet)["term"], fleet.get("pod", leader(fleet))
+        lose_pod(pod)
+        publishes_again(fleet, crowd, before)
+        fleet.wait(lambda: fleet.get("pod", pod["metadata"]["name"])["metadata"]["uid"] != pod["metadata"]["uid"], 180,
+                   "another pod in its place")  # fmt: skip
+
+
+@pytest.fixture
+def away_from(fleet: Cluster) -> str:
+    """The host that stays, with the operator, and with a standby of the head that is on the node to be lost."""
+    if not (AWAY and LOSE and FIND):
+        pytest.skip("needs a node that may be lost: PLIMSOLL_DRAIN_NODE, PLIMSOLL_LOSE_NODE, PLIMSOLL_FIND_NODE")
+    if not (found := others()):
+        pytest.skip(f"needs a node besides {AWAY} that takes pods")
+    (operator,) = fleet.get("pod", selector="app.kubernetes.io/name=plimsoll-operator")
+    if operator["spec"]["nodeName"] == AWAY:
+        run("kubectl", "cordon", AWAY)
+        try:
+            fleet.kubectl("delete", "pod", operator["metadata"]["name"])
+            fleet.kubectl("rollout", "status", "deployment/plimsoll", "--timeout=120s", seconds=150)
+        finally:
+            run("kubectl", "uncordon", AWAY)
+    nodes = {pod: fleet.get("pod", pod)["spec"]["nodeName"] for pod in (f"{HEAD}-0", f"{HEAD}-1")}
+    assert AWAY in nodes.values(), f"the two pods of the head prefer two nodes: {nodes}"
+    if nodes[leader(fleet)] != AWAY:
+        killed(fleet, leader(fleet))
+        fleet.wait(lambda: nodes[leader(fleet)] == AWAY and in_sync(fleet), 180, f"the process on {AWAY} to lead")
+    return host_of(found[0])
+
+
+def test_a_head_whose_node_is_lost_is_replaced_by_its_standby_on_another_node(fleet: Cluster, away_from: str):
+    with under_load(fleet, 1, host=away_from) as crowd:
+        before = leadership(fleet)["term"]
+        run("sh", "-c", LOSE)
+        try:
+            publishes_again(fleet, crowd, before)
+        finally:
+            run("sh", "-c", FIND)
+        fleet.kubectl("wait", f"node/{AWAY}", "--for=condition=Ready", "--timeout=120s", seconds=150)
 
 
 def test_a_stateful_set_that_is_scaled_by_hand_is_put_right(fleet: Cluster):

@@ -39,17 +39,18 @@ def folder_maker(name: str, node: str, path: str) -> Object:
     }  # fmt: skip
 
 
-def volume(name: str, node: str, path: str) -> Object:
-    """A folder of a node as a volume, for claims of the storage class `name`."""
+def volume(name: str, node: str, path: str, storage_class: str = "", claim: Object | None = None) -> Object:
+    """A folder of a node as a volume, for claims of a storage class, by default `name`, or for one of them alone."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
         "metadata": {"name": name},
         "spec": {
+            **({} if claim is None else {"claimRef": claim}),
             "capacity": {"storage": "1Gi"},
             "accessModes": ["ReadWriteOnce"],
             "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": name,
+            "storageClassName": storage_class or name,
             "hostPath": {"path": path, "type": "Directory"},
             "nodeAffinity": {
                 "required": {

@@ -9,11 +9,11 @@ changes. Rules are switched off by name (`without`), to show that the search fin
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 PEERS = ("p", "E", "N")
 
 
@@ -110,24 +110,17 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class World:
+class LogState(ChannelWorld):
+    """The publisher, the head and its readers, and what is on its way."""
+
     config: Config
     p: Publisher = field(default_factory=Publisher)
     h: Head = field(default_factory=Head)
     e: Reader = field(default_factory=Reader)
     n: Reader = field(default_factory=Reader)
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     crashes: int = 0
 
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
-
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
-    def say(self, dst: str, *message: Any, needs_log: bool = True) -> World:
+    def say(self, dst: str, *message: Any, needs_log: bool = True) -> Self:
         """H sends: with `always` once all that it has logged so far is safe."""
         h = self.h
         waits = self.config.always and not (needs_log and self.is_off("sent-behind-its-sync"))
@@ -135,20 +128,144 @@ class World:
             return replace(self, h=replace(h, held=(*h.held, (len(h.disk), dst, message)))).release()
         return self.send("H", dst, *message)
 
-    def release(self) -> World:
+    def release(self) -> Self:
         w = self
         while w.h.held and w.h.held[0][0] <= w.h.synced:
             (_, dst, message), *rest = w.h.held
             w = replace(w, h=replace(w.h, held=tuple(rest))).send("H", dst, *message)
         return w
 
-    def with_h(self, **changes: Any) -> World:
+    def with_h(self, **changes: Any) -> Self:
         return replace(self, h=replace(self.h, **changes))
 
-    def with_p(self, **changes: Any) -> World:
+    def with_p(self, **changes: Any) -> Self:
         return replace(self, p=replace(self.p, **changes))
 
-    # -- steps
+
+class PublisherRules(LogState):
+    """The publisher: it goes on where the head has its numbers, or in a new incarnation."""
+
+    def p_on_hello(self, _epoch: int, _memory: int) -> Self:
+        return self.send("p", "H", "OPEN", self.p.incarnation)
+
+    def p_on_opened(self, incarnation: int, memory: int, last: int) -> Self:
+        p = self.p
+        if incarnation != p.incarnation:
+            return self
+        if memory == p.memory:
+            w = self.with_p(is_open=True)
+            for seq, number in p.sent:
+                if seq > last:
+                    w = w.send("p", "H", "PUBLISH", p.incarnation, seq, number)
+            return w
+        w = self.with_p(
+            unknown=(*p.unknown, *(number for _, number in p.sent)), sent=(), last=0, memory=memory,
+            incarnation=p.incarnation + 1,
+        )  # fmt: skip
+        return w.send("p", "H", "OPEN", w.p.incarnation)
+
+    def p_on_accepted(self, incarnation: int, through: int) -> Self:
+        p = self.p
+        if incarnation != p.incarnation:
+            return self
+        done = tuple(number for seq, number in p.sent if seq <= through)
+        return self.with_p(sent=tuple(each for each in p.sent if each[0] > through), accepted=(*p.accepted, *done))
+
+
+class HeadRules(LogState):
+    """The head: its readers say how far they are before it accepts anything."""
+
+    def h_on_open(self, incarnation: int) -> Self:
+        if self.h.missing:
+            return self.with_h(opening=incarnation)
+        last = self.h.last[1] if self.h.last[0] == incarnation else 0
+        now = self.h.epochs[-1]
+        memory = now.epoch if self.is_off("a-memory-that-goes-on-is-named") else now.memory
+        w = self.say("p", "OPENED", incarnation, memory, last)
+        return w.say("p", "ACCEPTED", incarnation, last)
+
+    def h_on_publish(self, incarnation: int, seq: int, number: int) -> Self:
+        h = self.h
+        last = h.last[1] if h.last[0] == incarnation else 0
+        if seq <= last:
+            return self.say("p", "ACCEPTED", incarnation, last)
+        entry = Entry(("H", h.epochs[-1].epoch), h.offset + 1, (incarnation, seq), number)
+        w = self.with_h(offset=h.offset + 1, last=(incarnation, seq))._log(entry, "EN")
+        return w.say("p", "ACCEPTED", incarnation, seq)
+
+    def _log(self, entry: Entry, to: str) -> Self:
+        w = self.with_h(disk=(*self.h.disk, entry))
+        for reader in to:
+            if reader not in w.h.missing:
+                w = w.say(reader, "PUB", len(w.h.log), entry)
+        return w
+
+    def h_on_relay(self, number: int) -> Self:
+        h = self.h
+        if h.missing:
+            return self.with_h(waiting=(*h.waiting, (number,)))
+        w = self
+        if number > h.seen:
+            w = w.with_h(seen=number)._log(Entry(("N", 1), number, number=number), "E")
+        return w.say("N", "RELAYED", number)
+
+    def h_on_report(self, name: str, epoch: int, position: int) -> Self:
+        h = self.h
+        log, end = h.log, h.end_of(epoch)
+        if self.is_off("a-position-is-of-its-epoch"):
+            end = len(log)
+        missing = tuple(each for each in h.missing if each != name)
+        w = self.with_h(missing=missing)
+        now = h.epochs[-1].epoch
+        if end is None or position > end or self.is_off(f"{name}-goes-on-from-its-position"):
+            w = w.say(name, "WELCOME", now, None, len(log))
+        else:
+            w = w.say(name, "WELCOME", now, position, position)
+            for at, entry in enumerate(log, 1):
+                if at > position and (name == "E" or entry.origin[0] != "N" or self.is_off("nothing-is-sent-back")):
+                    w = w.say(name, "PUB", at, entry)
+        return w if missing else w._ready()
+
+    def _ready(self) -> Self:
+        h = self.h
+        w = self.with_h(waiting=(), opening=0)
+        for (number,) in h.waiting:
+            w = w.h_on_relay(number)
+        return w.h_on_open(h.opening) if h.opening else w
+
+
+class ReaderRules(LogState):
+    """The edge and the neighbour."""
+
+    def e_on_hello(self, _epoch: int, _memory: int) -> Self:
+        return self.send("E", "H", "REPORT", "E", self.e.epoch, self.e.position)
+
+    def n_on_hello(self, _epoch: int, memory: int) -> Self:
+        n = self.n
+        w = self.send("N", "H", "REPORT", "N", n.epoch, n.position)
+        w = replace(w, n=replace(n, memory=memory))
+        for number in n.unacked:  # a head with another memory gets a gap for these, which is not modelled here
+            w = w.send("N", "H", "RELAY", number)
+        return w
+
+    def n_on_relayed(self, number: int) -> Self:
+        return replace(self, n=replace(self.n, unacked=tuple(each for each in self.n.unacked if each > number)))
+
+    def e_on_welcome(self, epoch: int, start: int | None, position: int) -> Self:
+        return replace(self, e=_welcomed(self.e, epoch, start, position))
+
+    def n_on_welcome(self, epoch: int, start: int | None, position: int) -> Self:
+        return replace(self, n=_welcomed(self.n, epoch, start, position))
+
+    def e_on_pub(self, position: int, entry: Entry) -> Self:
+        return replace(self, e=_given(self.e, position, entry))
+
+    def n_on_pub(self, position: int, entry: Entry) -> Self:
+        return replace(self, n=_given(self.n, position, entry))
+
+
+class World(PublisherRules, HeadRules, ReaderRules):
+    """The steps and faults, and the laws that each state keeps."""
 
     def steps(self) -> list[Message]:
         found: list[Message] = [("deliver", *pair) for pair, _ in self.channels]
@@ -165,42 +282,32 @@ class World:
             found += [("fault", "crash", kept) for kept in range(h.synced, len(h.disk) + 1)]
         return found
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
+    def do_deliver(self, src: str, dst: str) -> Self:
+        (kind, *rest), w = self.taken(src, dst)
+        return w.heard(dst.lower(), kind, *rest)
 
-    def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
-        result: World = getattr(w, f"{dst.lower()}_on_{kind.lower()}")(*rest)
-        return result
-
-    def do_publish(self) -> World:
+    def do_publish(self) -> Self:
         p = self.p
         number, seq = p.made + 1, p.last + 1
         w = self.with_p(made=number, last=seq, sent=(*p.sent, (seq, number)))
         return w.send("p", "H", "PUBLISH", p.incarnation, seq, number) if self.h.is_up else w
 
-    def do_relay(self) -> World:
+    def do_relay(self) -> Self:
         n = replace(self.n, made=self.n.made + 1, unacked=(*self.n.unacked, self.n.made + 1))
         w = replace(self, n=n)
         return w.send("N", "H", "RELAY", n.made) if self.h.is_up else w
 
-    def do_sync(self) -> World:
+    def do_sync(self) -> Self:
         return self.with_h(synced=len(self.h.disk)).release()
 
-    def do_fault(self, _: str, kept: int) -> World:
+    def do_fault(self, _: str, kept: int) -> Self:
         disk = self.h.disk[:kept]
         return replace(
             self, h=Head(is_up=False, disk=disk, synced=kept), p=replace(self.p, is_open=False), channels=(),
             crashes=self.crashes + 1,
         )  # fmt: skip
 
-    def do_recover(self) -> World:
+    def do_recover(self) -> Self:
         disk, always = self.h.disk, self.config.always
         before = self.h.epochs[-1]
         # No two lives may share an epoch, even if the record of one was lost: the real ones come from the clock.
@@ -219,124 +326,6 @@ class World:
         for peer in PEERS:
             w = w.say(peer, "HELLO", epoch, h.epochs[-1].memory, needs_log=False)
         return w
-
-    # -- the publisher
-
-    def p_on_hello(self, _epoch: int, _memory: int) -> World:
-        return self.send("p", "H", "OPEN", self.p.incarnation)
-
-    def p_on_opened(self, incarnation: int, memory: int, last: int) -> World:
-        p = self.p
-        if incarnation != p.incarnation:
-            return self
-        if memory == p.memory:
-            w = self.with_p(is_open=True)
-            for seq, number in p.sent:
-                if seq > last:
-                    w = w.send("p", "H", "PUBLISH", p.incarnation, seq, number)
-            return w
-        w = self.with_p(
-            unknown=(*p.unknown, *(number for _, number in p.sent)), sent=(), last=0, memory=memory,
-            incarnation=p.incarnation + 1,
-        )  # fmt: skip
-        return w.send("p", "H", "OPEN", w.p.incarnation)
-
-    def p_on_accepted(self, incarnation: int, through: int) -> World:
-        p = self.p
-        if incarnation != p.incarnation:
-            return self
-        done = tuple(number for seq, number in p.sent if seq <= through)
-        return self.with_p(sent=tuple(each for each in p.sent if each[0] > through), accepted=(*p.accepted, *done))
-
-    # -- the head
-
-    def h_on_open(self, incarnation: int) -> World:
-        if self.h.missing:
-            return self.with_h(opening=incarnation)
-        last = self.h.last[1] if self.h.last[0] == incarnation else 0
-        now = self.h.epochs[-1]
-        memory = now.epoch if self.is_off("a-memory-that-goes-on-is-named") else now.memory
-        w = self.say("p", "OPENED", incarnation, memory, last)
-        return w.say("p", "ACCEPTED", incarnation, last)
-
-    def h_on_publish(self, incarnation: int, seq: int, number: int) -> World:
-        h = self.h
-        last = h.last[1] if h.last[0] == incarnation else 0
-        if seq <= last:
-            return self.say("p", "ACCEPTED", incarnation, last)
-        entry = Entry(("H", h.epochs[-1].epoch), h.offset + 1, (incarnation, seq), number)
-        w = self.with_h(offset=h.offset + 1, last=(incarnation, seq))._log(entry, "EN")
-        return w.say("p", "ACCEPTED", incarnation, seq)
-
-    def _log(self, entry: Entry, to: str) -> World:
-        w = self.with_h(disk=(*self.h.disk, entry))
-        for reader in to:
-            if reader not in w.h.missing:
-                w = w.say(reader, "PUB", len(w.h.log), entry)
-        return w
-
-    def h_on_relay(self, number: int) -> World:
-        h = self.h
-        if h.missing:
-            return self.with_h(waiting=(*h.waiting, (number,)))
-        w = self
-        if number > h.seen:
-            w = w.with_h(seen=number)._log(Entry(("N", 1), number, number=number), "E")
-        return w.say("N", "RELAYED", number)
-
-    def h_on_report(self, name: str, epoch: int, position: int) -> World:
-        h = self.h
-        log, end = h.log, h.end_of(epoch)
-        if self.is_off("a-position-is-of-its-epoch"):
-            end = len(log)
-        missing = tuple(each for each in h.missing if each != name)
-        w = self.with_h(missing=missing)
-        now = h.epochs[-1].epoch
-        if end is None or position > end or self.is_off(f"{name}-goes-on-from-its-position"):
-            w = w.say(name, "WELCOME", now, None, len(log))
-        else:
-            w = w.say(name, "WELCOME", now, position, position)
-            for at, entry in enumerate(log, 1):
-                if at > position and (name == "E" or entry.origin[0] != "N" or self.is_off("nothing-is-sent-back")):
-                    w = w.say(name, "PUB", at, entry)
-        return w if missing else w._ready()
-
-    def _ready(self) -> World:
-        h = self.h
-        w = self.with_h(waiting=(), opening=0)
-        for (number,) in h.waiting:
-            w = w.h_on_relay(number)
-        return w.h_on_open(h.opening) if h.opening else w
-
-    # -- the edge and the neighbour
-
-    def e_on_hello(self, _epoch: int, _memory: int) -> World:
-        return self.send("E", "H", "REPORT", "E", self.e.epoch, self.e.position)
-
-    def n_on_hello(self, _epoch: int, memory: int) -> World:
-        n = self.n
-        w = self.send("N", "H", "REPORT", "N", n.epoch, n.position)
-        w = replace(w, n=replace(n, memory=memory))
-        for number in n.unacked:  # a head with another memory gets a gap for these, which is not modelled here
-            w = w.send("N", "H", "RELAY", number)
-        return w
-
-    def n_on_relayed(self, number: int) -> World:
-        return replace(self, n=replace(self.n, unacked=tuple(each for each in self.n.unacked if each > number)))
-
-    def e_on_welcome(self, epoch: int, start: int | None, position: int) -> World:
-        return replace(self, e=_welcomed(self.e, epoch, start, position))
-
-    def n_on_welcome(self, epoch: int, start: int | None, position: int) -> World:
-        return replace(self, n=_welcomed(self.n, epoch, start, position))
-
-    def e_on_pub(self, position: int, entry: Entry) -> World:
-        return replace(self, e=_given(self.e, position, entry))
-
-    def n_on_pub(self, position: int, entry: Entry) -> World:
-        return replace(self, n=_given(self.n, position, entry))
-
-    # -- laws
 
     def check(self) -> None:
         logged = [(entry.origin[0], entry.number) for entry in self.h.log if entry != GAP]

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import STATES_AT_MOST, Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 EDGES = ("A", "B")
 AWAY = "@"
 """The key of an owner entry that no edge has: the place of the head itself."""
@@ -86,173 +86,106 @@ class Head:
 
 
 @dataclass(frozen=True)
-class World:
+class PlaceState(ChannelWorld):
+    """The subscriber, its edges, its head and a neighbour, and what is on its way."""
+
     config: Config
     x: Subscriber = field(default_factory=Subscriber)
     edges: tuple[Place | None, Place | None] = (None, None)
     h: Head = field(default_factory=Head)
     n: int = 0
     """The version that N has been told is asked for at H."""
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     crashes: int = 0
 
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
-
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
-    def cut_off(self, *parties: str) -> World:
+    def cut_off(self, *parties: str) -> Self:
         """What is on its way between these two, or from and to one of them, is lost."""
-        only = set(parties)
-        kept = [each for each in self.channels if not (only <= set(each[0]))]
-        return replace(self, channels=tuple(kept))
+        return self.losing(lambda pair: set(parties) <= set(pair))
 
     def edge(self, name: str) -> Place | None:
         return self.edges[EDGES.index(name)]
 
-    def with_edge(self, name: str, place: Place | None) -> World:
+    def with_edge(self, name: str, place: Place | None) -> Self:
         changed = [place if each == name else self.edge(each) for each in EDGES]
         return replace(self, edges=(changed[0], changed[1]))
 
-    def with_h(self, **changes: Any) -> World:
+    def with_h(self, **changes: Any) -> Self:
         return replace(self, h=replace(self.h, **changes))
 
-    def with_x(self, **changes: Any) -> World:
+    def with_x(self, **changes: Any) -> Self:
         return replace(self, x=replace(self.x, **changes))
 
-    # -- steps
 
-    def steps(self) -> list[Message]:
-        x, h = self.x, self.h
-        found: list[Message] = [("deliver", *pair) for pair, _ in self.channels]
-        if not x.at and not x.has_left and x.attaches < self.config.attaches:
-            found += [("attach", edge) for edge in EDGES]
-        if x.at:
-            found.append(("go_away",))
-            if x.is_live and x.asked < 2 and self.config.changes:
-                found.append(("change",))
-            if x.is_live and self.config.leaves and x.attaches == self.config.attaches:
-                found.append(("leave",))
-        found += [("expire", edge) for edge in EDGES if (p := self.edge(edge)) is not None and not p.is_open]
-        found += [("ghost_ends", edge) for edge in h.lost if h.is_up]
-        if not h.is_up:
-            found.append(("recover",))
-        if self.crashes < self.config.crashes:
-            found += [("fault", edge) for edge in EDGES]
-            found += [("fault", "H")] if h.is_up else []
-        return found
+class SubscriberRules(PlaceState):
+    """The subscriber."""
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
-
-    def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
-        role = "edge" if dst in EDGES else dst.lower()
-        names = (dst,) if dst in EDGES else (src,) if role == "h" and src in EDGES else ()
-        result: World = getattr(w, f"{role}_on_{kind.lower()}")(*names, *rest)
-        return result
-
-    # -- the subscriber
-
-    def do_attach(self, edge: str) -> World:
-        number = self.x.number + 1
-        w = self.with_x(at=edge, number=number, attaches=self.x.attaches + 1, is_live=False)
-        return w.send("x", edge, "RESUME", number, self.x.asked, self.x.acked)
-
-    def do_change(self) -> World:
-        return self.with_x(asked=2).send("x", self.x.at, "SUBS", self.x.number, 2)
-
-    def do_go_away(self) -> World:
-        at = self.x.at
-        return self.with_x(at="", is_live=False).cut_off("x", at).send("x", at, "LOST", self.x.number)
-
-    def do_leave(self) -> World:
-        at = self.x.at
-        w = self.with_x(at="", is_live=False, has_left=True, acked=0)
-        return w.send("x", at, "WITHDRAW", self.x.number)
-
-    def x_on_resumed(self, number: int, lapsed: bool) -> World:
+    def x_on_resumed(self, number: int, lapsed: bool) -> Self:
         if number != self.x.number or not self.x.at:
             return self
         if lapsed and self.x.acked:
             raise ViolationError(f"its place is kept: version {self.x.acked} counted, and x is told that it lapsed")
         return self.with_x(is_live=True)
 
-    def x_on_suback(self, number: int, version: int) -> World:
+    def x_on_suback(self, number: int, version: int) -> Self:
         if number != self.x.number or not self.x.at:
             return self
         return self.with_x(acked=max(self.x.acked, version))
 
-    def x_on_gone(self, number: int) -> World:
+    def x_on_gone(self, number: int) -> Self:
         return self.with_x(at="", is_live=False) if number == self.x.number else self
 
-    # -- an edge
 
-    def _keep(self, edge: str, place: Place, *announce: Any) -> World:
+class EdgeRules(PlaceState):
+    """The edges: a list goes to the head ahead of what makes the edge its owner."""
+
+    def _keep(self, edge: str, place: Place, *announce: Any) -> Self:
         keep = ("KEEP", place.number, place.version)
         first, second = (announce, keep) if self.is_off("a-place-is-kept-ahead-of-its-cover") else (keep, announce)
         return self.up(edge, *first).up(edge, *second)
 
-    def up(self, edge: str, *message: Any) -> World:
+    def up(self, edge: str, *message: Any) -> Self:
         """An edge sends to H; to one that has just recovered its report comes first."""
         is_new = ("HELLO",) in dict(self.channels).get(("H", edge), ())
         return self.send(edge, "H", *message) if self.h.is_up and not is_new else self
 
-    def edge_on_resume(self, edge: str, number: int, version: int, acked: int) -> World:
+    def edge_on_resume(self, edge: str, number: int, version: int, acked: int) -> Self:
         old = self.edge(edge)
         if old is not None and old.number >= number:
             return self.send(edge, "x", "GONE", number)
         place = Place(number, version)
         return self.with_edge(edge, place)._keep(edge, place, "RESUME_UP", number, version, acked)
 
-    def edge_on_subs(self, edge: str, number: int, version: int) -> World:
+    def edge_on_subs(self, edge: str, number: int, version: int) -> Self:
         old = self.edge(edge)
         if old is None or old.number != number or not old.is_open:
             return self
         place = old._replace(version=version)
         return self.with_edge(edge, place)._keep(edge, place, "COVER", number, version)
 
-    def edge_on_lost(self, edge: str, number: int) -> World:
+    def edge_on_lost(self, edge: str, number: int) -> Self:
         old = self.edge(edge)
         if old is None or old.number != number:
             return self
         return self.with_edge(edge, old._replace(is_open=False))
 
-    def edge_on_withdraw(self, edge: str, number: int) -> World:
+    def edge_on_withdraw(self, edge: str, number: int) -> Self:
         old = self.edge(edge)
         if old is None or old.number != number:
             return self
         return self.with_edge(edge, None).up(edge, "FORGET", number).up(edge, "COVER", number, 0)
 
-    def do_expire(self, edge: str) -> World:
-        place = self.edge(edge)
-        channels = dict(self.channels)
-        under_way = (*channels.get((edge, "H"), ()), *channels.get(("H", edge), ()))
-        is_asked = any(message[0] in ("EXPIRE", "RELEASE") for message in under_way)
-        return self if place is None or is_asked else self.up(edge, "EXPIRE", place.number)
-
-    def edge_on_resumed(self, edge: str, number: int, lapsed: bool) -> World:
+    def edge_on_resumed(self, edge: str, number: int, lapsed: bool) -> Self:
         place = self.edge(edge)
         if place is None or place.number != number:
             return self
         w = self.with_edge(edge, place._replace(is_known=True))
         return w.send(edge, "x", "RESUMED", number, lapsed) if place.is_open else w
 
-    def edge_on_ack(self, edge: str, number: int, version: int) -> World:
+    def edge_on_ack(self, edge: str, number: int, version: int) -> Self:
         place = self.edge(edge)
         is_served = place is not None and place.number == number and place.is_open
         return self.send(edge, "x", "SUBACK", number, version) if is_served else self
 
-    def edge_on_release(self, edge: str, number: int) -> World:
+    def edge_on_release(self, edge: str, number: int) -> Self:
         place = self.edge(edge)
         if place is None or place.number >= number:
             return self
@@ -264,7 +197,7 @@ class World:
             w = w.send(edge, "x", "GONE", place.number)
         return w.up(edge, "COVER", place.number, 0)
 
-    def edge_on_hello(self, edge: str) -> World:
+    def edge_on_hello(self, edge: str) -> Self:
         """H has recovered: the edge reports what an earlier life of H has confirmed."""
         place = self.edge(edge)
         if place is None:
@@ -277,28 +210,11 @@ class World:
         w = w.send(edge, "x", "GONE", place.number) if place.is_open else w
         return w.send(edge, "H", "REPORT", None)
 
-    def do_fault(self, party: str) -> World:
-        return self._crash_head() if party == "H" else self._crash(party)
 
-    def _crash(self, edge: str) -> World:
-        w = self.cut_off(edge, "H").cut_off(edge, "x").with_edge(edge, None)
-        w = replace(w, crashes=self.crashes + 1)
-        if self.x.at == edge:
-            w = w.with_x(at="", is_live=False)
-        if not self.h.is_up:
-            return w
-        if edge in self.h.missing:
-            return w.send(edge, "H", "REPORT", None)
-        waits = tuple(wait for wait in self.h.waits if wait.edge != edge)
-        staged = tuple(each for each in self.h.staged if each[0] != edge)
-        w = w.with_h(waits=waits, staged=staged)
-        if self.h.owner is not None and self.h.owner[0] == edge:
-            return w.with_h(lost=tuple(sorted({*self.h.lost, edge})))
-        return w._covered(edge, 0)
+class HeadRules(PlaceState):
+    """The head, which keeps the place, and its neighbour."""
 
-    # -- the head
-
-    def _covered(self, key: str, version: int, wait: Place | None = None) -> World:
+    def _covered(self, key: str, version: int, wait: Place | None = None) -> Self:
         """Note the cover of a link, and tell N if the whole has changed; `wait`: acknowledged once N has it."""
         covers = {**dict(self.h.covers), key: version}
         w = self.with_h(covers=tuple(sorted((k, v) for k, v in covers.items() if v)))
@@ -312,7 +228,7 @@ class World:
             w = w if w.h.missing else w._settle()
         return w
 
-    def _settle(self, acked: int | None = None) -> World:
+    def _settle(self, acked: int | None = None) -> Self:
         """Acknowledge to edges what N has; without a message under way it has all."""
         has = acked if acked is not None else (self.h.seq if not self._under_way() else -1)
         w = self
@@ -323,14 +239,14 @@ class World:
     def _under_way(self) -> bool:
         return any({"H", "N"} == set(pair) for pair, _ in self.channels)
 
-    def _put(self, place: Place | None) -> World:
+    def _put(self, place: Place | None) -> Self:
         """Keep the place, on the disk too; its list is covered from here on."""
         w = self.with_h(place=place)
         if not self.is_off("a-place-is-on-the-disk"):
             w = w.with_h(disk=place)
         return w._covered(AWAY, place.version if place is not None else 0)
 
-    def h_on_keep(self, edge: str, number: int, version: int) -> World:
+    def h_on_keep(self, edge: str, number: int, version: int) -> Self:
         h = self.h
         place = Place(number, version)
         if self.is_off("a-list-counts-with-its-owner"):
@@ -342,7 +258,7 @@ class World:
         staged = {**dict(h.staged), edge: place}
         return self.with_h(staged=tuple(sorted(staged.items())))
 
-    def h_on_resume_up(self, edge: str, number: int, version: int, acked: int) -> World:
+    def h_on_resume_up(self, edge: str, number: int, version: int, acked: int) -> Self:
         h = self.h
         staged = dict(h.staged)
         mine = staged.pop(edge, None)
@@ -363,51 +279,27 @@ class World:
             w = w._covered(old, 0).with_h(lost=lost) if old in h.lost else w.send("H", old, "RELEASE", number)
         return w
 
-    def h_on_cover(self, edge: str, number: int, version: int) -> World:
+    def h_on_cover(self, edge: str, number: int, version: int) -> Self:
         return self._covered(edge, version, Place(number, version) if version else None)
 
-    def h_on_expire(self, edge: str, number: int) -> World:
+    def h_on_expire(self, edge: str, number: int) -> Self:
         h = self.h
         if h.owner != (edge, number):
             return self.send("H", edge, "RELEASE", number + 1)
         return self._lapse(number).send("H", edge, "RELEASE", number + 1)
 
-    def _lapse(self, number: int) -> World:
+    def _lapse(self, number: int) -> Self:
         """What an edge keeps has ended: the place of the head goes on."""
         if self.h.place is not None and not self.is_off("a-place-outlasts-its-edge"):
             return self.with_h(owner=(AWAY, number))
         return self.with_h(owner=None, past=number, disk=None)._put(None)
 
-    def do_ghost_ends(self, edge: str) -> World:
-        w = self.with_h(lost=tuple(each for each in self.h.lost if each != edge))
-        if self.h.owner is not None and self.h.owner[0] == edge:
-            w = w._lapse(self.h.owner[1])
-        return w._covered(edge, 0)
-
-    def h_on_forget(self, edge: str, number: int) -> World:
+    def h_on_forget(self, edge: str, number: int) -> Self:
         if self.h.owner != (edge, number):
             return self
         return self.with_h(owner=None, past=number, disk=None)._put(None)
 
-    def _crash_head(self) -> World:
-        w = self
-        for party in (*EDGES, "N"):
-            w = w.cut_off("H", party)
-        return replace(w, h=Head(is_up=False, disk=self.h.disk), crashes=self.crashes + 1)
-
-    def do_recover(self) -> World:
-        place = self.h.disk
-        h = Head(disk=place, place=place, missing=EDGES)
-        if place is not None:
-            h = replace(h, owner=(AWAY, place.number))
-            if not self.is_off("a-recovered-place-is-covered"):
-                h = replace(h, covers=((AWAY, place.version),))
-        w = replace(self, h=h)
-        for edge in EDGES:
-            w = w.send("H", edge, "HELLO")
-        return w
-
-    def h_on_report(self, edge: str, reported: Place | None) -> World:
+    def h_on_report(self, edge: str, reported: Place | None) -> Self:
         w = self
         if reported is not None:
             h = self.h
@@ -432,15 +324,108 @@ class World:
             w = w.with_h(waits=tuple(wait._replace(need=1) for wait in w.h.waits))
         return w
 
-    def h_on_acked(self, seq: int) -> World:
+    def h_on_acked(self, seq: int) -> Self:
         return self._settle(seq)
 
-    # -- the neighbour
-
-    def n_on_cover(self, seq: int, version: int) -> World:
+    def n_on_cover(self, seq: int, version: int) -> Self:
         return replace(self, n=version).send("N", "H", "ACKED", seq)
 
-    # -- laws
+
+class World(SubscriberRules, EdgeRules, HeadRules):
+    """The steps and faults, and the laws that each state keeps."""
+
+    def steps(self) -> list[Message]:
+        x, h = self.x, self.h
+        found: list[Message] = [("deliver", *pair) for pair, _ in self.channels]
+        if not x.at and not x.has_left and x.attaches < self.config.attaches:
+            found += [("attach", edge) for edge in EDGES]
+        if x.at:
+            found.append(("go_away",))
+            if x.is_live and x.asked < 2 and self.config.changes:
+                found.append(("change",))
+            if x.is_live and self.config.leaves and x.attaches == self.config.attaches:
+                found.append(("leave",))
+        found += [("expire", edge) for edge in EDGES if (p := self.edge(edge)) is not None and not p.is_open]
+        found += [("ghost_ends", edge) for edge in h.lost if h.is_up]
+        if not h.is_up:
+            found.append(("recover",))
+        if self.crashes < self.config.crashes:
+            found += [("fault", edge) for edge in EDGES]
+            found += [("fault", "H")] if h.is_up else []
+        return found
+
+    def do_deliver(self, src: str, dst: str) -> Self:
+        (kind, *rest), w = self.taken(src, dst)
+        role = "edge" if dst in EDGES else dst.lower()
+        names = (dst,) if dst in EDGES else (src,) if role == "h" and src in EDGES else ()
+        return w.heard(role, kind, *names, *rest)
+
+    def do_attach(self, edge: str) -> Self:
+        number = self.x.number + 1
+        w = self.with_x(at=edge, number=number, attaches=self.x.attaches + 1, is_live=False)
+        return w.send("x", edge, "RESUME", number, self.x.asked, self.x.acked)
+
+    def do_change(self) -> Self:
+        return self.with_x(asked=2).send("x", self.x.at, "SUBS", self.x.number, 2)
+
+    def do_go_away(self) -> Self:
+        at = self.x.at
+        return self.with_x(at="", is_live=False).cut_off("x", at).send("x", at, "LOST", self.x.number)
+
+    def do_leave(self) -> Self:
+        at = self.x.at
+        w = self.with_x(at="", is_live=False, has_left=True, acked=0)
+        return w.send("x", at, "WITHDRAW", self.x.number)
+
+    def do_expire(self, edge: str) -> Self:
+        place = self.edge(edge)
+        channels = dict(self.channels)
+        under_way = (*channels.get((edge, "H"), ()), *channels.get(("H", edge), ()))
+        is_asked = any(message[0] in ("EXPIRE", "RELEASE") for message in under_way)
+        return self if place is None or is_asked else self.up(edge, "EXPIRE", place.number)
+
+    def do_fault(self, party: str) -> Self:
+        return self._crash_head() if party == "H" else self._crash(party)
+
+    def _crash(self, edge: str) -> Self:
+        w = self.cut_off(edge, "H").cut_off(edge, "x").with_edge(edge, None)
+        w = replace(w, crashes=self.crashes + 1)
+        if self.x.at == edge:
+            w = w.with_x(at="", is_live=False)
+        if not self.h.is_up:
+            return w
+        if edge in self.h.missing:
+            return w.send(edge, "H", "REPORT", None)
+        waits = tuple(wait for wait in self.h.waits if wait.edge != edge)
+        staged = tuple(each for each in self.h.staged if each[0] != edge)
+        w = w.with_h(waits=waits, staged=staged)
+        if self.h.owner is not None and self.h.owner[0] == edge:
+            return w.with_h(lost=tuple(sorted({*self.h.lost, edge})))
+        return w._covered(edge, 0)
+
+    def do_ghost_ends(self, edge: str) -> Self:
+        w = self.with_h(lost=tuple(each for each in self.h.lost if each != edge))
+        if self.h.owner is not None and self.h.owner[0] == edge:
+            w = w._lapse(self.h.owner[1])
+        return w._covered(edge, 0)
+
+    def _crash_head(self) -> Self:
+        w = self
+        for party in (*EDGES, "N"):
+            w = w.cut_off("H", party)
+        return replace(w, h=Head(is_up=False, disk=self.h.disk), crashes=self.crashes + 1)
+
+    def do_recover(self) -> Self:
+        place = self.h.disk
+        h = Head(disk=place, place=place, missing=EDGES)
+        if place is not None:
+            h = replace(h, owner=(AWAY, place.number))
+            if not self.is_off("a-recovered-place-is-covered"):
+                h = replace(h, covers=((AWAY, place.version),))
+        w = replace(self, h=h)
+        for edge in EDGES:
+            w = w.send("H", edge, "HELLO")
+        return w
 
     def check(self) -> None:
         x = self.x

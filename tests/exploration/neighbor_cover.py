@@ -10,11 +10,10 @@ violation.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import Result, ViolationError, search, visit
-
-Message = tuple[Any, ...]
 
 
 class Config(NamedTuple):
@@ -85,40 +84,30 @@ class FarHead:
 
 
 @dataclass(frozen=True)
-class World:
+class CoverState(ChannelWorld):
     """`due`: publications that were made when N was covered; `accepted`: those that their publisher was told of."""
 
     config: Config
     h: Head = field(default_factory=Head)
     n: Neighbor = field(default_factory=Neighbor)
     m: FarHead = field(default_factory=FarHead)
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     due: frozenset[Entry] = frozenset()
     accepted: frozenset[Entry] = frozenset()
     made: int = 0
     crashes: int = 0
     absences: int = 0
 
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
+    def without_channels(self, *peers: str) -> Self:
+        return self.losing(lambda pair: bool(set(peers) & set(pair)))
 
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
-    def without_channels(self, *peers: str) -> World:
-        kept = tuple(each for each in self.channels if not set(peers) & set(each[0]))
-        return replace(self, channels=kept)
-
-    def say(self, dst: str, *message: Any) -> World:
+    def say(self, dst: str, *message: Any) -> Self:
         """H sends, once all that it has written is safe."""
         if message[0] in ("ASK", "COVERED") and self.is_off("covered-behind-its-sync"):
             return self.send("H", dst, *message)
         held = (*self.h.held, (len(self.h.disk), dst, message))
         return self.with_h(held=held).release()
 
-    def release(self) -> World:
+    def release(self) -> Self:
         w = self
         while w.h.held and w.h.held[0][0] <= w.h.synced:
             (_, dst, message), *rest = w.h.held
@@ -129,16 +118,86 @@ class World:
                 w = w.send("H", dst, *message)
         return w
 
-    def with_h(self, **changes: Any) -> World:
+    def with_h(self, **changes: Any) -> Self:
         return replace(self, h=replace(self.h, **changes))
 
-    def with_n(self, **changes: Any) -> World:
+    def with_n(self, **changes: Any) -> Self:
         return replace(self, n=replace(self.n, **changes))
 
-    def with_m(self, **changes: Any) -> World:
+    def with_m(self, **changes: Any) -> Self:
         return replace(self, m=replace(self.m, **changes))
 
-    # -- steps
+
+class HeadRules(CoverState):
+    """H: what is asked of it is on its disk before it is said to be covered."""
+
+    def _ready(self) -> Self:
+        return self.with_h(is_ready=True)._tell()
+
+    def _tell(self) -> Self:
+        told = self.h.told + 1
+        return self.with_h(told=told).say("M", "ASK", told, self.h.asks)
+
+    def _log(self, entry: Entry) -> Self:
+        w = self.with_h(disk=(*self.h.disk, entry))
+        is_offered = w.h.reported or self.is_off("nothing-is-offered-before-the-report")
+        return w.say("N", "PUB", len(w.h.log), entry) if w.h.asks and is_offered and w.h.is_linked else w
+
+    def _asks(self, asks: bool) -> Self:
+        h = self.h
+        is_new = h.asks_on_disk != asks and not self.is_off("what-is-asked-for-is-on-the-disk")
+        w = self.with_h(asks=asks, disk=(*h.disk, asks) if is_new else h.disk, wants_ack=True)
+        return w._ready() if not h.is_ready else w._tell()
+
+    def h_on_cover(self) -> Self:
+        return self._asks(True)
+
+    def h_on_report(self, asks: bool, position: int) -> Self:
+        w = self
+        if w.h.gave_up:
+            w = w.with_h(gave_up=False).say("N", "GAP")
+        w = w._asks(asks).with_h(reported=True)
+        if asks and not self.is_off("what-was-missed-is-sent"):
+            for at, entry in enumerate(w.h.log, 1):
+                if at > position:
+                    w = w.say("N", "PUB", at, entry)
+        return w
+
+    def h_on_asked(self, told: int) -> Self:
+        if told != self.h.told or not self.h.wants_ack:
+            return self
+        return self.with_h(wants_ack=False).say("N", "COVERED", self.h.asks)
+
+    def h_on_relay(self, number: int) -> Self:
+        entry = Entry("M", number)
+        w = self if entry in self.h.log else self._log(entry)
+        return w.say("M", "RELAYED", number)
+
+
+class NeighborRules(CoverState):
+    """N and M."""
+
+    def n_on_covered(self, asks: bool) -> Self:
+        return self.with_n(is_covered=self.n.is_covered or asks)
+
+    def n_on_gap(self) -> Self:
+        return self.with_n(has_gap=True)
+
+    def n_on_pub(self, position: int, entry: Entry) -> Self:
+        n = self.n
+        is_known = any(had.origin == entry.origin and had.number >= entry.number for had in n.received)
+        received = n.received if is_known else (*n.received, entry)
+        return self.with_n(position=max(position, n.position), received=received)
+
+    def m_on_ask(self, told: int, asks: bool) -> Self:
+        return self.with_m(is_asked=asks).send("M", "H", "ASKED", told)
+
+    def m_on_relayed(self, number: int) -> Self:
+        return self.with_m(unacked=tuple(each for each in self.m.unacked if each > number))
+
+
+class World(HeadRules, NeighborRules):
+    """The steps and faults, and the laws that each state keeps."""
 
     def steps(self) -> list[Message]:
         found: list[Message] = [("deliver", *pair) for pair, _ in self.channels]
@@ -163,30 +222,20 @@ class World:
             found.append(("fault", "away"))
         return found
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
+    def do_deliver(self, src: str, dst: str) -> Self:
+        (kind, *rest), w = self.taken(src, dst)
+        return w.heard(dst.lower(), kind, *rest)
 
-    def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
-        result: World = getattr(w, f"{dst.lower()}_on_{kind.lower()}")(*rest)
-        return result
-
-    def do_subscribe(self) -> World:
+    def do_subscribe(self) -> Self:
         w = self.with_n(subscribes=True)
         return w.send("N", "H", "COVER") if self.h.is_up and self.h.is_linked else w
 
-    def do_publish(self) -> World:
+    def do_publish(self) -> Self:
         entry = Entry("H", self.made + 1)
         w = replace(self, made=self.made + 1, due=self.due | ({entry} if self.n.is_covered else set()))
         return w._log(entry).say("p", "ACCEPTED", entry)
 
-    def do_relay(self) -> World:
+    def do_relay(self) -> Self:
         entry = Entry("M", self.m.made + 1)
         w = replace(self, accepted=self.accepted | {entry}, due=self.due | ({entry} if self.n.is_covered else set()))
         w = w.with_m(made=entry.number)
@@ -195,10 +244,10 @@ class World:
         w = w.with_m(unacked=(*w.m.unacked, entry.number))
         return w.send("M", "H", "RELAY", entry.number) if w.h.is_up else w
 
-    def do_sync(self) -> World:
+    def do_sync(self) -> Self:
         return self.with_h(synced=len(self.h.disk)).release()
 
-    def do_fault(self, kind: str, kept: int = 0) -> World:
+    def do_fault(self, kind: str, kept: int = 0) -> Self:
         if kind == "away":
             w = replace(self, absences=self.absences + 1).with_n(is_away=True).without_channels("N")
             held = tuple(each for each in w.h.held if each[1] != "N")  # frames of a link that is over
@@ -206,7 +255,7 @@ class World:
         h = Head(is_up=False, disk=self.h.disk[:kept], synced=kept, is_linked=False, is_ready=False, reported=False)
         return replace(self, h=h, channels=(), crashes=self.crashes + 1)
 
-    def do_recover(self) -> World:
+    def do_recover(self) -> Self:
         w = self.with_h(is_up=True)
         for number in w.m.unacked:
             w = w.send("M", "H", "RELAY", number)
@@ -214,84 +263,18 @@ class World:
             w = w.with_h(asks=w.h.asks_on_disk)._ready()
         return w if w.n.is_away else w._link()
 
-    def _link(self) -> World:
+    def _link(self) -> Self:
         """N connects; what was under way on its last link is sent again when it reports."""
         n = self.n
         return self.with_h(is_linked=True, reported=False).send("N", "H", "REPORT", n.subscribes, n.position)
 
-    def do_return(self) -> World:
+    def do_return(self) -> Self:
         w = self.with_n(is_away=False)
         return w._link() if w.h.is_up else w
 
-    def do_lease(self) -> World:
+    def do_lease(self) -> Self:
         """H waits for N no longer."""
         return self.with_h(gave_up=True)._ready()
-
-    # -- the head
-
-    def _ready(self) -> World:
-        return self.with_h(is_ready=True)._tell()
-
-    def _tell(self) -> World:
-        told = self.h.told + 1
-        return self.with_h(told=told).say("M", "ASK", told, self.h.asks)
-
-    def _log(self, entry: Entry) -> World:
-        w = self.with_h(disk=(*self.h.disk, entry))
-        is_offered = w.h.reported or self.is_off("nothing-is-offered-before-the-report")
-        return w.say("N", "PUB", len(w.h.log), entry) if w.h.asks and is_offered and w.h.is_linked else w
-
-    def _asks(self, asks: bool) -> World:
-        h = self.h
-        is_new = h.asks_on_disk != asks and not self.is_off("what-is-asked-for-is-on-the-disk")
-        w = self.with_h(asks=asks, disk=(*h.disk, asks) if is_new else h.disk, wants_ack=True)
-        return w._ready() if not h.is_ready else w._tell()
-
-    def h_on_cover(self) -> World:
-        return self._asks(True)
-
-    def h_on_report(self, asks: bool, position: int) -> World:
-        w = self
-        if w.h.gave_up:
-            w = w.with_h(gave_up=False).say("N", "GAP")
-        w = w._asks(asks).with_h(reported=True)
-        if asks and not self.is_off("what-was-missed-is-sent"):
-            for at, entry in enumerate(w.h.log, 1):
-                if at > position:
-                    w = w.say("N", "PUB", at, entry)
-        return w
-
-    def h_on_asked(self, told: int) -> World:
-        if told != self.h.told or not self.h.wants_ack:
-            return self
-        return self.with_h(wants_ack=False).say("N", "COVERED", self.h.asks)
-
-    def h_on_relay(self, number: int) -> World:
-        entry = Entry("M", number)
-        w = self if entry in self.h.log else self._log(entry)
-        return w.say("M", "RELAYED", number)
-
-    # -- the neighbours
-
-    def n_on_covered(self, asks: bool) -> World:
-        return self.with_n(is_covered=self.n.is_covered or asks)
-
-    def n_on_gap(self) -> World:
-        return self.with_n(has_gap=True)
-
-    def n_on_pub(self, position: int, entry: Entry) -> World:
-        n = self.n
-        is_known = any(had.origin == entry.origin and had.number >= entry.number for had in n.received)
-        received = n.received if is_known else (*n.received, entry)
-        return self.with_n(position=max(position, n.position), received=received)
-
-    def m_on_ask(self, told: int, asks: bool) -> World:
-        return self.with_m(is_asked=asks).send("M", "H", "ASKED", told)
-
-    def m_on_relayed(self, number: int) -> World:
-        return self.with_m(unacked=tuple(each for each in self.m.unacked if each > number))
-
-    # -- laws
 
     def check(self) -> None:
         received = self.n.received

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tests.exploration.channel_world import ChannelWorld, Message
 from tests.exploration.search import Result, ViolationError, search, visit
 
-Message = tuple[Any, ...]
 GAP = -1
 
 
@@ -90,7 +90,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class World:
+class World(ChannelWorld):
     config: Config
     store: Leadership = field(default_factory=Leadership)
     both: tuple[Process, Process] = (
@@ -99,7 +99,6 @@ class World:
     )
     p: Publisher = field(default_factory=Publisher)
     e: Edge = field(default_factory=Edge)
-    channels: tuple[tuple[tuple[str, str], tuple[Message, ...]], ...] = ()
     lives: int = 2
     crashes: int = 0
     mistakes: int = 0
@@ -109,25 +108,13 @@ class World:
     may_lose: bool = False
     """One that was alone has died: what only it had is lost."""
 
-    def is_off(self, rule: str) -> bool:
-        return rule in self.config.without
-
-    def send(self, src: str, dst: str, *message: Any) -> World:
-        channels = dict(self.channels)
-        channels[src, dst] = (*channels.get((src, dst), ()), message)
-        return replace(self, channels=tuple(sorted(channels.items())))
-
     def put(self, number: int, **changes: Any) -> World:
         both = list(self.both)
         both[number] = replace(both[number], **changes)
         return replace(self, both=(both[0], both[1]))
 
     def without_channels(self, name: str, others: str = "01pEm") -> World:
-        kept = tuple(
-            (pair, messages) for pair, messages in self.channels
-            if not (name in pair and (pair[0] if pair[1] == name else pair[1]) in others)
-        )  # fmt: skip
-        return replace(self, channels=kept)
+        return self.losing(lambda pair: name in pair and (pair[0] if pair[1] == name else pair[1]) in others)
 
     # -- steps
 
@@ -214,22 +201,9 @@ class World:
         one, store = self.both[number], self.store
         return one.term == store.term and bool(one.in_sync) and one.syncs > max(store.sync, store.ended)
 
-    def step(self, step: Message) -> World:
-        kind, *rest = step
-        result: World = getattr(self, f"do_{kind}")(*rest)
-        return result
-
     def do_deliver(self, src: str, dst: str) -> World:
-        channels = dict(self.channels)
-        (kind, *rest), *others = channels.pop((src, dst))
-        if others:
-            channels[src, dst] = tuple(others)
-        w = replace(self, channels=tuple(sorted(channels.items())))
-        if dst in "01":
-            found: World = getattr(w, f"h_on_{kind.lower()}")(int(dst), src, *rest)
-        else:
-            found = getattr(w, f"{dst.lower()}_on_{kind.lower()}")(src, *rest)
-        return found
+        (kind, *rest), w = self.taken(src, dst)
+        return w.heard("h", kind, int(dst), src, *rest) if dst in "01" else w.heard(dst.lower(), kind, src, *rest)
 
     # -- faults
 

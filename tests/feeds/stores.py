@@ -31,9 +31,9 @@ class ScriptedStore:
         if self.count == self.crash_at:
             raise CrashError
 
-    def put(self, key: str, content: bytes, **options: Any) -> None:
+    def put(self, key: str, content: bytes, **options: Any) -> Any:
         self._step()
-        self._inner.put(key, content, **options)
+        return self._inner.put(key, content, **options)
 
     def copy(self, source: str, target: str) -> None:
         self._step()

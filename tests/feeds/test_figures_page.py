@@ -51,7 +51,7 @@ def test_it_is_ready_while_its_figures_are_fresh(page: FiguresPage, clock: Clock
 
 
 def test_it_has_the_metrics_of_its_last_figures(page: FiguresPage) -> None:
-    page.update(b"{}", recorder_metrics("stocks", FIGURES))
+    page.update(b"{}", recorder_metrics({"stocks": FIGURES}))
     text = ask(page, "/metrics")[1]
     assert 'plimsoll_feed_publications_total{feed="stocks",outcome="dead_letter"} 2.0' in text
     assert 'plimsoll_feed_lag_seconds{feed="stocks"} 0.25' in text

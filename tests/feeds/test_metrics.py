@@ -11,7 +11,7 @@ FIGURES = RecorderFigures("/d", 7, 1, 3, 2_000_000, 12, 10, 2, 5, 1, 4, 900, ("a
 def test_each_figure_has_its_metric() -> None:
     found = {
         (sample.name, sample.labels.get("outcome", "")): sample.value
-        for family in recorder_metrics("stocks", FIGURES)
+        for family in recorder_metrics({"stocks": FIGURES})
         for sample in family.samples
     }
     outcomes = [found["plimsoll_feed_publications_total", each] for each in ("recorded", "dead_letter")]

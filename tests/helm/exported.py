@@ -67,7 +67,7 @@ class DatasetMetrics(Collector):
     """The metrics of a recorder and of a driver, as their pages have them."""
 
     def collect(self) -> Iterator[Metric]:
-        yield from recorder_metrics("reports", RecorderFigures("/d", 7, 1, 3, 1, 12, 10, 2, 0, 0, 1, 900))
+        yield from recorder_metrics({"reports": RecorderFigures("/d", 7, 1, 3, 1, 12, 10, 2, 0, 0, 1, 900)})
         yield from channel_metrics({"fires": ChannelFigures("ChannelRunning", "m", period_seconds=10.0)})
 
 

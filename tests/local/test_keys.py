@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.broker.auth.authorized_keys import parse_authorized_keys
+from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import StateWriteError, write_private
@@ -24,13 +26,25 @@ def test_authorized_keys_name_every_identity_and_no_other(home):
     keys.write_authorized_keys(folder, [("client", "edge"), ("h", "head")])
     lines = [line.split() for line in folder.authorized_keys.read_text().splitlines()]
     assert [line[1:] for line in lines] == [
-        ["edge", "client"], ["head", "h"], ["mediator", "local.supervisor"], ["mediator", "local.mediator"],
-        ["client", "*"],
+        ["client", "*"], ["edge", "client"], ["head", "h"], ["mediator", "local.mediator"],
+        ["mediator", "local.supervisor"],
     ]  # fmt: skip
-    assert lines[0][0] == keys.key_pair(folder, "client").public
-    assert lines[4][0] == keys.key_pair(folder, keys.CLIENTS).public
+    assert lines[0][0] == keys.key_pair(folder, keys.CLIENTS).public
+    assert lines[1][0] == keys.key_pair(folder, "client").public
     keys.write_authorized_keys(folder, [])
     assert len(folder.authorized_keys.read_text().splitlines()) == 3
+
+
+def test_a_client_that_the_fleet_names_has_a_key_of_its_own_with_its_rights(home):
+    folder = FleetFolder.of("f")
+    folder.make()
+    named = [ClientSpec(name="shelters", roles=("Subscribe",), channels=("fires",)), ClientSpec(name="clients")]
+    keys.write_authorized_keys(folder, [], ["local.channels"], named)
+    identities = parse_authorized_keys(folder.authorized_keys.read_text(), "here")
+    own = identities[keys.client_key_pair(folder, "shelters").public]
+    assert (own.name, own.grant.publishes, own.grant.channels) == ("shelters", False, ("fires",))
+    assert identities[keys.client_key_pair(folder, "clients").public].grant.channels is None
+    assert identities[keys.key_pair(folder, keys.CLIENTS).public].name == keys.ANY_NAME
 
 
 def test_a_pair_that_was_half_written_is_made_again(home, monkeypatch):

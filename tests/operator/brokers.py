@@ -26,11 +26,11 @@ from plimsoll.core.spec.broker_config import BrokerEndpoints, broker_configs
 from plimsoll.local.head_access import HeadAccess
 from plimsoll.local.supervision.child_process import ChildProcess
 from plimsoll.mediator import session_objects
+from plimsoll.mediator.authorized_keys import KeyHolder, authorized_keys_text
 from plimsoll.mediator.control_plane import ClusterEdges, MediatorKeyPair
 from plimsoll.operator.api import Api
 from plimsoll.operator.mediator.runner import FleetMediator
 from plimsoll.operator.names import MEDIATOR
-from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_text
 from plimsoll.operator.security.keys import Z85KeyPair, make_key_pair
 
 HEAD, CLIENT = "east-head", "*"

@@ -16,7 +16,7 @@ from plimsoll.core.client.subscriber import ClientSubscriber
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
-from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.publisher_answers import PublisherAnswers
 from plimsoll.core.head.record_input import RecordInput
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
@@ -133,7 +133,7 @@ def offsets_hide_the_next_gap(patch: pytest.MonkeyPatch) -> None:
 
 def answers_are_lost(patch: pytest.MonkeyPatch) -> None:
     """A head answers no publication."""
-    patch.setattr(PublisherTable, "answers", lambda self, now: iter(()))
+    patch.setattr(PublisherAnswers, "due", lambda self, now: iter(()))
 
 
 MUTANTS: list[tuple[Patch, str, int]] = [

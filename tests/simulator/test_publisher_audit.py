@@ -16,6 +16,7 @@ from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.session.attempts import full_audit
 from plimsoll.core.session.batch import AuditTotals, sum_audits
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.oracle import matches
@@ -122,7 +123,7 @@ def observed(scenario: str, seed: int, patch: pytest.MonkeyPatch) -> tuple[Audit
 def audits(run: SimulationRun) -> AuditTotals:
     """The sums of all sessions of publishers."""
     assert isinstance(run.mediators.backend, SessionBackend)
-    return sum_audits(one.full_audit() for one in run.mediators.backend.sessions() if one.kind == "publishers")
+    return sum_audits(full_audit(one) for one in run.mediators.backend.sessions() if one.kind == "publishers")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

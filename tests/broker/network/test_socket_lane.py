@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 import zmq
-from tests.broker.network.test_sockets import context, dealer, pump, sockets
+from tests.broker.network.lanes import dealer, pump
 
 from plimsoll.broker.network import socket_lane
 from plimsoll.broker.network.socket_lane import SocketLane
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.core.config import BrokerLimits
 from plimsoll.network import Connector
-
-__all__ = ["context", "sockets"]
 
 
 def test_a_peer_without_room_costs_one_attempt_a_round_however_much_waits_for_it(

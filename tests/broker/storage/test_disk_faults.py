@@ -6,8 +6,7 @@ import itertools
 import resource
 import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -80,13 +79,6 @@ def positions(head: Head) -> list[int]:
     return [position for position, _ in head.log.after(0)]
 
 
-def wait_for(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 def flip(file: Path, at: int) -> None:
     data = bytearray(file.read_bytes())
     data[at] ^= 1
@@ -113,12 +105,13 @@ def test_a_full_disk_refuses_publications_and_goes_on_when_there_is_room(tmp_pat
 
 def test_a_slow_disk_says_for_how_long_it_has_been_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with life(tmp_path / "log", 1) as one:
+        one.disk.flush()
         may_end, sync, began = threading.Event(), one.disk.folder.sync, threading.Event()
 
-        def slow() -> None:
+        def slow(thread: int = 0) -> None:
             began.set()
             assert may_end.wait(SECONDS)
-            sync()
+            sync(thread)
 
         monkeypatch.setattr(one.disk.folder, "sync", slow)
         one.round(1)
@@ -138,7 +131,8 @@ def test_damage_in_the_middle_is_found_behind_the_start_and_what_is_behind_it_is
         second, third = one.disk.store.segments[1:3]
     flip(tmp_path / "log" / second.name, second.end // 2)
     with life(tmp_path / "log", 2) as again:
-        wait_for(lambda: again.disk.checker.remaining_bytes == 0)
+        again.disk.checker._thread.join(SECONDS)
+        assert again.disk.checker.remaining_bytes == 0
         again.round(0)
         status = again.disk.status()
         assert (status["log_damages"], status["log_read_faults"], status["log_unchecked_bytes"]) == (0, 1, 0)

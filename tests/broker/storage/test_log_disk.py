@@ -61,9 +61,9 @@ def test_output_waits_for_the_sync_of_its_round_and_keeps_its_order(fleet: Fleet
     may_end = threading.Semaphore(0)
     sync = disk.folder.sync
 
-    def slow() -> None:
+    def slow(thread: int = 0) -> None:
         assert may_end.acquire(timeout=SECONDS)
-        sync()
+        sync(thread)
 
     monkeypatch.setattr(disk.folder, "sync", slow)
     log(head)
@@ -114,7 +114,7 @@ def test_what_was_not_synced_is_lost_with_the_system_alone(
 def test_a_failed_sync_is_the_end(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
     disk, head = fleet.start()
 
-    def fail() -> None:
+    def fail(thread: int = 0) -> None:
         raise OSError(errno.EIO, "input/output error")
 
     monkeypatch.setattr(disk.folder, "sync", fail)
@@ -144,5 +144,5 @@ def test_a_failed_write_is_the_end_and_nothing_of_its_round_is_sent(
 def test_a_log_that_is_none_says_so(fleet: Fleet):
     fleet.path.mkdir()
     (fleet.path / "x.log").write_text("?")
-    with pytest.raises(LogDiskError, match="no segment"):
+    with pytest.raises(LogDiskError, match="not a segment"):
         fleet.start()

@@ -19,7 +19,7 @@ from plimsoll.client import Connection, Delivery, GapNotice
 
 def test_everything_comes_and_its_delay_is_known(run: Run, shared_fleet: None):
     settings = BenchSettings(publishers=3, subscribers=2, rate=200, size=50, seconds=0.5)
-    where = local_settings(LocalChoice(), None)
+    where = local_settings(LocalChoice(), None, None)
     with (
         Connection(where.heads, security=where.security) as published,
         Connection(where.heads, security=where.security) as subscribed,

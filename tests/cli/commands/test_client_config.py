@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import QUICKSTART
 
-from plimsoll.client import Connection
+from plimsoll.client import Connection, Subscriber, errors
 
 
 def test_an_application_connects_by_it(run, shared_fleet, home):
@@ -58,6 +59,39 @@ def test_a_fleet_without_keys_says_so_in_its_file(run, home: Path):
     file.write_text(json.dumps(made))
     with Connection.from_file(file) as connection:
         connection.wait_open()
+
+
+def test_each_client_that_the_fleet_names_has_its_own_key_and_rights(run, home: Path):
+    path = home / "named.yaml"
+
+    def named(channels: str) -> str:
+        clients = f"[{{name: shelters, roles: [Subscribe], channels: {channels}}}]"
+        fleet = f"  name: quickstart\nspec: {{security: {{clients: {clients}}}}}"
+        path.write_text(QUICKSTART.read_text().replace("  name: quickstart", fleet))
+        return str(path)
+
+    assert run("up", "-d", "-f", named("[fires]"))[0] == 0
+    code, _, err = run("client-config", "shelter")
+    assert (code, 'Did you mean "shelters"?' in err) == (3, True)
+    file = home / "shelters.json"
+    file.write_text(run("client-config", "shelters")[1])
+    code, _, err = run("pub", "a=1", "--client", "shelters")
+    assert (code, "shelters may not publish" in err) == (1, True)
+    assert run("pub", "a=1")[:2] == (0, "1 accepted\n")
+    with Connection.from_file(file) as connection, Subscriber(connection) as subscriber:
+        subscriber.subscribe("[channel,=,'fires']")
+        with pytest.raises(errors.SubscriptionRefusedError, match="shelters"):
+            subscriber.subscribe("[channel,=,'floods']")
+    assert run("apply", "-f", named("[fires, floods]"))[0] == 0
+    with Connection.from_file(file) as connection, Subscriber(connection) as subscriber:
+        until = time.monotonic() + 60
+        while True:
+            try:
+                subscriber.subscribe("[channel,=,'floods']")
+            except errors.SubscriptionRefusedError:
+                assert time.monotonic() < until, "brokers have not read the new grant"
+            else:
+                break
 
 
 def test_a_fleet_that_does_not_run(run, home):

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.core.edge import bundle_meter as module
+from plimsoll.core.edge import remembered_topics
 from plimsoll.core.edge.bundle_meter import BundleMeter
 from plimsoll.core.policies.model.bundle_load import reported_bundles
 from plimsoll.core.policies.model.hash_ranges import Partition
@@ -56,13 +56,13 @@ def test_one_and_true_are_two_topics():
 
 
 def test_memory_is_bounded_whatever_is_published(monkeypatch: Any):
-    monkeypatch.setattr(module, "REMEMBERED_TOPICS", 10)
+    monkeypatch.setattr(remembered_topics, "REMEMBERED_TOPICS", 10)
     found = meter()
     for number in range(1000):
         found.note({"topic": f"t{number}"}, 1, 0)
         found.note({"topic": "x" * 1000 + str(number)}, 1, 0)
     assert len(found._of_topic) <= 10
-    assert all(len(str(topic)) <= module.REMEMBERED_CHARACTERS for topic in found._of_topic)
+    assert all(len(str(topic)) <= remembered_topics.REMEMBERED_CHARACTERS for topic in found._of_topic)
     assert sum(load.input_rate for load in reported_bundles(found.report([], 1.0))) == 2000.0
 
 
@@ -81,6 +81,14 @@ def test_a_release_counts_once():
     assert found.released(table(parted, 1, 1, (5, 7))) == [parted.ranges[0]]
     assert found.released(table(parted, 1, 1, (5, 7))) == []
     assert found.released(table(parted, 1, 1, (5, 8), (0x80000000, 8))) == list(parted.ranges)
+
+
+def test_the_units_of_a_released_bundle_are_to_leave_once():
+    found, parted = meter(), Partition.of_count(2)
+    names = [unit_name("s", 1), unit_name("t", 0x80000001), "whole"]
+    assert found.take(table(parted), names) == []
+    assert found.take(table(parted, 1, 1, (5, 7)), names) == [unit_name("s", 1)]
+    assert found.take(table(parted, 1, 1, (5, 7)), names) == []
 
 
 def test_releases_that_were_seen_are_told_to_the_next_life_of_the_head():

@@ -25,9 +25,10 @@ class CountedEdge(HandoverTargetRig):
     def __init__(self) -> None:
         self.counted: list[int] = []
         super().__init__()
+        self.counted.clear()  # others have subscribed
 
-    def exchange_all(self) -> None:
-        self._counting(super().exchange_all)
+    def exchange(self) -> None:
+        self._counting(super().exchange)
 
     def send_attack(self) -> None:
         self._counting(super().send_attack)

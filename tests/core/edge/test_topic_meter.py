@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.core.edge import remembered_topics
 from plimsoll.core.edge import topic_meter as module
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
 from plimsoll.core.edge.topic_meter import EdgeTimes, TopicMeter
@@ -145,7 +146,7 @@ def test_one_and_true_are_two_topics():
 
 
 def test_memory_is_bounded_whatever_is_published(monkeypatch: Any):
-    monkeypatch.setattr(module, "REMEMBERED_TOPICS", 10)
+    monkeypatch.setattr(remembered_topics, "REMEMBERED_TOPICS", 10)
     monkeypatch.setattr(module, "ORIGINS_OF_A_TOPIC", 10)
     played = Played(unit())
     for number in range(1000):

@@ -75,7 +75,7 @@ class Desk:
         names = {(each.link, each.handle): each.name for each in self.table.by_name.values()}
         return [
             names[link, answer.handle]
-            for link, answer in self.table.answers(self.now)
+            for link, answer in self.table.answers.due(self.now)
             if isinstance(answer, msg.Credit)
         ]
 
@@ -190,13 +190,13 @@ def test_credit_that_is_not_used_holds_others_back_for_a_moment_only():
     waiting = [each for each in desk.table.by_name.values() if not each.through]
     assert waiting
     looks = 0
-    while (at := desk.table.wake_at(desk.now)) < 1.0:
+    while (at := desk.table.answers.wake_at(desk.now)) < 1.0:
         desk.now, looks = at, looks + 1
         desk.round()
     assert all(each.through for each in waiting)
     assert desk.now <= 12 * UNUSED_SECONDS
     assert looks <= 12
-    assert desk.table.wake_at(desk.now) == math.inf
+    assert desk.table.answers.wake_at(desk.now) == math.inf
 
 
 def test_a_turn_costs_those_that_get_credit_and_not_those_that_are_open(monkeypatch: pytest.MonkeyPatch):
@@ -286,7 +286,7 @@ def test_a_quota_of_a_publishers_own_holds_that_one_alone():
     desk.publish(two, 6)
     assert desk.round() == ["p001"]
     assert desk.acknowledge() == []
-    desk.now = desk.table.wake_at(desk.now)
+    desk.now = desk.table.answers.wake_at(desk.now)
     assert desk.now == pytest.approx(0.1, abs=0.01)
     assert desk.round() == ["p000"]
 
@@ -301,7 +301,7 @@ def test_above_the_quota_of_their_identity_all_wait_together_with_one_alarm():
         desk.round()
     assert len(publishers[0].client.asking) == 100
     assert desk.table.credits._held.next_at == math.inf
-    desk.now = desk.table.wake_at(desk.now)
+    desk.now = desk.table.answers.wake_at(desk.now)
     assert sorted(desk.round()) == sorted(desk.table.by_name)
 
 
@@ -385,7 +385,7 @@ class Walk:
         """Look only when the table has asked for that."""
         desk = self.desk
         for _ in range(3_000):
-            if (at := desk.table.wake_at(desk.now)) > until:
+            if (at := desk.table.answers.wake_at(desk.now)) > until:
                 break
             desk.now = at
             desk.round()

@@ -186,7 +186,7 @@ def test_whatever_links_do_no_publisher_stands_still_for_more_than_a_second(seed
     fleet, head = unrest.fleet, unrest.fleet.head()
     for _ in range(8):
         unrest.step()
-        assert head.publishers.wake_at(fleet.now) >= fleet.now
+        assert head.publishers.answers.wake_at(fleet.now) >= fleet.now
     before = {publisher.name: publisher.seq for _, publisher in unrest.publishers}
     fleet.run(1.1)
     for client, publisher in unrest.publishers:

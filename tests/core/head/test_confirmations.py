@@ -25,7 +25,7 @@ class Bench:
     def __init__(self) -> None:
         node = OverlayNode(Info("h", "head", 1), LinkLimits(), lambda: 1, max_frame_bytes=2**20)
         self.outboxes = Outboxes(node, Log(10**6), ("h", 1))
-        self.confirmations = Confirmations(self.outboxes, PublisherTable(BrokerLimits()), 10.0)
+        self.confirmations = Confirmations(self.outboxes, PublisherTable(BrokerLimits()).answers, 10.0)
         self.by_key = {
             name: self.outboxes.open(self.link(i, name), is_head=name == "k")
             for i, name in enumerate(("e1", "e2", "k"))

@@ -158,7 +158,7 @@ def test_a_list_of_an_epoch_that_never_owned_is_dropped():
     client.tell("e2", durable(2, "s", STOCK, "[other,=,1]", n=4))
     fleet.run(2.0)
     assert places(fleet).kept["s"].texts == [STOCK]
-    assert not places(fleet)._staged
+    assert not places(fleet)._lists.staged
 
 
 def test_a_new_subscriber_begins_at_a_time_or_a_position():

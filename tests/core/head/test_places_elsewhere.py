@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.core.fleet import LIMITS, Client, Fleet, tree
 from tests.core.head.test_durable_places import DAY, away, durable, places
 
+from plimsoll.core.head import places_elsewhere
+from plimsoll.core.head.durability.records import PlaceKept
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.ownership import AWAY_KEY
 from plimsoll.core.protocol import messages as msg
@@ -110,3 +113,26 @@ def test_a_head_asks_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
     waits = [round((later - earlier) / LEASE) for earlier, later in pairwise([began, *asked])][1:]
     assert waits == [1, 2, 4, 8][: len(waits)]
     assert len(waits) >= 3
+
+
+@pytest.mark.parametrize(("letter", "least"), [("a", 100), ("\u2693", 50)])
+def test_a_query_is_short_however_long_the_names_are(letter: str, least: int):
+    places = [PlaceKept(f"{n:03d}{letter * 250}", letter * 60, (1, 1), (1, 1), 9.0, []) for n in range(900)]
+    found = places_elsewhere._of_one_query(places)
+    assert found == places[: len(found)]
+    assert least < len(found) < places_elsewhere.PLACES_OF_A_QUERY
+    query = msg.PlaceQuery([places_elsewhere._item(place) for place in found])
+    assert len(msgspec.msgpack.encode(query)) <= places_elsewhere.QUERY_BYTES
+    assert len(places_elsewhere._of_one_query([replace(places[0], identity=letter * 65_000)])) == 1
+
+
+def test_a_round_answers_a_bounded_number_of_places():
+    fleet, *_ = two_places(2, 4)
+    head = fleet.head("c").places_elsewhere
+    asked = msg.PlaceQuery([msg.PlaceItem("s", (1, 2))] * 16_000)
+    for _ in range(50):
+        head.on_query("a", "", asked)
+    assert sum(len(query.places) for _, query in head._queries) <= places_elsewhere.PLACES_AT_MOST
+    head.tick()
+    head.on_query("a", "", asked)
+    assert len(head._queries) == 1, "the next round has its own bound"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from tests.core.client.test_publisher_moves import CHAIN, LIMITS, Moves
 from tests.core.fleet import tree
@@ -11,7 +12,8 @@ from tests.core.fleet import tree
 from plimsoll.core.client import Address, Client
 from plimsoll.core.client.handover import ClientHandovers, begin_publisher_tally, begin_tally
 from plimsoll.core.edge.handover.publisher_audit import PublisherAuditRelay
-from plimsoll.core.head import publisher_audit
+from plimsoll.core.head import publisher_audit, publisher_audit_cases
+from plimsoll.core.head.handover import log_pass
 from plimsoll.core.protocol import messages as msg
 
 
@@ -154,14 +156,14 @@ def test_what_the_log_has_lost_is_not_judged(moves: Moves, monkeypatch: pytest.M
 
 
 def test_a_reading_that_takes_too_long_is_given_up(moves: Moves, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(publisher_audit, "READ_SECONDS", 0.0)
+    monkeypatch.setattr(log_pass, "READ_SECONDS", 0.0)
     found = moved(moves)
     assert found is not None
     assert (found.members, found.asked) == (0, 5)
 
 
 def test_moves_are_remembered_up_to_a_bound(moves: Moves, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(publisher_audit, "REMEMBERED_MOVES", 2)
+    monkeypatch.setattr(publisher_audit_cases, "REMEMBERED_MOVES", 2)
     moves.run(0.1)
     for number in range(3):
         source, target = "ab" if number % 2 == 0 else "ba"
@@ -169,9 +171,8 @@ def test_moves_are_remembered_up_to_a_bound(moves: Moves, monkeypatch: pytest.Mo
         moves.run(1.2)
     for name in "abc":
         part = moves.fleet.head(name).publisher_audit
-        assert max(len(part.moves), len(part.arrivals), len(part._passed_on)) <= 2
-        assert part._reading is None
-        assert not part._unread
+        assert max(len(part.moves), len(part.arrivals), len(part._starts.passed_on)) <= 2
+        assert not part._passes
     moves.check()
 
 
@@ -233,7 +234,7 @@ def test_what_a_head_on_the_way_holds_is_not_overtaken_by_the_marker_behind_it(m
 
 
 def test_a_number_that_a_log_has_twice_is_due_once_and_only_of_the_heads_own():
-    case = publisher_audit.PublisherCase(
+    case = publisher_audit_cases.PublisherCase(
         "1.1", "s", (1, 2), "a", "a1", 0, 9, {}, [], publishers={("p", 1): 3}, own=("a", 11)
     )
     body = msg.Body({"n": 1})
@@ -242,11 +243,33 @@ def test_a_number_that_a_log_has_twice_is_due_once_and_only_of_the_heads_own():
     assert case.item().due == [("a", 11, 4, 2)]
 
 
+def test_only_those_that_were_judged_are_believed(moves: Moves):
+    moves.run(0.2)
+    session = moves.command("a", "c")
+    moves.run(0.1)
+    part = moves.fleet.head("a").publisher_audit
+    stranger = msg.AuditSummary(session, "a", [msg.AuditSummaryItem("stranger", 7, 0, 0, 0)])
+    assert part.counted(stranger), "the session is one of publishers"
+    moves.run(2.0)
+    assert part.counted(stranger)
+    assert set(part.moves[session].counts) == set(moves.subscribers)
+
+
+def test_the_highest_counts_that_clients_may_claim_have_sums_that_can_be_told():
+    most = 2**32 - 1
+    counts = {f"s{n}": msg.AuditSummaryItem(f"s{n}", most, most, most, most, most, most) for n in range(1000)}
+    item = publisher_audit_cases.AuditedMove("1.1", "c", [], 0, counts=counts).item()
+    told = msg.PublisherOutcome("1.1", 1, 1, "done", [], audit=item)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(told), type=msg.PublisherOutcome) == told
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert([1, most + 1, 0, 0, 0], msg.AuditReplyItem)
+
+
 def test_a_head_that_has_forgotten_a_move_reads_nothing_for_it(moves: Moves):
     part = moves.fleet.head("c").publisher_audit
     check = msg.AuditRequestItem("s", (1, 2), ("a", 11, 3), [], ["[n,>,0]"])
     part.receive(msg.PublisherAuditRequest("1.99", "a", "a", "a1", 0, [check], [[]]))
-    assert not part._unread
+    assert not part._passes
 
 
 # -- in the client

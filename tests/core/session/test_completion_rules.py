@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.core.session.model import spec_of
 
 from plimsoll.core.session import EmitEvent, EngineSettings, Session, SessionRequest
+from plimsoll.core.session.attempts import past_attempt
 from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.completion import (
     closing_seconds,
@@ -152,7 +153,7 @@ def test_another_attempt_starts_over():
     message = "attempt 2 of 4 begins in 5 s"
     assert found == Session(
         uid="u", name="n", requested_at=10.0, queued_at=105.0, phase_at=100.0, deadline_at=165.0, retry_at=105.0,
-        reason="Retrying", message=message, attempt=2, wanted=2, history=[before.past_attempt()],
+        reason="Retrying", message=message, attempt=2, wanted=2, history=[past_attempt(before)],
         spent={"Failed": 0.0, "Requested": 0.0},
     )  # fmt: skip
     assert context.outbox.effects == [EmitEvent("u", "n", "Normal", "Retrying", message)]
@@ -180,11 +181,11 @@ def test_how_many_are_still_wanted():
 
 def test_what_is_kept_of_an_attempt():
     over = session(phase="Failed", reason="HeadGone", message="so", ended_at=99.0, attempt=2)
-    assert over.past_attempt() == PastAttempt(
+    assert past_attempt(over) == PastAttempt(
         number=2, phase="Failed", reason="HeadGone", message="so", started_at=40.0, ended_at=99.0, planned=3,
         counts={"moved": 1, "stayed": 1}, moved=["x"], audit=AuditTotals(),
     )  # fmt: skip
-    early = session(started_at=None, plan=None, batches=[]).past_attempt()
+    early = past_attempt(session(started_at=None, plan=None, batches=[]))
     assert (early.started_at, early.ended_at, early.planned, early.counts, early.moved) == (10.0, 60.0, 0, {}, [])
 
 

@@ -25,7 +25,9 @@ from plimsoll.core.session import (
 )
 from plimsoll.core.session import engine as module
 from plimsoll.core.session.batch import Batch
-from plimsoll.core.session.engine import _reopen, _saving_order, _stop_verdict
+from plimsoll.core.session.engine import _reopen, _stop_verdict
+from plimsoll.core.session.execute import batches
+from plimsoll.core.session.saving import saving_order
 from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.triggers import edge_triggers
 
@@ -109,6 +111,28 @@ def test_a_deleted_session_is_aborted_before_its_cut_and_nothing_is_kept(intent:
     assert not mediator._context.requests
 
 
+@pytest.mark.parametrize(
+    ("kind", "command"), [("move", msg.Command), ("publishers", msg.PublisherCommand), ("slices", msg.SliceCommand)]
+)
+def test_the_abort_of_a_deleted_session_is_of_its_kind(kind: Any, command: type[Any]):
+    mediator = MediatorEngine(3, [moving(kind=kind, batches=[batch(intent="prepare")])])
+    [sent] = [each for each in mediator.handle(SessionDeleted("s"), 100.0) if isinstance(each, SendMessage)]
+    assert isinstance(sent.message, command)
+    assert sent.message.step == "abort"
+
+
+def test_what_was_asked_for_a_batch_is_forgotten_with_its_session_and_at_its_end():
+    mediator = MediatorEngine(3, [moving(batches=[batch(intent="resolve")])])
+    context = mediator._context
+    [one] = mediator.sessions["s"].batches
+    context.group_samples.of(one.id, "h", "g")
+    mediator.handle(SessionDeleted("s"), 100.0)
+    assert not context.group_samples._pages
+    context.group_samples.of(one.id, "h", "g")
+    batches.end_batch(context, one, "unknown")
+    assert not context.group_samples._pages
+
+
 def test_the_deletion_of_an_unknown_or_idle_session_does_nothing():
     mediator = MediatorEngine(3, [session("s")])
     assert mediator.handle(SessionDeleted("unknown"), 100.0) == []
@@ -165,7 +189,7 @@ def test_brokers_kept_after_a_sessions_end_are_released_in_time():
 def test_a_parent_is_stored_behind_its_child_and_who_begins_behind_who_ends():
     parent, child = moving("parent"), moving("child", parent="parent", queued_at=50.0)
     over = moving("over", phase="Succeeded", ended_at=95.0, queued_at=60.0)
-    assert [one.uid for one in sorted([parent, child, over], key=_saving_order)] == ["over", "child", "parent"]
+    assert [one.uid for one in sorted([parent, child, over], key=saving_order)] == ["over", "child", "parent"]
 
 
 def test_progress_is_stored_once_the_last_time_is_so_long_ago():

@@ -160,6 +160,7 @@ WINDOWS = "east.spec.maintenanceWindows"
         ("fleet.spec.pods.lostNodeAfter", "2h", "too large", "at most 3600s"),
         ("fleet.spec.security.clients", [{"name": "a"}, {"name": "a"}], "already the name", "Rename"),
         ("fleet.spec.security.clients", [{"name": "a", "roles": ["Read"]}], "not a choice", "Publish, Subscribe"),
+        ("fleet.spec.security.clients", [{"name": "w-0"}], 'a broker of this fleet is called "w-0"', "another name"),
         ("fleet.spec.telemetry.spark.launcher", "Yarn", "not a choice", "Kubernetes"),
         ("fleet.spec.globalBalancing.interval", "10ms", "too small", "at least 1s"),
         ("small.spec.nodeSelector", [{"name": "a b", "value": "c"}], "not of the right form", "a label's key"),

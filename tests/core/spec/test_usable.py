@@ -155,6 +155,11 @@ CHANGES: dict[str, tuple[Key, dict[str, Any], str]] = {
         {"defaults": {"timing": {"heartbeat": "20s"}}},
         "spec.defaults.timing.heartbeat",
     ),
+    "a client with the name of an edge": (
+        ("BrokerFleet", "stocks"),
+        {"security": {"clients": [{"name": "edge-0"}]}},
+        "spec.security.clients[0].name",
+    ),
     "policy of the fleet": (("BrokerFleet", "stocks"), {"defaults": {"policy": {"type": "Best"}}}, "spec.defaults"),
 }
 
@@ -282,3 +287,13 @@ def test_any_number_of_faults_in_any_order_leave_the_healthy_fleet_as_it_is(kind
     assert (found.used, found.faults) == (expected.used, expected.faults)
     assert set(HEALTHY) <= set(brokers(found))
     assert not found.faults.keys() & objects.keys()
+
+
+def test_an_edge_that_comes_with_the_name_of_a_client_has_the_fault():
+    objects = healthy()
+    objects["BrokerFleet", "stocks"] = make("BrokerFleet", "stocks", security={"clients": [{"name": "app"}]})
+    before = usable_fleet(objects.values())
+    objects["EdgeBroker", "app"] = late(make("EdgeBroker", "app", clusterRef={"name": "east"}, profile="small"))
+    found = usable_fleet(objects.values(), before.used.values())
+    assert_faults(found, {("EdgeBroker", "app"): ("InvalidSpec", 'called "app", too')})
+    assert brokers(found) == HEALTHY

@@ -11,7 +11,7 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.core.transport.overlay_node import Dial, OverlayNode
-from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, GOODBYE_SECONDS, STEPS
+from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, GOODBYE_SECONDS, SPREAD, STEPS
 
 LIMITS = LinkLimits(heartbeat_seconds=1.0, dead_seconds=60.0)
 SILENCE = 3.25
@@ -41,8 +41,8 @@ class Node(OverlayNode):
 class Pair:
     """A node that has dialled a head, and the connection between them, which breaks when it is dialled again."""
 
-    def __init__(self, info: Info = HEAD) -> None:
-        self.near, self.far = Node(Info("c", "client", 3)), Node(info)
+    def __init__(self, info: Info = HEAD, incarnation: int = 3) -> None:
+        self.near, self.far = Node(Info("c", "client", incarnation)), Node(info)
         self.now, self.connection = 0.0, 0
         self.dials: list[float] = []
         self.link = self.near.dial(DIAL.peer, DIAL.endpoint)
@@ -83,10 +83,12 @@ def test_a_silent_head_is_dialled_again_once_its_standby_may_lead_and_then_less_
     waits = [at - heard for at in pair.dials[1:]]
     assert SILENCE <= waits[0] < SILENCE + 0.1
     pauses = [later - earlier for earlier, later in pairwise(waits)]
-    assert all(pause < SILENCE / STEPS + 0.1 for pause in pauses[: EVEN_ATTEMPTS - 1])
+    assert all(pause < SILENCE / STEPS * (1 + SPREAD) + 0.1 for pause in pauses[: EVEN_ATTEMPTS - 1])
     later = pauses[EVEN_ATTEMPTS - 1 :]
-    assert all(second > 1.8 * first for first, second in pairwise(pause for pause in later if pause < SILENCE))
-    assert max(later) < SILENCE + 0.1
+    growing = [pause for pause in later if pause < 0.9 * max(later)]
+    assert all(second > 1.8 * first for first, second in pairwise(growing))
+    assert len(growing) > 1
+    assert max(later) < SILENCE * (1 + SPREAD) + 0.1
     assert len(waits) < EVEN_ATTEMPTS + 8
     assert pair.near.counters["heads_dialled_again"] == len(waits)
 
@@ -162,3 +164,25 @@ def test_a_head_that_takes_on_a_standby_says_so_on_links_that_are_open_and_they_
     assert (pair.link.remote, pair.link.open) == (HEAD, True)
     pair.run(SILENCE + 1.0, is_silent=True)
     assert len(pair.dials) > 1, "another process may lead there"
+
+
+def test_a_head_cannot_have_its_peers_dial_more_often_than_they_would_hear_it():
+    pair = Pair(msgspec.structs.replace(HEAD, silence_ms=1))
+    pair.run(30.0)
+    assert len(pair.dials) == 1, "it is heard every second"
+    pair.run(20.0, is_silent=True)
+    assert len(pair.dials) < 20
+
+
+def test_the_peers_of_a_head_that_leaves_do_not_all_come_at_once():
+    waits = set()
+    for incarnation in range(3, 43):
+        pair = Pair(incarnation=incarnation)
+        (link,) = pair.far.handshakes.accepted_links()
+        pair.far.handshakes.close(link, "the head is leaving")
+        pair.run(0.04)
+        waits.add(round(pair.near.handshakes.silent.next_at - pair.now, 5))
+    assert len(waits) == 40
+    assert min(waits) >= GOODBYE_SECONDS * (1 - SPREAD)
+    assert max(waits) <= GOODBYE_SECONDS * (1 + SPREAD)
+    assert max(waits) - min(waits) > GOODBYE_SECONDS * SPREAD

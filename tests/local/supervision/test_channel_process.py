@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.feeds.s3_server import BUCKET, running_store
 
+from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.client import Connection, Curve, Delivery, Publisher, Subscriber, errors
 from plimsoll.core.client import Address
 from plimsoll.core.spec import SourceDocument, parse
+from plimsoll.feeds.object_path import ObjectPath, dataset_root
 from plimsoll.local import manifests, runtime
 from plimsoll.local.head_access import head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -23,7 +29,22 @@ from plimsoll.sparkjobs.launch.local_process import missing_requirement
 
 QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart.yaml"
 DEADLINE_SECONDS = 120.0
+COLUMNS = [{"name": "kind", "type": "String"}, {"name": "number", "type": "Integer"}]
+PARAMETERS = [{"name": "kind", "type": "String"}]
 QUERY = "SELECT p.kind, r.number FROM parameters p JOIN r ON r.kind = p.kind"
+
+
+with socket.create_server(("127.0.0.1", 0)) as probe:
+    METRICS_PORT: int = probe.getsockname()[1]
+
+
+def scraped() -> set[str]:
+    """The lines of the fleet's page for Prometheus."""
+    connection = HTTPConnection("127.0.0.1", METRICS_PORT, timeout=30)
+    connection.request("GET", "/metrics")
+    lines = connection.getresponse().read().decode().splitlines()
+    connection.close()
+    return set(lines)
 
 
 def document(kind: str, name: str, **spec: Any) -> SourceDocument:
@@ -33,27 +54,32 @@ def document(kind: str, name: str, **spec: Any) -> SourceDocument:
 
 
 def documents() -> list[SourceDocument]:
-    columns = [{"name": "kind", "type": "String"}, {"name": "number", "type": "Integer"}]
-    common: dict[str, Any] = {
-        "parameters": [{"name": "kind", "type": "String"}], "feeds": [{"name": "r", "feed": "reports"}],
-    }  # fmt: skip
+    common: dict[str, Any] = {"parameters": PARAMETERS, "feeds": [{"name": "r", "feed": "reports"}]}
     return [
         *manifests.load([str(QUICKSTART)]),
         document("Feed", "reports", subscription="[class,=,'REPORT']", commitInterval="1s",
-                 schema={"columns": columns, "unknownAttributes": "Drop"}),
+                 schema={"columns": COLUMNS, "unknownAttributes": "Drop"}),
         document("Channel", "kinds", query=QUERY, **common),
         document("Channel", "wrong", query=QUERY.replace("r.number", "r.nubmer"), **common),
     ]  # fmt: skip
 
 
+@contextmanager
+def up(given: list[SourceDocument]) -> Iterator[FleetFolder]:
+    resources = parse(given)
+    folder = FleetFolder.of(resources.fleet.name)
+    runtime.up_detached(resources, lambda line: None, f"tcp://127.0.0.1:{METRICS_PORT}")
+    try:
+        yield folder
+    finally:
+        runtime.down(folder)
+
+
 @pytest.fixture
 def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FleetFolder]:
     monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
-    resources = parse(documents())
-    folder = FleetFolder.of(resources.fleet.name)
-    runtime.up_detached(resources, lambda line: None)
-    yield folder
-    runtime.down(folder)
+    with up(documents()) as folder:
+        yield folder
 
 
 def status(folder: FleetFolder, name: str) -> dict[str, Any]:
@@ -74,9 +100,15 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-def results_until(subscriber: Subscriber, last: int) -> list[tuple[int, int, int]]:
-    """Number, batch and row of what is delivered, up to the result of publication `last`."""
-    found: list[tuple[int, int, int]] = []
+def connected(folder: FleetFolder) -> Connection:
+    way = head_access(folder)
+    assert way.secret_key_file is not None
+    return Connection([Address(way.endpoint, way.server)], security=Curve(secret=way.secret_key_file))
+
+
+def results_until(subscriber: Subscriber, last: int, *more: str) -> list[tuple[int, ...]]:
+    """Number, batch and row of what is delivered, and more attributes, up to the result of publication `last`."""
+    found: list[tuple[int, ...]] = []
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not found or found[-1][0] != last:
         assert time.monotonic() < deadline, f"the last of {len(found)} results is {found[-1:]}"
@@ -86,7 +118,7 @@ def results_until(subscriber: Subscriber, last: int) -> list[tuple[int, int, int
             continue
         for item in items:
             assert isinstance(item, Delivery), item
-            found.append(tuple(int(item.attributes[name]) for name in ("number", "batch", "batch_row")))  # type: ignore[arg-type]  # three
+            found.append(tuple(int(item.attributes[name]) for name in ("number", "batch", "batch_row", *more)))
     return found
 
 
@@ -94,9 +126,7 @@ def results_until(subscriber: Subscriber, last: int) -> list[tuple[int, int, int
 @pytest.mark.timeout(400)  # a fleet comes up, and Spark twice
 @pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
 def test_each_result_comes_once_though_the_driver_is_killed_and_another_channel_is_wrong(fleet: FleetFolder) -> None:
-    way = head_access(fleet)
-    assert way.secret_key_file is not None
-    with Connection([Address(way.endpoint, way.server)], security=Curve(secret=way.secret_key_file)) as connection:
+    with connected(fleet) as connection:
         subscriber = Subscriber(connection, name="s")
         subscriber.subscribe("[channel,=,'kinds'],[kind,=,'fire']", timeout=30)
         wait_until(lambda: reason(fleet, "kinds") == "ChannelRunning", "the channel runs")
@@ -115,9 +145,65 @@ def test_each_result_comes_once_though_the_driver_is_killed_and_another_channel_
     told = status(fleet, "kinds")
     assert (told["rowsIn"], told["rowsUsed"], told["lateRows"], told["invalidRows"]) == (300, 300, 0, 0)
     assert (told["results"], told["unknownResults"], told["unaskedResults"], told["restarts"]) == (200, 0, 0, 1)
+    totals = {
+        'plimsoll_feed_publications_total{feed="reports",outcome="recorded"} 300.0',
+        'plimsoll_channel_results_total{channel="kinds",outcome="accepted"} 200.0',
+    }
+    wait_until(lambda: totals <= scraped(), "the page for Prometheus tells of both")
     wait_until(lambda: reason(fleet, "wrong") == "QueryInvalid", "the wrong channel is named")
     [condition] = status(fleet, "wrong")["conditions"]
     assert condition["message"].startswith("line 1, column 16: [UNRESOLVED_COLUMN")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # a fleet comes up, and Spark twice
+@pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
+def test_feed_table_and_ledger_may_all_be_in_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+    with running_store(tmp_path / "store") as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        place = f"s3a://{BUCKET}/live"
+        table = dataset_root(f"{place}/tables/kinds.csv")
+        assert isinstance(table, ObjectPath)
+        table.write_bytes(b"kind,rank\nfire,7\n")
+        with up(stored_documents(place)) as folder, connected(folder) as connection:
+            subscriber = Subscriber(connection, name="s")
+            subscriber.subscribe("[channel,=,'ranks'],[kind,=,'fire']", timeout=30)
+            wait_until(lambda: reason(folder, "ranks") == "ChannelRunning", "the channel runs")
+            wait_until(lambda: status(folder, "ranks").get("subscriptions") == 1, "the driver knows the subscription")
+            with Publisher(connection, name="p") as publisher:
+                for number in range(60):
+                    publisher.publish({"class": "REPORT", "kind": "fire", "number": number})
+                    if number == 30:
+                        wait_until(lambda: status(folder, "ranks")["results"] > 0, "some results")
+                        os.kill(status(folder, "ranks")["pid"], signal.SIGKILL)
+            found = results_until(subscriber, 59, "seen")
+            wait_until(lambda: status(folder, "ranks").get("acceptedResults") == 60, "all results are accepted")
+            assert not list((folder.path / "channels").glob("*/_batches")), "no ledger is on this disk"
+        assert [number for number, _, _, _ in found] == list(range(60))
+        assert all(number < seen <= 60 for number, _, _, seen in found), "all rows that the feed keeps, this one too"
+        ledger = ChannelLedger(dataset_root(f"{place}/channels/ranks"))
+        assert (ledger.position and ledger.position.counts.accepted) == 60
+
+
+def stored_documents(place: str) -> list[SourceDocument]:
+    """A fleet that keeps a feed, a table and ledgers at a place in a store."""
+    query = (
+        "SELECT p.kind, r.number, t.rank, count(past.number) AS seen FROM parameters p JOIN r ON r.kind = p.kind"
+        " JOIN t ON t.kind = p.kind JOIN past ON past.kind = p.kind GROUP BY ALL ORDER BY r.number"
+    )
+    feeds = [{"name": "r", "feed": "reports"}, {"name": "past", "feed": "reports", "rows": "All"}]
+    tables = [{"name": "t", "path": f"{place}/tables/kinds.csv", "format": "Csv"}]
+    objects = [each.content for each in manifests.load([str(QUICKSTART)])]
+    kept = [each for each in objects if isinstance(each, dict) and each["kind"] != "BrokerFleet"]
+    return [
+        *map(SourceDocument, kept),
+        document("BrokerFleet", "stored", datasets={"ledgers": f"{place}/channels"}),
+        document("Feed", "reports", subscription="[class,=,'REPORT']", commitInterval="1s", path=f"{place}/reports",
+                 schema={"columns": COLUMNS, "unknownAttributes": "Drop"}),
+        document("Channel", "ranks", query=query, parameters=PARAMETERS, feeds=feeds, tables=tables),
+    ]  # fmt: skip
 
 
 def test_without_java_one_event_and_the_condition_say_so(tmp_path: Path) -> None:

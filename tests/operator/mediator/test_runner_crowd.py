@@ -75,7 +75,7 @@ def test_a_crowd_of_sessions_delays_neither_the_view_nor_those_that_are_urgent(m
 
     async def until_all_are_taken() -> None:
         async with asyncio.timeout(50):
-            while mediating._changes:
+            while mediating._changes.waiting:
                 await mediating._process_inbox()
 
     asyncio.run(until_all_are_taken())
@@ -87,15 +87,3 @@ def test_a_crowd_of_sessions_delays_neither_the_view_nor_those_that_are_urgent(m
     assert max(after - before for before, after in pairwise(views)) < engine.settings.timings.view
     assert len(views) > 5
     assert not [one for one in engine.sessions.values() if one.is_over]
-
-
-def test_of_several_changes_of_one_session_the_last_is_taken_and_a_deletion_stays() -> None:
-    mediating = FleetMediator(SlowApi(), "ns", "stocks", None, BrokerFleetSpec())  # type: ignore[arg-type]  # only what is called here
-    first, later = asked("one"), asked("one", stop=True)
-    later["metadata"]["generation"] = 2
-    for item in (first, later, first):
-        mediating.session_changed("MODIFIED", item)
-    assert mediating._changes["one"].item is later
-    mediating.session_changed("DELETED", later)
-    mediating.session_changed("MODIFIED", later)
-    assert mediating._changes["one"].type == "DELETED"

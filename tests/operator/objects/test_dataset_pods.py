@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.operator.dataset_world import dataset_world, pod_spec, settled
 
 from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.operator import names
-from plimsoll.operator.objects.dataset_pods import path_problems
+from plimsoll.operator.objects.dataset_pods import TMP_FOLDER, path_problems
 
 PODS = ("stocks-recorder-reports", "stocks-channels")
 
@@ -42,6 +44,19 @@ def test_an_object_store_is_entered_with_a_secret_and_may_be_anywhere():
     settled(world)
     config = world.objects["ConfigMap", f"{PODS[0]}-config"]["data"]["config.json"]
     assert '"path":"s3a://bucket/reports"' in config
+
+
+def test_without_a_volume_runs_what_keeps_all_of_it_in_a_store():
+    world = dataset_world(datasets={"storeSecret": "store", "ledgers": "s3a://bucket/channels"})
+    assert ("StatefulSet", PODS[0]) not in world.objects, "this feed would be on a volume"
+    assert "affinity" not in pod_spec(world, PODS[1])
+    config = json.loads(world.objects["ConfigMap", f"{PODS[1]}-config"]["data"]["config.json"])
+    assert (config["folder"], config["scratch"]) == ("s3a://bucket/channels", f"{TMP_FOLDER}/copies")
+    world.spec("Feed", "reports", path="s3a://bucket/reports")
+    settled(world)
+    for name in PODS:
+        assert not [each for each in pod_spec(world, name)["volumes"] if "persistentVolumeClaim" in each]
+        assert "/data" not in [each["mountPath"] for each in pod_spec(world, name)["containers"][0]["volumeMounts"]]
 
 
 def test_paths_that_lead_out_of_the_volume_are_problems():

@@ -19,9 +19,9 @@ def over() -> SimulationRun:
 
 def parts(over: SimulationRun) -> tuple[BundleLaws, Head]:
     head = over.fleet.heads()[0].host.node
-    assert over.bundles is not None
+    assert over.laws.bundles is not None
     assert isinstance(head, Head)
-    return over.bundles, head
+    return over.laws.bundles, head
 
 
 def left(laws: BundleLaws) -> list[str]:

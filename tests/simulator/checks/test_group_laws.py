@@ -25,8 +25,8 @@ def over() -> SimulationRun:
 
 
 def laws_of(over: SimulationRun) -> GroupLaws:
-    assert over.group is not None
-    return over.group
+    assert over.laws.group is not None
+    return over.laws.group
 
 
 def group_of(over: SimulationRun) -> ConsumerGroup:

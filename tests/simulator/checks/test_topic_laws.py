@@ -35,7 +35,7 @@ def left(laws: TopicLaws | None) -> list[str]:
 
 
 def test_a_settled_fleet_keeps_them(over: SimulationRun):
-    assert left(over.topics) == []
+    assert left(over.laws.topics) == []
 
 
 @pytest.mark.slow
@@ -44,14 +44,14 @@ def test_so_does_one_whose_topics_went_to_another_cluster():
     backend = over.mediators.backend
     assert isinstance(backend, SessionBackend)
     assert any(pair.is_across for plan in backend.plans() for pair in plan.pairs)
-    assert left(over.topics) == []
+    assert left(over.laws.topics) == []
 
 
 @pytest.mark.parametrize("owner", ["", "elsewhere"])
 def test_an_owner_that_does_not_serve_its_topic_is_reported(over: SimulationRun, monkeypatch: Patch, owner: str):
     head = head_of(over)
     monkeypatch.setattr(head.topics, "owners", dict.fromkeys(head.topics.owners, owner))
-    assert any(f"is owned by {owner!r}, and served by" in what for what in left(over.topics))
+    assert any(f"is owned by {owner!r}, and served by" in what for what in left(over.laws.topics))
 
 
 def test_units_away_from_their_owner_are_reported_where_no_fault_explains_them(over: SimulationRun, monkeypatch: Patch):
@@ -64,7 +64,7 @@ def test_units_away_from_their_owner_are_reported_where_no_fault_explains_them(o
         return found
 
     monkeypatch.setattr(TopicLaws, "_places", places)
-    assert any("and owned by" in what for what in left(over.topics))
+    assert any("and owned by" in what for what in left(over.laws.topics))
     assert left(TopicLaws(over.fleet, list, is_disturbed=True)) == []
 
 
@@ -72,7 +72,7 @@ def test_a_report_that_is_not_true_is_reported(over: SimulationRun, monkeypatch:
     edges = [broker.host.node for broker in over.fleet.edges()]
     edge = next(each for each in edges if isinstance(each, Edge) and each.reporter.last["topics"])
     monkeypatch.setattr(edge.reporter, "last", {**edge.reporter.last, "topics": []})
-    assert any("0 reported" in what for what in left(over.topics))
+    assert any("0 reported" in what for what in left(over.laws.topics))
 
 
 def test_topics_of_which_a_plan_has_moved_units_singly_may_be_divided(over: SimulationRun):

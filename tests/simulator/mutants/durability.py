@@ -12,6 +12,7 @@ from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.place_covers import PlaceCovers
 from plimsoll.core.head.places_elsewhere import PlacesElsewhere, counts_more
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.transport.link import Link
@@ -135,7 +136,7 @@ MUTANTS = [
     Mutant(
         "places-are-not-covered",
         "The list of a place is covered by the head itself.",
-        (Change(DurablePlaces._cover, "self.host.covers.change(AWAY_KEY, msg.Cover(0, adds, gone))", "pass"),),
+        (Change(PlaceCovers.cover, "self._covers.change(AWAY_KEY, msg.Cover(0, adds, gone))", "pass"),),
         (FAR, AWAY),
     ),
     Mutant(

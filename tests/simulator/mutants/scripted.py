@@ -17,8 +17,8 @@ from tests.core.client import test_group_member as group_member
 from tests.core.edge import test_bundle_meter as bundle_meter
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
-from tests.core.edge.handover import test_source as source
 from tests.core.edge.handover import test_source_answers as source_answers
+from tests.core.edge.handover import test_source_behind as source_behind
 from tests.core.edge.handover import test_standby_list as standby_list
 from tests.core.head import test_bundles as bundles
 from tests.core.head import test_log as log
@@ -35,6 +35,7 @@ from tests.core.head.handover import test_commands as commands
 from tests.core.head.handover import test_coordinator as coordinator
 from tests.core.head.handover import test_cut_decision as cut_decision
 from tests.core.head.handover import test_dispatch as handovers
+from tests.core.head.handover import test_dispatch_between as handovers_between
 from tests.core.head.handover import test_remote_members as remote_members
 from tests.core.head.standby import test_log_copy as log_copy
 from tests.core.head.standby import test_log_feed as log_feed
@@ -171,7 +172,7 @@ SCRIPTED: Final = MappingProxyType(
         ),
         "cut-request-early": (between.test_the_cut_does_not_pass_a_list_that_waits, ()),
         "marker-without-compare": (cut_decision.test_the_marker_cuts_the_named_members_that_the_source_still_owns, ()),
-        "remote-members-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
+        "remote-members-are-not-busy": (handovers_between.test_a_guest_is_busy_here, ()),
         "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),
         "cuts-unattached-members": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
         "gone-epoch-is-forgotten": (
@@ -228,9 +229,9 @@ SCRIPTED: Final = MappingProxyType(
             between.test_nothing_is_acknowledged_while_it_is_not_known_who_else_there_is,
             (),
         ),
-        "orphans-stay": (handovers.test_when_who_decides_is_lost_the_guests_are_orphans, ()),
+        "orphans-stay": (handovers_between.test_when_who_decides_is_lost_the_guests_are_orphans, ()),
         "fetched-gap-reaches-beyond-the-cut": (
-            source.test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest,
+            source_behind.test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest,
             (),
         ),
         "edge-takes-older-ranges": (bundle_meter.test_ranges_are_those_of_the_newest_table, ()),
@@ -276,7 +277,7 @@ SCRIPTED: Final = MappingProxyType(
             log_feed.test_a_head_that_has_no_term_yet_admits_no_standby_and_takes_the_first_that_it_is_given
         ),
         "admits-against-its-file": _paired(log_feed.test_a_standby_is_admitted_only_while_the_heads_own_file_names_one),
-        "gap-behind-the-cut": (source.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
+        "gap-behind-the-cut": (source_behind.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
     }
 )
 

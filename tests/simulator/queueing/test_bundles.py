@@ -130,7 +130,7 @@ def test_units_that_leave_in_the_middle_of_an_unload_are_gone(way, leaves_at):
     target = {"target": {"name": "e11" if owner == "e12" else "e12"}} if way == "Transfer" else {}
     unload(one, 19.5, **target)
     for unit in one.traffic.subscribers:
-        one.at(leaves_at, one.leave, unit)
+        one.at(leaves_at, one.applications.leave, unit)
     one.run(60.0)
     assert one.owners() == {}
     assert not one.handovers.moving

@@ -143,7 +143,8 @@ class BrokerLoop:
         if started > due > 0:
             self.meter.note_lag(started - due)
         if self.disk is not None:
-            self.disk.clear()
+            if sockets.is_readable(self.disk.descriptor):
+                self.disk.clear()
             self._release(self.disk)
         sockets.serve_events()
         sockets.redial(started)
@@ -161,8 +162,19 @@ class BrokerLoop:
             machine.served(frames, seconds)
             self.durations.observe(seconds)
             if not sockets.data.has_more:
-                self._rest(min(seconds, REST_SECONDS))
+                self._take_rest(min(seconds, REST_SECONDS))
         self.rounds += 1
+
+    def _take_rest(self, seconds: float) -> None:
+        """Rest, and send meanwhile what a sync has made safe; not while the word of a standby is waited for."""
+        if self._awaits_standby:
+            return
+        began = time.monotonic()
+        if self.disk is not None and self.disk.await_safe(seconds):
+            self._release(self.disk)
+            seconds -= time.monotonic() - began
+        if seconds > 0:
+            self._rest(seconds)
 
     @property
     def is_leaving(self) -> bool:
@@ -199,13 +211,18 @@ class BrokerLoop:
                         self._feed.receive_control(peer, data, now)
 
     def _take_data(self, now: float) -> int:
-        lane, gate, count = self.sockets.data, self.peer_check, 0
-        for peer, frames in self.sockets.receive(lane, self._round_frames, self._round_bytes):
+        lane, gate, feed, count = self.sockets.data, self.peer_check, self._feed, 0
+        found = self.sockets.receive(lane, self._round_frames, self._round_bytes)
+        if feed is not None:  # the standby first: what it has said may leave at once
+            found = iter(sorted(found, key=lambda each: each[0] not in feed.links))
+        for peer, frames in found:
             count += len(frames)
             if gate is not None and isinstance(peer, bytes):
                 frames = gate.admit(peer, frames, lane.users)
-            if self._feed is not None and frames and self._feed.claims(peer, frames):
-                self._feed.receive(peer, frames, now)
+            if feed is not None and frames and feed.claims(peer, frames):
+                feed.receive(peer, frames, now)
+                if self.disk is not None:
+                    self._release(self.disk)
             else:
                 self.machine.receive(peer, frames, now)
         return count

@@ -61,8 +61,9 @@ class BatchTotals(Struct, frozen=True):
 class BatchCommit(Struct, frozen=True):
     """A batch: the places in its feeds behind it, the parameters that it was computed for, and its results.
 
-    `query_us`: how long its query took, in microseconds. `before`: the results of all batches before it. The first
-    commit of a channel has number 0 and only says where it begins.
+    `query_us`: how long its query took, in microseconds; `late_us`: how long after the beginning of its period it
+    began. `before`: the results of all batches before it. The first commit of a channel has number 0 and only says
+    where it begins.
     """
 
     number: int
@@ -72,6 +73,7 @@ class BatchCommit(Struct, frozen=True):
     results: tuple[Result, ...] = ()
     totals: BatchTotals = BatchTotals()
     query_us: int = 0
+    late_us: int = 0
 
     @property
     def before(self) -> int:
@@ -108,6 +110,7 @@ def next_commit(
     invalid: int,
     at_us: int,
     query_us: int,
+    late_us: int = 0,
 ) -> BatchCommit:
     """The commit of the batch behind `last`."""
     places = {**last.places, **{feed: each.last for feed, each in ranges.items() if each.count}}
@@ -115,4 +118,4 @@ def next_commit(
         last.totals.rows + counts, last.totals.results + len(results), last.totals.unasked + unasked,
         last.totals.invalid_results + invalid,
     )  # fmt: skip
-    return BatchCommit(last.number + 1, at_us, places, parameters, results, totals, query_us)
+    return BatchCommit(last.number + 1, at_us, places, parameters, results, totals, query_us, late_us)

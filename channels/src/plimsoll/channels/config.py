@@ -14,6 +14,7 @@ from plimsoll.core.spec import Resource
 from plimsoll.core.spec.kinds import ChannelSpec, FeedSpec
 from plimsoll.core.spec.types.feed import ColumnType
 from plimsoll.feeds.config import dataset_path
+from plimsoll.feeds.object_path import is_object_url
 
 
 class ChannelParameter(Struct, frozen=True):
@@ -61,13 +62,15 @@ class ChannelDefinition(Struct, frozen=True):
 class DriverConfig(Struct, frozen=True):
     """The configuration of a driver. It is read again when it changes.
 
-    `folder`: of the ledgers. `connection`: a connection file. `edges`: their control sockets. `name` and `key`: the
+    `folder`: of the ledgers, which may be in an object store. `scratch`: a folder for copies of what queries read from
+    stores; it is emptied. `connection`: a connection file. `edges`: their control sockets. `name` and `key`: the
     name and the secret key file with which these are asked; an empty key: links are plain. `figures`: the file that it
     writes its figures to; `http`: tcp://HOST:PORT of a page with them; empty: none.
     """
 
     name: str
     folder: str
+    scratch: str
     connection: str
     edges: tuple[PeerBroker, ...]
     channels: tuple[ChannelDefinition, ...]
@@ -79,9 +82,10 @@ class DriverConfig(Struct, frozen=True):
 class ChannelFigures(Struct, frozen=True):
     """What one channel has done. `state`: a reason of the condition `Running`; times in microseconds since 1970.
 
-    Of the last batch with rows: `delay_milliseconds` from the sending of its oldest publication to its commit, and
-    `late_milliseconds` from the beginning of its period to its own. `failures`: batches that failed in this life.
-    `period_seconds`: 0 for a channel without a period.
+    `delay_milliseconds`: of the last batch with rows, from the sending of its oldest publication to its commit.
+    `late_milliseconds`: of the last batch, from the beginning of its period to its own. `failures`: batches that failed
+    in this life. `period_seconds`: 0 for a channel without a period; its periods in this life are those whose batch
+    began in time, began late, and that had none.
     """
 
     state: str
@@ -106,6 +110,9 @@ class ChannelFigures(Struct, frozen=True):
     delay_milliseconds: int = 0
     late_milliseconds: int = 0
     period_seconds: float = 0.0
+    periods_kept: int = 0
+    periods_late: int = 0
+    periods_missed: int = 0
 
 
 class DriverFigures(Struct, frozen=True):
@@ -136,7 +143,10 @@ def channel_definition(
             for each in spec.feeds
         ),
         query=spec.query,
-        tables=tuple(TableView(each.name, str(root / each.path), each.format) for each in spec.tables),
+        tables=tuple(
+            TableView(each.name, each.path if is_object_url(each.path) else str(root / each.path), each.format)
+            for each in spec.tables
+        ),
         every_seconds=None if spec.every is None else spec.every.seconds,
         allows_unkeyed=spec.unkeyed_joins == "Allow",
     )  # fmt: skip

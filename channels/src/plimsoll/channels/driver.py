@@ -24,13 +24,16 @@ from plimsoll.channels.edge_poller import EdgePoller
 from plimsoll.channels.metrics import channel_metrics
 from plimsoll.channels.names import publisher_name
 from plimsoll.channels.publisher import PublishesResults
+from plimsoll.channels.query import ChannelQuery
 from plimsoll.channels.runner import ChannelRunner
+from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.client import Connection, Publisher
 from plimsoll.client.connection_file import read_connection_file
 from plimsoll.core.client import Answered, PublisherPosition
 from plimsoll.core.protocol.wire import Scalar
 from plimsoll.feeds.figures_page import FiguresPage
+from plimsoll.feeds.object_path import dataset_root
 from plimsoll.mediator.control_plane import MediatorKeyPair
 from plimsoll.telemetry.ingest.head_listener import CollectorCurveKeys
 
@@ -108,8 +111,9 @@ class ChannelDriver:
                 self._waiting.append(self._runners[name])
 
     def _runner(self, channel: ChannelDefinition) -> ChannelRunner:
+        query = ChannelQuery(self._spark, channel, StoreCopies(Path(self._config.scratch) / channel.name))
         return ChannelRunner(
-            self._spark, channel, Path(self._config.folder) / channel.name, partial(self._opened, channel.name),
+            query, channel, dataset_root(self._config.folder) / channel.name, partial(self._opened, channel.name),
             self._subscriptions_of, self._connection.machine.limits.max_publication_bytes, self._on_error,
         )  # fmt: skip
 

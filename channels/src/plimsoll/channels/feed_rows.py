@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +11,16 @@ import pyarrow.parquet as pq
 
 from plimsoll.channels.batch import RowCounts, RowRange
 from plimsoll.feeds import parquet
-from plimsoll.feeds.commit_log import FeedDatasetError, FeedFile, FeedState, Table, read_last_commit, read_state
+from plimsoll.feeds.commit_log import (
+    STAGING,
+    FeedDatasetError,
+    FeedFile,
+    FeedState,
+    KnownCommits,
+    Table,
+    read_last_commit,
+    read_state,
+)
 from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema
 
@@ -25,18 +34,20 @@ def feed_schema(root: DatasetPath) -> FeedSchema | None:
     return last.schema if last is not None else None
 
 
-def last_row(root: DatasetPath) -> int:
+def last_row(root: DatasetPath, known: KnownCommits | None = None) -> int:
     """The number of the newest row, dead letters included; 0 for a dataset that is still to be made.
+
+    `known`: its commits that were read before, here and below.
 
     Raises:
         FeedDatasetError: its newest commit cannot be read.
 
     """
-    last = read_last_commit(root)
+    last = read_last_commit(root, known)
     return last.counts.received if last is not None else 0
 
 
-def read_rows(root: DatasetPath, wanted: RowRange) -> tuple[pa.Table, RowCounts]:
+def read_rows(root: DatasetPath, wanted: RowRange, known: KnownCommits | None = None) -> tuple[pa.Table, RowCounts]:
     """The rows of a range that fit the schema, and what became of all of the range.
 
     Raises:
@@ -44,7 +55,7 @@ def read_rows(root: DatasetPath, wanted: RowRange) -> tuple[pa.Table, RowCounts]
 
     """
     for _ in range(ATTEMPTS):
-        state = read_state(root)
+        state = read_state(root, known)
         try:
             rows = _read(root, state, "rows", wanted)
             dead = _read(root, state, "dead-letters", wanted).num_rows
@@ -84,12 +95,27 @@ def oldest_sent_us(tables: Iterable[pa.Table]) -> int | None:
     return min(oldest, default=None)
 
 
-def all_files(root: DatasetPath, since_us: int | None) -> list[DatasetPath]:
-    """The files with all rows, or those with rows recorded since then. Raises FeedDatasetError."""
-    files = read_state(root).table("rows")
-    return [_place(root, each) for each in files if since_us is None or each.last_us >= since_us]
+class KeptRows(NamedTuple):
+    """The rows that a feed keeps: its files, and since when rows are wanted, in microseconds since 1970; None: all."""
+
+    root: DatasetPath
+    schema: FeedSchema
+    files: Sequence[FeedFile]
+    since_us: int | None = None
+
+    def places(self) -> list[DatasetPath]:
+        """Where its files are now."""
+        return [_place(self.root, each) for each in self.files]
+
+
+def kept_rows(
+    root: DatasetPath, schema: FeedSchema, since_us: int | None, known: KnownCommits | None = None
+) -> KeptRows:
+    """All rows of a feed, or those recorded since then. Raises FeedDatasetError."""
+    files = read_state(root, known).table("rows")
+    return KeptRows(root, schema, [each for each in files if since_us is None or each.last_us >= since_us], since_us)
 
 
 def _place(root: DatasetPath, file: FeedFile) -> DatasetPath:
-    path, staged = root / file.path, root / "_staging" / file.staged_name
+    path, staged = root / file.path, root / STAGING / file.staged_name
     return staged if not path.exists() and staged.exists() else path

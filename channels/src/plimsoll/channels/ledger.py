@@ -4,6 +4,9 @@
 appears by a link, whole or not at all, and before any of its results is published. `position.json` says up to which
 result a head has answered, under which identity. It is written before the first publication of an identity, and after
 answers. So a life that follows knows every publication that may have been sent, and asks the head which of them it has.
+
+In an object store a batch is a conditional write, and so is the position, which has to be as this driver left it.
+Nothing locks a store: of two drivers one writes the next batch or position, and the other ends.
 """
 
 from __future__ import annotations
@@ -12,14 +15,15 @@ import fcntl
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 from msgspec import Struct
 
 from plimsoll.channels.batch import BatchCommit, Result
 from plimsoll.core.client import PublisherPosition
-from plimsoll.feeds.commit_log import link, sync_folder, unlink, write_synced
+from plimsoll.feeds.commit_log import create, sync_folder, unlink, write_synced
+from plimsoll.feeds.object_path import DatasetPath, ObjectPath, children
 
 BATCHES: Final = "_batches"
 POSITION: Final = "position.json"
@@ -69,33 +73,30 @@ class LedgerPosition(Struct, frozen=True):
 
 
 class ChannelLedger:
-    """The ledger in a folder, open for one process.
+    """The ledger in a folder or an object store, open for one process.
 
     Raises:
         LedgerError: another process has it, or a file of it cannot be read.
-        OSError: the disk fails.
+        OSError: the disk or the store fails.
 
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: DatasetPath) -> None:
         self.root = root
         (root / BATCHES).mkdir(parents=True, exist_ok=True)
-        self._lock = (root / BATCHES / LOCK).open("ab")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._lock.close()
-            raise LedgerError(f"{root}: another driver works on this channel; end it first") from error
+        self._lock = _locked(root) if isinstance(root, Path) else None
+        self._version = ""  # of the position in a store
         try:
             self.position = self._read_position()
             self._kept = self._recover()
         except BaseException:
-            self._lock.close()
+            self.close()
             raise
 
     def close(self) -> None:
         """Let another process work on the channel."""
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
     @property
     def last(self) -> BatchCommit | None:
@@ -111,24 +112,26 @@ class ChannelLedger:
     def commit(self, commit: BatchCommit) -> None:
         """Make a batch final. Raises LedgerError: another process has written this batch."""
         path = self._path(commit.number)
-        partial = path.with_name(f".{path.name}.partial")
-        write_synced(partial, msgspec.msgpack.encode(commit))
         try:
-            link(partial, path)
+            create(path, msgspec.msgpack.encode(commit))
         except FileExistsError as error:
             raise LedgerError(f"{path}: another driver has written this batch; end it") from error
-        sync_folder(path.parent)
-        unlink(partial)
         self._kept.append(commit)
         self._forget_published()
 
     def save_position(self, position: LedgerPosition) -> None:
-        """Note how far results are published."""
-        path = self.root / POSITION
-        partial = path.with_name(f".{path.name}.partial")
-        write_synced(partial, msgspec.json.encode(position))
-        replace(partial, path)
-        sync_folder(path.parent)
+        """Note how far results are published. Raises LedgerError: another driver has noted it in the store."""
+        path, content = self.root / POSITION, msgspec.json.encode(position)
+        if isinstance(path, ObjectPath):
+            try:
+                self._version = path.update(content, self._version)
+            except FileExistsError as error:
+                raise LedgerError(f"{path}: another driver works on this channel; end it") from error
+        else:
+            partial = path.with_name(f".{path.name}.partial")
+            write_synced(partial, content)
+            replace(partial, path)
+            sync_folder(path.parent)
         self.position = position
 
     def _forget_published(self) -> None:
@@ -140,15 +143,15 @@ class ChannelLedger:
 
     def _recover(self) -> list[BatchCommit]:
         folder = self.root / BATCHES
-        for path in folder.glob(".*.partial"):
+        for path in children(folder, ".*.partial"):
             unlink(path)
-        found = [self._decoded(path) for path in sorted(folder.glob("[0-9]*.batch"))]
+        found = [self._decoded(path) for path in children(folder, "[0-9]*.batch")]
         for before, after in pairwise(found):
             if after.number != before.number + 1:
                 raise LedgerError(f"{folder}: batch {before.number + 1} is missing: restore it from a copy")
         return found
 
-    def _decoded(self, path: Path) -> BatchCommit:
+    def _decoded(self, path: DatasetPath) -> BatchCommit:
         try:
             return msgspec.msgpack.decode(path.read_bytes(), type=BatchCommit)
         except msgspec.MsgspecError as error:
@@ -157,14 +160,28 @@ class ChannelLedger:
     def _read_position(self) -> LedgerPosition | None:
         path = self.root / POSITION
         try:
-            return msgspec.json.decode(path.read_bytes(), type=LedgerPosition)
+            if isinstance(path, ObjectPath):
+                content, self._version = path.read_version()
+            else:
+                content = path.read_bytes()
+            return msgspec.json.decode(content, type=LedgerPosition)
         except FileNotFoundError:  # nothing has been published yet
             return None
         except msgspec.MsgspecError as error:
             raise LedgerError(f"{path}: this is not a position of a channel: {error}") from error
 
-    def _path(self, number: int) -> Path:
+    def _path(self, number: int) -> DatasetPath:
         return self.root / BATCHES / f"{number:012d}.batch"
+
+
+def _locked(root: Path) -> BinaryIO:
+    lock = (root / BATCHES / LOCK).open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise LedgerError(f"{root}: another driver works on this channel; end it first") from error
+    return lock
 
 
 def replace(source: Path, target: Path) -> None:

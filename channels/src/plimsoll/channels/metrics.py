@@ -19,6 +19,9 @@ RESULTS: Final[Mapping[str, Value]] = {
     "refused": lambda of: of.refused_results, "unasked": lambda of: of.unasked_results,
     "invalid": lambda of: of.invalid_results,
 }  # fmt: skip
+PERIODS: Final[Mapping[str, Value]] = {
+    "kept": lambda of: of.periods_kept, "late": lambda of: of.periods_late, "missed": lambda of: of.periods_missed,
+}  # fmt: skip
 COUNTERS: Final[Mapping[str, tuple[str, Value]]] = {
     "rows_in": ("Rows of feeds that its batches have consumed: used + late + invalid.", lambda of: of.rows_in),
     "committed_results": ("Results that its batches have committed.", lambda of: of.results),
@@ -47,7 +50,12 @@ def channel_metrics(channels: Mapping[str, ChannelFigures]) -> Iterator[Metric]:
                                labels=["channel", "outcome"])  # fmt: skip
     results = CounterMetricFamily("plimsoll_channel_results", "Rows of its query, by what became of them.",
                                   labels=["channel", "outcome"])  # fmt: skip
-    for family, values in ((rows, ROWS), (results, RESULTS)):
+    periods = CounterMetricFamily(
+        "plimsoll_channel_periods",
+        "Periods of repetitive channels: kept, late if the batch began after a tenth of it, missed without a batch.",
+        labels=["channel", "outcome"],
+    )
+    for family, values in ((rows, ROWS), (results, RESULTS), (periods, PERIODS)):
         for name, figures in sorted(channels.items()):
             for outcome, value in values.items():
                 family.add_metric([name, outcome], value(figures))

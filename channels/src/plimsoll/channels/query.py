@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
@@ -31,12 +30,14 @@ from pyspark.sql.types import (
 )
 
 from plimsoll.channels.config import ChannelDefinition, TableView
+from plimsoll.channels.feed_rows import KeptRows
 from plimsoll.channels.results import PAYLOAD_COLUMN
+from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.channels.subscriptions import ParameterRow
 from plimsoll.core.spec.types.channel import PARAMETERS_VIEW, RESULT_ATTRIBUTES
 from plimsoll.core.spec.types.feed import ColumnType
 from plimsoll.feeds import parquet
-from plimsoll.feeds.object_path import DatasetPath
+from plimsoll.feeds.object_path import ObjectPath, dataset_root, is_object_url
 from plimsoll.feeds.schema import FeedSchema
 
 COLUMN_TYPES: Final[Mapping[ColumnType, DataType]] = {
@@ -64,10 +65,13 @@ class QueryError(Exception):
 
 
 class ChannelQuery:
-    """One channel's query in a session of its own, so that views of channels do not meet."""
+    """One channel's query in a session of its own, so that views of channels do not meet.
 
-    def __init__(self, spark: SparkSession, channel: ChannelDefinition) -> None:
-        self._spark, self._channel = spark.newSession(), channel
+    `copies`: of what it reads from object stores.
+    """
+
+    def __init__(self, spark: SparkSession, channel: ChannelDefinition, copies: StoreCopies) -> None:
+        self._spark, self._channel, self._copies = spark.newSession(), channel, copies
         self._parameters = StructType(
             [StructField(each.name, COLUMN_TYPES[each.type], nullable=False) for each in channel.parameters]
         )
@@ -126,9 +130,9 @@ class ChannelQuery:
         self,
         parameters: Iterable[ParameterRow],
         new_rows: Mapping[str, pa.Table],
-        all_rows: Mapping[str, tuple[Sequence[DatasetPath], FeedSchema, int | None]],
+        all_rows: Mapping[str, KeptRows],
     ) -> list[dict[str, Any]]:
-        """The rows of the query. `all_rows`: by feed its files, schema, and since when, in microseconds since 1970."""
+        """The rows of the query, by the name of the feed what a batch has of it: new rows, or all that it keeps."""
         rows = sorted(parameters)
         columns = {field.name: [row[i] for row in rows] for i, field in enumerate(self._parameters.fields)}
         types = [(each.name, parquet.TYPES[each.type]) for each in self._channel.parameters]
@@ -137,29 +141,29 @@ class ChannelQuery:
             if feed.is_new:
                 self._view_of_arrow(feed.name, new_rows[feed.feed])
             else:
-                self._view(feed.name, self._all_rows(*all_rows[feed.feed]))
+                self._view(feed.name, self._all_rows(feed.name, all_rows[feed.feed]))
         for table in self._channel.tables:
             self._view(table.name, self._table(table))
         found: list[dict[str, Any]] = self._spark.sql(self._channel.query).toArrow().to_pylist()
         return found
 
-    def _all_rows(self, files: Sequence[DatasetPath], schema: FeedSchema, since_us: int | None) -> DataFrame:
-        empty = self._spark.createDataFrame(parquet.rows_schema(schema).empty_table())
+    def _all_rows(self, view: str, rows: KeptRows) -> DataFrame:
+        empty = self._spark.createDataFrame(parquet.rows_schema(rows.schema).empty_table())
+        root = rows.root
+        files = rows.places() if isinstance(root, Path) else self._copies.of_feed(view, root, rows.files)
         if not files:
             return empty
-        places = [str(each) for each in files if isinstance(each, Path)]
-        frame = self._spark.read.schema(empty.schema).parquet(*places) if places else empty
-        objects = [each for each in files if not isinstance(each, Path)]
-        if objects:  # Spark's wheel has no library for stores
-            read = pa.concat_tables(pq.read_table(parquet.readable(each)) for each in objects)
-            frame = self._spark.createDataFrame(read.cast(parquet.rows_schema(schema)))
-        return frame if since_us is None else frame.where(F.unix_micros("_recorded") >= since_us)
+        frame = self._spark.read.schema(empty.schema).parquet(*map(str, files))
+        return frame if rows.since_us is None else frame.where(F.unix_micros("_recorded") >= rows.since_us)
 
     def _table(self, table: TableView) -> DataFrame:
-        reader = self._spark.read
+        reader, path = self._spark.read, table.path
+        if is_object_url(path):
+            place = dataset_root(path)
+            path = str(self._copies.of_table(table.name, place) if isinstance(place, ObjectPath) else place)
         if table.format == "Csv":
-            return reader.csv(table.path, header=True, inferSchema=True)
-        return reader.json(table.path) if table.format == "Json" else reader.parquet(table.path)
+            return reader.csv(path, header=True, inferSchema=True)
+        return reader.json(path) if table.format == "Json" else reader.parquet(path)
 
     def _view_of_arrow(self, name: str, table: pa.Table) -> None:
         self._view(name, self._spark.createDataFrame(table))

@@ -8,25 +8,23 @@ A fault of one channel stops that channel alone: it begins again behind its last
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
-
-from pyspark.sql import SparkSession
 
 from plimsoll.channels.batch import BatchCommit, RowCounts, RowRange, first_commit, next_commit, planned_ranges
 from plimsoll.channels.batch_clock import BatchClock
-from plimsoll.channels.config import ChannelDefinition, ChannelFigures
-from plimsoll.channels.feed_rows import all_files, feed_schema, last_row, oldest_sent_us, read_rows
+from plimsoll.channels.config import ChannelDefinition, ChannelFigures, FeedView
+from plimsoll.channels.feed_rows import KeptRows, feed_schema, kept_rows, last_row, oldest_sent_us, read_rows
 from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
 from plimsoll.channels.subscriptions import ChannelSubscriptions
-from plimsoll.feeds.commit_log import FeedDatasetError
-from plimsoll.feeds.object_path import ObjectPath, dataset_root
+from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
+from plimsoll.feeds.object_path import DatasetPath, ObjectPath, ObjectStoreError, dataset_root
 from plimsoll.feeds.schema import FeedSchema
 from plimsoll.sparkjobs.job_errors import is_spark_error
 
@@ -41,29 +39,29 @@ SubscriptionsOf = Callable[[ChannelDefinition], ChannelSubscriptions]
 
 
 class ChannelRunner:
-    """Runs one channel. `fail`: called with an error that all channels share: the fleet or the disk."""
+    """Runs one channel. `root`: of its ledger. `fail`: called with an error that all channels share: fleet or disk."""
 
     def __init__(
         self,
-        spark: SparkSession,
+        query: ChannelQuery,
         channel: ChannelDefinition,
-        folder: Path,
+        root: DatasetPath,
         opened: OpenPublisher,
         subscriptions_of: SubscriptionsOf,
         most_bytes: int,
         fail: Callable[[Exception], None],
     ) -> None:
-        self.channel, self._most_bytes, self._fail = channel, most_bytes, fail
-        self._query = ChannelQuery(spark, channel)
+        self._query, self.channel, self._most_bytes, self._fail = query, channel, most_bytes, fail
         self._roots = {each.feed: dataset_root(each.path) for each in channel.feeds}
+        self._known = {feed: KnownCommits() for feed in self._roots}
         in_store = any(isinstance(each, ObjectPath) for each in self._roots.values())
         self._poll_seconds = STORE_POLL_SECONDS if in_store else POLL_SECONDS
         self._subscriptions_of = subscriptions_of
-        self.ledger = ChannelLedger(folder)
+        self.ledger = ChannelLedger(root)
+        self._save_seconds, self._save_at = (STORE_POLL_SECONDS if isinstance(root, ObjectPath) else 0.0), 0.0
         try:
-            if self.ledger.last is None:
-                ends = {feed: last_row(self._roots[feed]) for feed in channel.new_feeds}
-                self.ledger.commit(first_commit(ends, _now_us()))
+            with contextlib.suppress(FeedDatasetError, ObjectStoreError):  # its thread tries again, and says why
+                self._begin()
             self._publisher = ResultPublisher(self.ledger, opened)
         except BaseException:
             self.ledger.close()
@@ -73,7 +71,7 @@ class ChannelRunner:
         self._schemas: dict[str, FeedSchema] = {}
         self._state, self._message = "ChannelStarting", "its query is about to be checked"
         self._failures = self._failures_in_a_row = 0
-        self._delay_milliseconds = self._late_milliseconds = 0
+        self._delay_milliseconds = 0
         self._is_checked = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
@@ -83,9 +81,15 @@ class ChannelRunner:
         self._thread.start()
 
     def save(self) -> None:
-        """Count the answers to its results, and save how far they are published."""
+        """Count the answers to its results, and save how far they are published; in a store once a second at most."""
+        if (now := time.monotonic()) < self._save_at:
+            return
+        self._save_at = now + self._save_seconds
         with self._lock:
-            self._publisher.save()
+            try:
+                self._publisher.save()
+            except ObjectStoreError as error:
+                self._tell("BatchFailed", f"{error}; tried again")
 
     def _run(self) -> None:
         pause = 0.0
@@ -95,7 +99,7 @@ class ChannelRunner:
             except QueryError as fault:
                 self._tell("QueryUnkeyed" if fault.is_unkeyed else "QueryInvalid", str(fault))
                 return
-            except FeedDatasetError as error:
+            except (FeedDatasetError, ObjectStoreError) as error:
                 pause = self._failed(str(error))
             except Exception as error:  # noqa: BLE001  # an error that is not one of Spark ends the driver
                 if not is_spark_error(error):  # the fleet, the disk, or a fault of ours: the driver ends
@@ -105,17 +109,26 @@ class ChannelRunner:
 
     def _step(self) -> float:
         """Check the query, or compute the batch that is due; returns how long to wait before the next step."""
+        self._begin()
         if not self._is_checked:
             return 0.0 if self._check() else LOOK_SECONDS
-        last = self._last_commit
-        ends = {feed: last_row(self._roots[feed]) for feed in self.channel.new_feeds}
-        ranges, now = planned_ranges(last.places, ends), time.time()
+        now = time.time()
+        if wait := self._clock.wait_seconds(now):
+            return wait
+        ranges = planned_ranges(self._last_commit.places, self._ends())
         if self._clock.is_due(ranges.values(), now):
-            late = self._clock.late_seconds(now)
-            self.run_batch(ranges)
-            self._clock.begin(now)
-            self._failures_in_a_row, self._late_milliseconds = 0, round(late * 1000)
-        return self._poll_seconds
+            self.run_batch(ranges, self._clock.late_seconds(now))
+            self._clock.begun(now)
+            self._failures_in_a_row = 0
+        return self._clock.wait_seconds(time.time()) or self._poll_seconds
+
+    def _begin(self) -> None:
+        """Note where a channel begins: with what is recorded from now on."""
+        if self.ledger.last is None:
+            self.ledger.commit(first_commit(self._ends(), _now_us()))
+
+    def _ends(self) -> dict[str, int]:
+        return {feed: last_row(self._roots[feed], self._known[feed]) for feed in self.channel.new_feeds}
 
     def _failed(self, why: str) -> float:
         pause = RETRY_SECONDS[min(self._failures_in_a_row, len(RETRY_SECONDS) - 1)]
@@ -141,22 +154,21 @@ class ChannelRunner:
         self._tell("ChannelRunning", "its query is checked")
         return True
 
-    def run_batch(self, ranges: dict[str, RowRange]) -> None:
+    def run_batch(self, ranges: dict[str, RowRange], late_seconds: float) -> None:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
         last, began = self._last_commit, time.monotonic()
         asked = self._subscriptions_of(self.channel)
-        new = {feed: read_rows(self._roots[feed], each) for feed, each in ranges.items()}
+        new = {feed: read_rows(self._roots[feed], each, self._known[feed]) for feed, each in ranges.items()}
         rows: list[dict[str, Any]] = []
         if asked.rows:
-            kept = [each for each in self.channel.feeds if not each.is_new]
-            starts = {each.feed: _since(each.within_seconds) for each in kept}
-            since = {feed: (all_files(self._roots[feed], at), self._schemas[feed], at) for feed, at in starts.items()}
-            rows = self._query.run(asked.rows, {feed: table for feed, (table, _) in new.items()}, since)
+            kept = {each.feed: self._kept(each) for each in self.channel.feeds if not each.is_new}
+            rows = self._query.run(asked.rows, {feed: table for feed, (table, _) in new.items()}, kept)
         found = results_of(rows, self.channel, asked.rows, last.number + 1, self._most_bytes)
         counts = sum((each for _, each in new.values()), RowCounts())
         commit = next_commit(
             last, ranges, counts, tuple(sorted(asked.rows)), found.results, unasked=found.unasked,
             invalid=found.invalid, at_us=_now_us(), query_us=round((time.monotonic() - began) * 1e6),
+            late_us=round(late_seconds * 1e6),
         )  # fmt: skip
         with self._lock:
             self.ledger.commit(commit)
@@ -164,6 +176,10 @@ class ChannelRunner:
         if (sent_us := oldest_sent_us(table for table, _ in new.values())) is not None:
             self._delay_milliseconds = max(0, commit.at_us - sent_us) // 1000
         self._tell("ChannelRunning", f"{len(commit.results)} results in batch {commit.number}")
+
+    def _kept(self, view: FeedView) -> KeptRows:
+        since_us = _since(view.within_seconds)
+        return kept_rows(self._roots[view.feed], self._schemas[view.feed], since_us, self._known[view.feed])
 
     def _tell(self, state: str, message: str) -> None:
         self._state, self._message = state, message
@@ -182,7 +198,8 @@ class ChannelRunner:
             accepted_results=counts.accepted, unknown_results=counts.unknown, refused_results=counts.refused,
             unasked_results=totals.unasked, invalid_results=totals.invalid_results,
             failures=self._failures, delay_milliseconds=self._delay_milliseconds,
-            late_milliseconds=self._late_milliseconds, period_seconds=self.channel.every_seconds or 0.0,
+            late_milliseconds=round(last.late_us / 1000), period_seconds=self.channel.every_seconds or 0.0,
+            periods_kept=self._clock.kept, periods_late=self._clock.late, periods_missed=self._clock.missed,
         )  # fmt: skip
 
     def close(self) -> None:

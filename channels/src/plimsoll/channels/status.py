@@ -35,10 +35,11 @@ def running_condition(name: str, figures: DriverFigures | None, state: ProgramSt
 def figures_status(own: ChannelFigures) -> dict[str, Any]:
     """What figures say, as fields of a status."""
     at = datetime.fromtimestamp(own.batch_us // 1_000_000, UTC)
+    late = {"lateMilliseconds": own.late_milliseconds} if own.period_seconds else {}
     return {
         "subscriptions": own.subscriptions, "openSubscriptions": own.open_subscriptions,
         "invalidSubscriptions": own.invalid_subscriptions, "batch": own.batch,
-        "batchAt": at.strftime("%Y-%m-%dT%H:%M:%SZ"), "batchMilliseconds": own.batch_milliseconds,
+        "batchAt": at.strftime("%Y-%m-%dT%H:%M:%SZ"), "batchMilliseconds": own.batch_milliseconds, **late,
         "rowsIn": own.rows_in, "rowsUsed": own.rows_used, "lateRows": own.late_rows, "invalidRows": own.invalid_rows,
         "results": own.results, "acceptedResults": own.accepted_results, "unknownResults": own.unknown_results,
         "refusedResults": own.refused_results, "unaskedResults": own.unasked_results,

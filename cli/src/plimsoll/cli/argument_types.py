@@ -44,6 +44,14 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
+def parse_address(text: str) -> str:
+    """`HOST:PORT` to listen at, as tcp://HOST:PORT."""
+    found = re.fullmatch(r"(\S+):(\d{1,5})", text)
+    if found is None or not 0 < int(found[2]) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address to listen at: write HOST:PORT")
+    return f"tcp://{text}"
+
+
 def parse_speed(text: str) -> float | None:
     """`2x` or `2` as 2.0; `max` as None: without waiting."""
     if text == "max":

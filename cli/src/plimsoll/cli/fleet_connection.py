@@ -13,8 +13,7 @@ from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, CommandError
 from plimsoll.cli.selectors import select_fleet
 from plimsoll.client import Address, Connection, Curve, errors
 from plimsoll.client.connection_file import ConnectionSettings, connection_file_text, read_connection_file
-from plimsoll.local.head_access import HeadAccessError, all_head_access
-from plimsoll.local.keys import CLIENTS, key_pair
+from plimsoll.local.head_access import HeadAccessError, all_head_access, application_key, named_clients
 
 
 @contextmanager
@@ -47,27 +46,29 @@ def connection_settings(options: argparse.Namespace) -> ConnectionSettings:
         from plimsoll.cli.kubernetes_clients import client_settings
 
         return client_settings(choice, options.client, options.cluster)
-    return local_settings(choice, options.cluster)
+    return local_settings(choice, options.client, options.cluster)
 
 
-def local_connection_file(choice: LocalChoice, cluster: str | None) -> str:
-    """The text of a connection file for a local fleet, with the key that its applications share."""
+def local_connection_file(choice: LocalChoice, name: str, cluster: str | None) -> str:
+    """The text of a connection file for a client of a local fleet; if it names none, with the key that all share."""
     folder = select_fleet(choice.fleet)
     try:
         ways = all_head_access(folder, cluster)
+        pair = application_key(folder, name if named_clients(folder) else None)
     except HeadAccessError as error:
         raise CommandError(NOT_FOUND, str(error)) from error
     heads = {way.cluster: Address(way.endpoint, way.server) for way in ways}
-    pair = key_pair(folder, CLIENTS)
     return connection_file_text(heads, (pair.public, pair.secret()) if ways[0].server else None)
 
 
-def local_settings(choice: LocalChoice, cluster: str | None) -> ConnectionSettings:
-    """Address and key of the first head that runs; raises as `connection_settings` does."""
-    ways = all_head_access(select_fleet(choice.fleet), cluster)
+def local_settings(choice: LocalChoice, client: str | None, cluster: str | None) -> ConnectionSettings:
+    """Address of the first head that runs, and the key of a client; raises as `connection_settings` does."""
+    folder = select_fleet(choice.fleet)
+    ways = all_head_access(folder, cluster)
     heads = tuple(Address(way.endpoint, way.server) for way in ways)
-    secret = ways[0].secret_key_file
-    return ConnectionSettings(heads[:1], "plain" if secret is None else Curve(secret=secret))
+    if not ways[0].server:
+        return ConnectionSettings(heads[:1], "plain")
+    return ConnectionSettings(heads[:1], Curve(secret=application_key(folder, client).secret_file))
 
 
 def address_settings(choice: AddressChoice, cluster: str | None) -> ConnectionSettings:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import queue
-import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client, config, watch
-from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError, ProtocolError
+from kubernetes import client, config
 
 from plimsoll.cli import kubernetes_survey, operator_watch
-from plimsoll.cli.exit_codes import CONFLICT, FAILED, CommandError
-from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError, ResourceProblem, SourceDocument, head_name
+from plimsoll.cli.exit_codes import FAILED, CommandError
+from plimsoll.cli.kubernetes_errors import api_errors
+from plimsoll.cli.kubernetes_lists import REQUEST_SECONDS, ObjectLists
+from plimsoll.core.spec import KINDS, InvalidResourcesError, SourceDocument, head_name
 from plimsoll.core.spec.kinds import GROUP, VERSION
 from plimsoll.core.spec.parser import flattened, parse_each
 from plimsoll.local.storage.object_store import (
@@ -32,25 +27,20 @@ from plimsoll.mediator import plan_storage, spec_edits
 from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
 from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
-REQUEST_SECONDS = 30.0
-WATCH_SECONDS = 300
-REFRESH_SECONDS, WATCH_RETRY_SECONDS, IDLE_SECONDS = 2.0, 1.0, 10.0
+REFRESH_SECONDS = 2.0
 REPLACE_ATTEMPTS = 5
 LONGEST_LINE_BYTES = 1 << 20
-HTTP_NOT_FOUND, HTTP_CONFLICT, HTTP_GONE, HTTP_UNPROCESSABLE = 404, 409, 410, 422
 
 
 class KubernetesBackend:
-    """One namespace.
-
-    Above 25 methods since it is both sides of `FleetBackend`, reader and editor, over one client of the API server.
-    """
+    """One namespace."""
 
     def __init__(self, namespace: str, api: client.ApiClient) -> None:
         self.namespace = namespace
         self.title, self.poll_seconds = f"namespace {namespace}", REFRESH_SECONDS
         self._api: Any = api  # the client's own annotations say no more than `object`
         self._objects: Any = client.CustomObjectsApi(api)
+        self._lists = ObjectLists(self._objects, namespace, self.title)
         self._core: Any = client.CoreV1Api(api)
 
     @classmethod
@@ -70,24 +60,10 @@ class KubernetesBackend:
         return kubernetes_survey.survey(self._api, self.namespace, cluster, over_seconds)
 
     def objects(self, *kinds: str) -> list[Object]:
-        return [item for kind in kinds or KINDS for item in self._list(kind)[1]]
-
-    def _list(self, kind: str, name: str = "") -> tuple[str, list[Object]]:
-        """The version of a list, and all objects of a kind, or just the one of this name if it exists."""
-        with _api_errors(f"list {kind} in {self.title}"):
-            answer = self._objects.list_namespaced_custom_object(
-                GROUP,
-                VERSION,
-                self.namespace,
-                KINDS[kind].plural,
-                _request_timeout=REQUEST_SECONDS,
-                **_name_selector(name),
-            )
-        items = [{"apiVersion": API_VERSION, "kind": kind, **item} for item in answer["items"]]
-        return str(answer["metadata"]["resourceVersion"]), sorted(items, key=lambda item: str(item["metadata"]["name"]))
+        return [item for kind in kinds or KINDS for item in self._lists.of(kind)[1]]
 
     def get(self, kind: str, name: str) -> Object:
-        with _api_errors(f'{kind} "{name}" in {self.title}'):
+        with api_errors(f'{kind} "{name}" in {self.title}'):
             found: Object = self._objects.get_namespaced_custom_object(
                 GROUP, VERSION, self.namespace, KINDS[kind].plural, name, _request_timeout=REQUEST_SECONDS
             )
@@ -99,7 +75,7 @@ class KubernetesBackend:
         if record is None:
             return item
         label = f"{plan_storage.PLAN_LABEL}={item['metadata']['name']}"
-        with _api_errors(f"the plan of {item['metadata']['name']} in {self.title}"):
+        with api_errors(f"the plan of {item['metadata']['name']} in {self.title}"):
             found = self._core.list_namespaced_config_map(
                 self.namespace, label_selector=label, _request_timeout=REQUEST_SECONDS
             )
@@ -118,89 +94,26 @@ class KubernetesBackend:
         return list(items)
 
     def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
-        lists = {kind: self._list(kind) for kind in kinds or KINDS}
-        return [item for _, items in lists.values() for item in items], self._merged_changes(lists)
+        lists = {kind: self._lists.of(kind) for kind in kinds or KINDS}
+        return [item for _, items in lists.values() for item in items], self._lists.changes(lists)
 
     def watch_object(self, kind: str, name: str) -> Iterator[Object]:
-        version, items = self._list(kind, name)
+        version, items = self._lists.of(kind, name)
         if not items:
             raise ObjectMissingError(f'there is no {kind} "{name}" in {self.title}')
         [item] = items
         yield item
-        for changes in self._merged_changes({kind: (version, items)}, name):
+        for changes in self._lists.changes({kind: (version, items)}, name):
             for change in changes:
                 if change.type == "DELETED":
                     raise ObjectMissingError(f'{kind} "{name}" in {self.title} was deleted')
                 item = change.object
             yield item
 
-    def _merged_changes(
-        self, lists: Mapping[str, tuple[str, list[Object]]], name: str = ""
-    ) -> Iterator[list[ObjectChange]]:
-        received: queue.Queue[ObjectChange | BaseException] = queue.Queue()
-        for kind, (version, items) in lists.items():
-            threading.Thread(target=self._watch_kind, args=(kind, name, version, items, received), daemon=True).start()
-        while True:
-            try:
-                said = received.get(timeout=IDLE_SECONDS)
-            except queue.Empty:
-                yield []
-                continue
-            if isinstance(said, BaseException):
-                raise said
-            yield [said]
-
-    def _watch_kind(
-        self,
-        kind: str,
-        name: str,
-        version: str,
-        items: list[Object],
-        received: queue.Queue[ObjectChange | BaseException],
-    ) -> None:
-        """Pass on changes without end: a watch ends by itself now and then; if its version has expired, list again."""
-        known = {str(item["metadata"]["name"]): item for item in items}
-        try:
-            while True:
-                try:
-                    for change in self._watch_events(kind, version, name):
-                        version = change.object["metadata"]["resourceVersion"]
-                        known[change.name] = change.object
-                        if change.type == "DELETED":
-                            del known[change.name]
-                        received.put(change)
-                except ProtocolError:  # the connection broke: continue from the last version
-                    time.sleep(WATCH_RETRY_SECONDS)
-                except ApiException as error:
-                    if error.status != HTTP_GONE:
-                        raise CommandError(
-                            FAILED, f"cannot watch {kind} in {self.title}: {_api_message(error)}"
-                        ) from error
-                    version, items = self._list(kind, name)
-                    there = {str(item["metadata"]["name"]): item for item in items}
-                    for gone in known.keys() - there.keys():  # deleted while no watch ran
-                        received.put(ObjectChange(0, "DELETED", kind, gone, known[gone]))
-                    for each, item in there.items():
-                        received.put(ObjectChange(0, "MODIFIED", kind, each, item))
-                    known = there
-                    time.sleep(WATCH_RETRY_SECONDS)
-        except HTTPError as error:
-            received.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
-        except Exception as error:  # noqa: BLE001  # raised again where it is waited for
-            received.put(error)
-
-    def _watch_events(self, kind: str, version: str, name: str) -> Iterator[ObjectChange]:
-        stream = watch.Watch().stream(  # type: ignore[no-untyped-call]  # the client has no types there
-            self._objects.list_namespaced_custom_object, GROUP, VERSION, self.namespace, KINDS[kind].plural,
-            resource_version=version, timeout_seconds=WATCH_SECONDS, **_name_selector(name),
-        )  # fmt: skip
-        for event in stream:
-            yield ObjectChange(0, event["type"], kind, event["object"]["metadata"]["name"], event["object"])
-
     def events(self, kind: str | None = None, name: str | None = None) -> list[ObjectEvent]:
         wanted = {"involvedObject.kind": kind, "involvedObject.name": name}
         selector = ",".join(f"{field}={value}" for field, value in wanted.items() if value is not None)
-        with _api_errors(f"list events in {self.title}"):
+        with api_errors(f"list events in {self.title}"):
             found = self._core.list_namespaced_event(
                 self.namespace, field_selector=selector, _request_timeout=REQUEST_SECONDS
             )
@@ -211,7 +124,7 @@ class KubernetesBackend:
         """The log of the broker's pod."""
         wanted = {"tail_lines": tail, "since_seconds": None if since_seconds is None else max(1, round(since_seconds))}
         given = {name: value for name, value in wanted.items() if value is not None}
-        with _api_errors(f'pod "{broker}-0" in {self.title}'):
+        with api_errors(f'pod "{broker}-0" in {self.title}'):
             answer = self._core.read_namespaced_pod_log(
                 f"{broker}-0", self.namespace, follow=follow, _preload_content=False,
                 _request_timeout=None if follow else REQUEST_SECONDS, **given,
@@ -223,24 +136,24 @@ class KubernetesBackend:
 
     def secret_data(self, name: str) -> Mapping[str, str]:
         """The data of a Secret, in Base64; raises `ObjectMissingError`."""
-        with _api_errors(f'Secret "{name}" in {self.title}'):
+        with api_errors(f'Secret "{name}" in {self.title}'):
             return self._core.read_namespaced_secret(name, self.namespace, _request_timeout=REQUEST_SECONDS).data or {}
 
     def not_running_reason(self) -> str:
         """Always empty: a request waits for an operator to start, as with `kubectl apply`."""
-        if self._list("BrokerCluster")[1]:
+        if self._lists.of("BrokerCluster")[1]:
             return ""
         return f"there is no BrokerCluster in {self.title}: name another with `--namespace`, or apply one"
 
     def unserved_reason(self) -> str:
-        fleets = self._list("BrokerFleet")[1]
+        fleets = self._lists.of("BrokerFleet")[1]
         return operator_watch.unwatched_reason(self.namespace, self._api, fleets)
 
     # -- asking
 
     def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
         changed = bool(cordon) and self.set_cordoned(cordon, cordoned=True)
-        with _api_errors(f"create session {name} in {self.title}"):
+        with api_errors(f"create session {name} in {self.title}"):
             self._objects.create_namespaced_custom_object(
                 GROUP, VERSION, self.namespace, KINDS[SESSION].plural, spec_edits.session_object(name, dict(spec)),
                 field_manager="plimsoll-cli", _request_timeout=REQUEST_SECONDS,
@@ -279,7 +192,7 @@ class KubernetesBackend:
             if spec is None:
                 return False
             try:
-                with _api_errors(f'change {kind} "{name}" in {self.title}'):
+                with api_errors(f'change {kind} "{name}" in {self.title}'):
                     self._objects.replace_namespaced_custom_object(
                         GROUP, VERSION, self.namespace, KINDS[kind].plural, name, {**item, "spec": spec},
                         field_manager="plimsoll-cli", _request_timeout=REQUEST_SECONDS,
@@ -305,7 +218,7 @@ class KubernetesBackend:
             before = self.get(kind, name)["metadata"]
         except ObjectMissingError:  # it is created
             before = {}
-        with _api_errors(f"apply {kind}/{name} in {self.title}"):
+        with api_errors(f"apply {kind}/{name} in {self.title}"):
             self._objects.patch_namespaced_custom_object(
                 GROUP, VERSION, self.namespace, KINDS[kind].plural, name, item,
                 field_manager="plimsoll-cli", force=True, _content_type="application/apply-patch+yaml",
@@ -317,14 +230,10 @@ class KubernetesBackend:
         return "unchanged" if before["resourceVersion"] == after["resourceVersion"] else "configured"
 
     def delete(self, kind: str, name: str) -> None:
-        with _api_errors(f'{kind} "{name}" in {self.title}'):
+        with api_errors(f'{kind} "{name}" in {self.title}'):
             self._objects.delete_namespaced_custom_object(
                 GROUP, VERSION, self.namespace, KINDS[kind].plural, name, _request_timeout=REQUEST_SECONDS
             )
-
-
-def _name_selector(name: str) -> dict[str, str]:
-    return {"field_selector": f"metadata.name={name}"} if name else {}
 
 
 def whole_lines(pieces: Iterable[bytes]) -> Iterator[str]:
@@ -348,33 +257,6 @@ def _in_cluster_config(namespace: str | None, error: Exception) -> tuple[str, cl
         raise CommandError(FAILED, f"no API server is configured: {error}; set KUBECONFIG") from error
     own = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace").read_text(encoding="utf-8").strip()
     return namespace or own, client.ApiClient()
-
-
-@contextlib.contextmanager
-def _api_errors(what: str) -> Iterator[None]:
-    """Turn refusals of the API server into errors that name the request, the fault and the remedy."""
-    try:
-        yield
-    except ApiException as error:
-        if error.status == HTTP_NOT_FOUND and '"' in what:
-            raise ObjectMissingError(f"there is no {what}") from error
-        if error.status == HTTP_CONFLICT:
-            raise ObjectConflictError(f"cannot {what}: {_api_message(error)}") from error
-        if error.status == HTTP_UNPROCESSABLE:
-            raise InvalidResourcesError(
-                [ResourceProblem("<server>", None, what, (), _api_message(error), "")]
-            ) from error
-        code = CONFLICT if error.status == 403 else FAILED
-        raise CommandError(code, f"cannot {what}: {_api_message(error)}") from error
-    except HTTPError as error:
-        raise CommandError(FAILED, f"the API server does not answer ({what}): {error}") from error
-
-
-def _api_message(error: ApiException) -> str:
-    """The server's message without its headers."""
-    with contextlib.suppress(ValueError, TypeError, KeyError):  # the answer of a proxy is no Status object
-        return str(json.loads(error.body or "")["message"])
-    return str(error.reason)
 
 
 def _event_of(item: Any) -> ObjectEvent:

@@ -14,6 +14,7 @@ from typing import Any
 from plimsoll.cli.argument_parser import GLOBAL_OPTIONS, ArgumentParser, lazy_command
 from plimsoll.cli.argument_types import (
     FORMATS,
+    parse_address,
     parse_count,
     parse_duration,
     parse_names,
@@ -105,6 +106,13 @@ def _add_lifecycle_commands(add: AddCommand) -> None:
     made = add("up", "lifecycle.up", "Run a fleet from its resources until Ctrl-C, which shuts it down cleanly.")
     _add_file_options(made)
     made.add_argument("-d", "--detach", action="store_true", help="return when the fleet is ready and leave it running")
+    made.add_argument(
+        "--metrics",
+        type=parse_address,
+        default="",
+        metavar="HOST:PORT",
+        help="serve metrics of feeds and channels for Prometheus there, as 127.0.0.1:9420",
+    )
     made = add("down", "lifecycle.down", "Stop a fleet: edges first, then heads.")
     made.add_argument("fleet_name", metavar="FLEET", nargs="?", help="name of the fleet")
     _add_file_options(
@@ -144,6 +152,39 @@ def _add_inspect_commands(add: AddCommand) -> None:
 
 
 def _add_session_commands(add: AddCommand) -> None:
+    _add_rebalance_command(add)
+    text = "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices."
+    made = add("drain", "sessions.drain", text)
+    made.add_argument("edge", metavar="EDGE|HEAD|CONSUMER")
+    made.add_argument("--group", metavar="GROUP", help="drain a consumer of this group")
+    _add_session_options(made)
+    made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
+    made.add_argument("cluster", metavar="CLUSTER")
+    made.add_argument(
+        "--with", dest="other", metavar="CLUSTER", help="a second cluster, planned together with the first"
+    )
+    made.add_argument(
+        "--moves",
+        type=parse_count,
+        metavar="N",
+        help="highest number of moves; default: as few as needed",
+    )
+    _add_session_options(made)
+    _add_bundle_commands(add)
+    for name, command, text in (
+        ("cordon", "sessions.cordon", "Place newcomers on other edges, or new publishers at other heads."),
+        ("uncordon", "sessions.uncordon", "Let an edge or a head take newcomers again."),
+    ):
+        add(name, command, text).add_argument("edge", metavar="EDGE|HEAD")
+    made = add("approve", "sessions.approve", "Approve the plan of a session or a dry run, so that it is carried out.")
+    made.add_argument("session", metavar="SESSION")
+    made.add_argument("--hash", metavar="HASH", help="approve only the plan with this hash (or prefix of it)")
+    _add_wait_options(made)
+    made = add("stop", "sessions.stop", "Stop a session after its current batch.")
+    made.add_argument("session", metavar="SESSION")
+
+
+def _add_rebalance_command(add: AddCommand) -> None:
     made = add(
         "rebalance", "sessions.rebalance",
         "Move live subscribers between edges, publishers between heads, or slices between consumers.",
@@ -181,35 +222,6 @@ def _add_session_commands(add: AddCommand) -> None:
         help="share of those at the source to move, such as 30%%",
     )
     _add_session_options(made)
-    text = "Cordon an edge and move its subscribers away; or a head, and its publishers; or a consumer, and its slices."
-    made = add("drain", "sessions.drain", text)
-    made.add_argument("edge", metavar="EDGE|HEAD|CONSUMER")
-    made.add_argument("--group", metavar="GROUP", help="drain a consumer of this group")
-    _add_session_options(made)
-    made = add("shuffle", "sessions.shuffle", "Plan for all edges of a cluster at once, and move live subscribers.")
-    made.add_argument("cluster", metavar="CLUSTER")
-    made.add_argument(
-        "--with", dest="other", metavar="CLUSTER", help="a second cluster, planned together with the first"
-    )
-    made.add_argument(
-        "--moves",
-        type=parse_count,
-        metavar="N",
-        help="highest number of moves; default: as few as needed",
-    )
-    _add_session_options(made)
-    _add_bundle_commands(add)
-    for name, command, text in (
-        ("cordon", "sessions.cordon", "Place newcomers on other edges, or new publishers at other heads."),
-        ("uncordon", "sessions.uncordon", "Let an edge or a head take newcomers again."),
-    ):
-        add(name, command, text).add_argument("edge", metavar="EDGE|HEAD")
-    made = add("approve", "sessions.approve", "Approve the plan of a session or a dry run, so that it is carried out.")
-    made.add_argument("session", metavar="SESSION")
-    made.add_argument("--hash", metavar="HASH", help="approve only the plan with this hash (or prefix of it)")
-    _add_wait_options(made)
-    made = add("stop", "sessions.stop", "Stop a session after its current batch.")
-    made.add_argument("session", metavar="SESSION")
 
 
 def _add_bundle_commands(add: AddCommand) -> None:
@@ -334,7 +346,7 @@ def _add_head_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--client",
         metavar="NAME",
-        help="on Kubernetes: the client whose keys to use; default: the only one",
+        help="whose keys to use, of `security.clients`; default: on one machine your own, on Kubernetes the only one",
     )
 
 
@@ -413,7 +425,7 @@ def _add_context_commands(add: AddCommand) -> None:
     made = add(
         "client-config", "client_config.client_config", "Print a connection file: what an application connects with."
     )
-    made.add_argument("name", metavar="NAME", help="of the application; on Kubernetes a client that the fleet names")
+    made.add_argument("name", metavar="NAME", help="of the application: a client that the fleet names, if it names any")
     made.add_argument("--cluster", metavar="NAME", help="with the head of this cluster alone; default: all heads")
     made.add_argument(
         "--write", type=Path, metavar="FILE", help="write it to this file, which you alone may read, instead"

@@ -19,18 +19,21 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
-from plimsoll.feeds.object_path import DatasetPath, children
+from plimsoll.feeds.object_path import DatasetPath, ListedObject, children
 from plimsoll.feeds.schema import FeedSchema
 
 COMMITS: Final = "_commits"
+COMMIT_NAMES: Final = "[0-9]*.json"
 STAGING: Final = "_staging"
 LOCK: Final = "lock"
 FORMAT: Final = 1
@@ -191,7 +194,7 @@ class CommitLog:
                 is_staged = path.parent.name == STAGING and _is_left_over(path)
                 if is_staged or path.name.endswith(".partial"):
                     unlink(path)
-        for path in children(self.root / COMMITS, "[0-9]*.json"):
+        for path in children(self.root / COMMITS, COMMIT_NAMES):
             if commits and int(path.stem) < commits[0].number:
                 unlink(path)
 
@@ -209,27 +212,63 @@ class CommitLog:
         self._kept = [made]
 
 
-def read_state(root: DatasetPath) -> FeedState:
-    """What a dataset consists of now, for readers; takes no lock.
+class KnownCommits:
+    """Commits of a dataset in a store that were read before, for readers that come again: each is a request.
+
+    A commit is known by its name and the version that the store tells, so a dataset that is made again is read again.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], FeedCommit] = {}
+
+    def decoded(self, commit: ListedObject) -> FeedCommit:
+        """A commit, read if it is not known."""
+        key = (str(commit.path), commit.version)
+        if key not in self._known:
+            self._known[key] = _decoded(commit.path)
+        return self._known[key]
+
+    def keep(self, commits: Iterable[ListedObject]) -> None:
+        """Forget all but these."""
+        present = {(str(each.path), each.version) for each in commits}
+        self._known = {key: found for key, found in self._known.items() if key in present}
+
+
+CommitReader = Callable[[], FeedCommit]
+
+
+def _commit_readers(root: DatasetPath, known: KnownCommits | None) -> list[CommitReader]:
+    """How to read each commit that there is, in order. `known`: as in `read_commits`."""
+    if known is None or isinstance(root, Path):
+        return [partial(_decoded, path) for path in children(root / COMMITS, COMMIT_NAMES)]
+    found = [each for each in (root / COMMITS).objects() if fnmatchcase(each.name, COMMIT_NAMES)]
+    known.keep(found)
+    return [partial(known.decoded, each) for each in found]
+
+
+def read_state(root: DatasetPath, known: KnownCommits | None = None) -> FeedState:
+    """What a dataset consists of now, for readers; takes no lock. `known`: as in `read_commits`.
 
     Raises:
         FeedDatasetError: there is no dataset, or it cannot be read.
 
     """
     state = FeedState()
-    for commit in read_commits(root):
+    for commit in read_commits(root, known):
         state.apply(commit)
     if state.last is None:
         raise FeedDatasetError(f"{root}: there is no dataset here: {COMMITS}/ holds no commit")
     return state
 
 
-def read_commits(root: DatasetPath, attempts: int = 5) -> list[FeedCommit]:
-    """The commits since the last checkpoint, in order. A writer may make a checkpoint meanwhile: then read again."""
+def read_commits(root: DatasetPath, known: KnownCommits | None = None, attempts: int = 5) -> list[FeedCommit]:
+    """The commits since the last checkpoint, in order. A writer may make a checkpoint meanwhile: then read again.
+
+    `known`: those that the caller has read before.
+    """
     for _ in range(attempts):
-        paths = children(root / COMMITS, "[0-9]*.json")
         try:
-            commits = [_decoded(path) for path in reversed(_since_checkpoint(paths))]
+            commits = _since_checkpoint(_commit_readers(root, known))
         except FileNotFoundError:
             continue  # a checkpoint has replaced it
         _check(root, commits)
@@ -237,25 +276,25 @@ def read_commits(root: DatasetPath, attempts: int = 5) -> list[FeedCommit]:
     raise FeedDatasetError(f"{root}: its commits change too fast to be read; try again")
 
 
-def read_last_commit(root: DatasetPath, attempts: int = 5) -> FeedCommit | None:
+def read_last_commit(root: DatasetPath, known: KnownCommits | None = None, attempts: int = 5) -> FeedCommit | None:
     """The newest commit alone, for who looks often; None if there is no dataset yet. Raises FeedDatasetError."""
     for _ in range(attempts):
-        paths = children(root / COMMITS, "[0-9]*.json")
+        readers = _commit_readers(root, known)
         try:
-            return _decoded(paths[-1]) if paths else None
+            return readers[-1]() if readers else None
         except FileNotFoundError:
             continue  # a checkpoint has replaced it
     raise FeedDatasetError(f"{root}: its commits change too fast to be read; try again")
 
 
-def _since_checkpoint(paths: Sequence[DatasetPath]) -> list[DatasetPath]:
-    """From the newest back to the last checkpoint, or to the first commit."""
+def _since_checkpoint(readers: Sequence[CommitReader]) -> list[FeedCommit]:
+    """From the last checkpoint, or the first commit, to the newest."""
     found = []
-    for path in reversed(paths):
-        found.append(path)
-        if _decoded(path).files is not None:
+    for reader in reversed(readers):
+        found.append(reader())
+        if found[-1].files is not None:
             break
-    return found
+    return found[::-1]
 
 
 def _decoded(path: DatasetPath) -> FeedCommit:

@@ -100,4 +100,4 @@ class RecorderFiguresWriter:
         if self._config.figures:
             write_figures(Path(self._config.figures), figures)
         if self._page is not None:
-            self._page.update(msgspec.json.encode(figures), recorder_metrics(self._config.feed, figures))
+            self._page.update(msgspec.json.encode(figures), recorder_metrics({self._config.feed: figures}))

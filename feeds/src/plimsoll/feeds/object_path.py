@@ -15,11 +15,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 SCHEMES: Final = ("s3", "s3a")
 _URL: Final = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/?(?P<prefix>.*)")
 ENDPOINT: Final = "AWS_ENDPOINT_URL"
+STORE_VARIABLES: Final = "AWS_"
+"""How all of them begin."""
 
 
 class ObjectPath:
@@ -95,6 +97,26 @@ class ObjectPath:
             except AlreadyExistsError as error:
                 raise FileExistsError(f"{self} exists") from error
 
+    def read_version(self) -> tuple[bytes, str]:
+        """Its content, and the version that `update` takes."""
+        with _told(self):
+            found = self._store.get(self._key)
+            return bytes(found.bytes()), str(found.meta["e_tag"])
+
+    def update(self, content: bytes, version: str) -> str:
+        """Write it if it still has this version, empty: if it does not exist; returns its new one.
+
+        Raises FileExistsError: another process has written it.
+        """
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        with _told(self):
+            try:
+                mode = {"e_tag": version} if version else "create"
+                return str(self._store.put(self._key, content, mode=mode)["e_tag"])
+            except (AlreadyExistsError, PreconditionError) as error:
+                raise FileExistsError(f"{self} was written by another process") from error
+
     def replace(self, target: ObjectPath) -> None:
         """Move it, in two steps that may be repeated: a copy, then the deletion."""
         with _told(self):
@@ -112,16 +134,44 @@ class ObjectPath:
 
     def iterdir(self) -> Iterator[ObjectPath]:
         """The objects whose names continue this one by one part."""
-        return (each for each in self._below() if each.parent == self)
+        return (each.path for each in self._below() if each.path.parent == self)
 
     def glob(self, pattern: str) -> Iterator[ObjectPath]:
         """The objects directly below this name that have a name of this pattern."""
         return (each for each in self.iterdir() if fnmatchcase(each.name, pattern))
 
-    def _below(self) -> Iterator[ObjectPath]:
+    def _below(self) -> list[ListedObject]:
         with _told(self):
-            found = [str(item["path"]) for page in self._store.list(f"{self._key}/") for item in page]
-        return (ObjectPath(self._store, self._url, each) for each in sorted(found))
+            items = [item for page in self._store.list(f"{self._key}/") for item in page]
+        return [_listed(self, item) for item in sorted(items, key=lambda item: str(item["path"]))]
+
+    def objects(self) -> list[ListedObject]:
+        """The object of this name, or all whose names continue it; sorted."""
+        if found := self._below():
+            return found
+        try:
+            with _told(self):
+                return [_listed(self, self._store.head(self._key))]
+        except FileNotFoundError:
+            return []
+
+    def download(self, target: Path) -> None:
+        """Write its content to a file, piece by piece."""
+        with _told(self), target.open("wb") as file:
+            for piece in self._store.get(self._key).stream():
+                file.write(piece)
+
+
+class ListedObject(NamedTuple):
+    """An object below a name. `name`: what follows that name, empty for the object of that name itself.
+
+    `version`: changes whenever its content does.
+    """
+
+    path: ObjectPath
+    name: str
+    size_bytes: int
+    version: str
 
 
 DatasetPath = Path | ObjectPath
@@ -138,6 +188,13 @@ class ObjectStoreError(OSError):
     """A store that cannot be used; says why and what to do."""
 
 
+def _listed(place: ObjectPath, item: Mapping[str, Any]) -> ListedObject:
+    """An object as the store tells of it, at a place or below it."""
+    key, version = str(item["path"]), str(item.get("e_tag") or item["last_modified"])
+    found = ObjectPath(place._store, place._url, key)
+    return ListedObject(found, key.removeprefix(place._key).removeprefix("/"), int(item["size"]), version)
+
+
 @contextmanager
 def _told(path: ObjectPath) -> Iterator[None]:
     from obstore.exceptions import BaseError
@@ -146,6 +203,11 @@ def _told(path: ObjectPath) -> Iterator[None]:
         yield
     except BaseError as error:
         raise ObjectStoreError(f"{path}: {str(error).splitlines()[0]}") from error
+
+
+def store_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that says where the store is, and how to enter it."""
+    return {name: value for name, value in environment.items() if name.startswith(STORE_VARIABLES)}
 
 
 def is_object_url(text: str) -> bool:

@@ -1,4 +1,7 @@
-"""`python -m plimsoll.local FOLDER`: run the fleet whose state is in a folder, as `plimsoll up --detach` does."""
+"""`python -m plimsoll.local FOLDER [METRICS]`: run the fleet whose state is in a folder, as `plimsoll up -d` does.
+
+METRICS: tcp://HOST:PORT where the metrics of its feeds and channels are served; empty: nowhere.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def main(arguments: list[str]) -> int:
     folder = FleetFolder(Path(arguments[0]))
     try:
         with FleetLock(folder):
-            supervise(folder, announce)
+            supervise(folder, announce, metrics="".join(arguments[1:]))
     except (FleetBusyError, FleetStartError, StateWriteError) as error:
         announce(str(error))
         return 1

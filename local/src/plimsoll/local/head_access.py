@@ -1,4 +1,4 @@
-"""How applications of this user connect to a local fleet: the addresses and keys of its heads."""
+"""How applications connect to a local fleet: the addresses and keys of its heads, and a key of their own."""
 
 from __future__ import annotations
 
@@ -50,6 +50,31 @@ def all_head_access(folder: FleetFolder, cluster: str | None = None) -> list[Hea
     if not running:
         raise HeadAccessError(f"no head of fleet {folder.fleet} runs; `plimsoll events` may say why")
     return [_access(folder, name, head["endpoints"]) for name, head in running.items()]
+
+
+def named_clients(folder: FleetFolder) -> list[str]:
+    """The clients that the fleet names, for whom there are keys."""
+    with ObjectStore(folder.store) as store:
+        [fleet] = store.objects("BrokerFleet")[1]
+    return sorted(each["name"] for each in fleet.get("spec", {}).get("security", {}).get("clients", []))
+
+
+def application_key(folder: FleetFolder, client: str | None) -> keys.KeyPairFile:
+    """The key pair of a client that the fleet names; None: that of this user, which may do everything.
+
+    Raises:
+        HeadAccessError: the fleet names no such client.
+
+    """
+    if client is None:
+        return keys.key_pair(folder, keys.CLIENTS)
+    known = named_clients(folder)
+    if not known:
+        remedy = f"add `security: {{clients: [{{name: {client}}}]}}` to its BrokerFleet"
+        raise HeadAccessError(f"fleet {folder.fleet} names no client: {remedy}")
+    if client not in known:
+        raise HeadAccessError(f'no client "{client}" in fleet {folder.fleet}. {suggestion(client, known, "client")}')
+    return keys.client_key_pair(folder, client)
 
 
 def _access(folder: FleetFolder, cluster: str, ends: Mapping[str, str]) -> HeadAccess:

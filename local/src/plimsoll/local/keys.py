@@ -1,7 +1,8 @@
-"""CURVE keys of a local fleet: a pair per broker, for the supervisor, the mediator, and local clients.
+"""CURVE keys of a local fleet: a pair per broker, for the supervisor, the mediator, and the fleet's clients.
 
 A pair is made once and kept, so that a broker keeps its identity over restarts. Secret keys are files of mode 0600; the
-authorized-keys file has the role and name of each public key, one `Z85-public-key role name` per line.
+authorized-keys file has the role and name of each public key, and what clients may do. This user has a key of its own,
+which may do everything; the clients that the fleet names have one each.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Literal
 
 import zmq
 
+from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import write_private
+from plimsoll.mediator.authorized_keys import KeyHolder, KeyHolderRole, authorized_keys_text
 from plimsoll.mediator.control_plane import MediatorKeyPair
 
 SUPERVISOR = "local.supervisor"
@@ -61,13 +64,23 @@ def collector_names(count: int) -> tuple[str, ...]:
     return tuple(f"local.collector-{number}" for number in range(count))
 
 
+def client_key_pair(folder: FleetFolder, client: str) -> KeyPairFile:
+    """The key pair of a client that the fleet names; raises as `key_pair` does. Names of clients have no dot."""
+    return key_pair(folder, f"client.{client}")
+
+
 def write_authorized_keys(
-    folder: FleetFolder, brokers: Iterable[tuple[str, Role]], collecting: Iterable[str] = ()
+    folder: FleetFolder,
+    brokers: Iterable[tuple[str, Role]],
+    collecting: Iterable[str] = (),
+    clients: Iterable[ClientSpec] = (),
 ) -> None:
     """Write the authorized-keys file; brokers read it again when it changes. `collecting`: who may collect."""
-    lines = [f"{key_pair(folder, name).public} {role} {name}\n" for name, role in brokers]
-    lines.extend(f"{key_pair(folder, name).public} mediator {name}\n" for name in (SUPERVISOR, MEDIATOR))
-    lines.extend(f"{key_pair(folder, name).public} collector {name}\n" for name in collecting)
+    roles: list[tuple[str, KeyHolderRole]] = [
+        *brokers, (SUPERVISOR, "mediator"), (MEDIATOR, "mediator"), *((name, "collector") for name in collecting),
+    ]  # fmt: skip
+    holders = [KeyHolder(name, role, (key_pair(folder, name).public,)) for name, role in roles]
     # this user's publishers and subscribers may use any name
-    lines.append(f"{key_pair(folder, CLIENTS).public} client {ANY_NAME}\n")
-    write_private(folder.authorized_keys, "".join(lines))
+    holders.append(KeyHolder(ANY_NAME, "client", (key_pair(folder, CLIENTS).public,)))
+    holders += [KeyHolder(each.name, "client", (client_key_pair(folder, each.name).public,), each) for each in clients]
+    write_private(folder.authorized_keys, authorized_keys_text(holders))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from plimsoll.local.storage.state_files import file_faults, is_write_fault
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
 from plimsoll.local.supervision.collector_processes import TELEMETRY_FOLDER
+from plimsoll.local.supervision.metrics_page import MetricsPage
 from plimsoll.local.supervision.spark_process import kill_leftovers
 from plimsoll.local.supervision.supervisor import Supervisor
 from plimsoll.local.timestamps import rfc3339_now
@@ -37,8 +39,8 @@ Announce = Callable[[str], None]
 POLL_SECONDS = 0.1
 
 
-def up(resources: Resources, announce: Announce, command: BrokerCommand = broker_command) -> None:
-    """Run a fleet in this process until SIGINT or SIGTERM.
+def up(resources: Resources, announce: Announce, command: BrokerCommand = broker_command, metrics: str = "") -> None:
+    """Run a fleet in this process until SIGINT or SIGTERM. `metrics`: tcp://HOST:PORT of its metrics; empty: none.
 
     Raises:
         FleetBusyError: another process runs it.
@@ -53,10 +55,10 @@ def up(resources: Resources, announce: Announce, command: BrokerCommand = broker
     with FleetLock(folder):
         ports.check_ports(resources)
         prepare_store(folder, resources)
-        supervise(folder, announce, command)
+        supervise(folder, announce, command, metrics)
 
 
-def up_detached(resources: Resources, announce: Announce) -> int:
+def up_detached(resources: Resources, announce: Announce, metrics: str = "") -> int:
     """Run a fleet in a process of its own, and return its process id when the fleet is ready; raises as `up` does."""
     check_feeds(resources)
     folder = FleetFolder.of(resources.fleet.name)
@@ -69,7 +71,7 @@ def up_detached(resources: Resources, announce: Announce) -> int:
         opened = log.open("wb")
     with opened as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "plimsoll.local", str(folder.path)],
+            [sys.executable, "-m", "plimsoll.local", str(folder.path), metrics],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -109,10 +111,13 @@ def _is_retained(item: Object) -> bool:
     return cordoned and fleet_resources.owning_cluster(item) is not None and "deletionTimestamp" not in item["metadata"]
 
 
-def supervise(folder: FleetFolder, announce: Announce, command: BrokerCommand = broker_command) -> None:
-    """Run the fleet of a store; the caller holds the lock, and this is the main thread."""
-    with ObjectStore(folder.store) as store:
-        supervisor = Supervisor(folder, store, os.getpid(), command, _tolerant(announce))
+def supervise(
+    folder: FleetFolder, announce: Announce, command: BrokerCommand = broker_command, metrics: str = ""
+) -> None:
+    """Run the fleet of a store; the caller holds the lock, and this is the main thread. `metrics`: as in `up`."""
+    with ObjectStore(folder.store) as store, contextlib.ExitStack() as opened:
+        page = opened.enter_context(contextlib.closing(MetricsPage(metrics))) if metrics else None
+        supervisor = Supervisor(folder, store, os.getpid(), command, _tolerant(announce), page)
 
         def stop(number: int, frame: FrameType | None) -> None:
             supervisor.stop()

@@ -16,11 +16,14 @@ from plimsoll.feeds.status import figures_status as feed_fields
 from plimsoll.mediator.resource_status import merged_conditions
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.channel_driver import driver_name
-from plimsoll.operator.objects.dataset_pods import DRIVER_COMPONENT, RECORDER_COMPONENT, has_volume
+from plimsoll.operator.objects.dataset_pods import DRIVER_COMPONENT, RECORDER_COMPONENT, is_recorded, runs_channels
 from plimsoll.operator.objects.recorders import recorder_name
 from plimsoll.operator.reconcile.observed import ObservedObjects, container_of, last_termination, pod_trouble
 
-NO_VOLUME = "the fleet names no volume: make a PersistentVolumeClaim, and name it in datasets.volumeClaim"
+NO_VOLUME = (
+    "the fleet names no volume: make a PersistentVolumeClaim, and name it in datasets.volumeClaim; or keep all of it in"
+    " an object store, with `path` of the Feed and datasets.ledgers"
+)
 CONDITIONS: Mapping[str, str] = {"Feed": RECORDING, "Channel": RUNNING}
 """The condition of each of these kinds."""
 PROCESS_FIELDS = frozenset({"pod", "restarts", "lastEnd"})
@@ -48,7 +51,7 @@ def feed_status(
 ) -> dict[str, Any]:
     """The status of a Feed."""
     name = recorder_name(resources.fleet.name, item["metadata"]["name"])
-    if not has_volume(resources):
+    if not is_recorded(resources, resources.feeds[item["metadata"]["name"]]):
         return _status(item, {}, {}, Condition(RECORDING, "False", "NoDatasetVolume", NO_VOLUME), time)
     state, told = _program(observed, name, RECORDER_COMPONENT)
     figures = read.recorder(name)
@@ -61,7 +64,7 @@ def channel_status(
 ) -> dict[str, Any]:
     """The status of a Channel."""
     name, channel = driver_name(resources.fleet.name), item["metadata"]["name"]
-    if not has_volume(resources):
+    if not runs_channels(resources):
         return _status(item, {}, {}, Condition(RUNNING, "False", "NoDatasetVolume", NO_VOLUME), time)
     state, told = _program(observed, name, DRIVER_COMPONENT)
     figures = read.driver(name)

@@ -13,6 +13,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
 from plimsoll.core.session import Session, observed_session
+from plimsoll.core.session.attempts import full_audit
 from plimsoll.core.session.batch import OUTCOMES, AuditTotals
 from plimsoll.core.session.state import FINAL_PHASES, PHASES
 from plimsoll.core.session.status import measured_drain_seconds, utilization_error
@@ -132,7 +133,7 @@ class SessionMetrics:
         """Add the audit's growth since the last call; it may come after the end. Children count for their parents."""
         if session.children:
             return
-        audit = session.full_audit()
+        audit = full_audit(session)
         before = self._audits.setdefault(session.uid, audit)  # an earlier process has counted this
         self._audits[session.uid] = audit
         self.faulty.inc(audit.has_faults and not before.has_faults)

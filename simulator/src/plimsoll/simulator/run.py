@@ -17,20 +17,15 @@ import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from plimsoll.core.config import BrokerHardware, HardwareEmulation
-from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.transport.overlay_node import link_limits
 from plimsoll.core.verify import AuditVerdict, audit_journal
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.checks.audit_laws import disagreements
-from plimsoll.simulator.checks.bundle_laws import BundleLaws
-from plimsoll.simulator.checks.group_laws import GroupLaws
-from plimsoll.simulator.checks.head_laws import HeadLaws
 from plimsoll.simulator.checks.promotion_laws import PromotionLaws
 from plimsoll.simulator.checks.queue_sizes import queue_sizes
 from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
-from plimsoll.simulator.checks.topic_laws import TopicLaws
+from plimsoll.simulator.checks.scenario_laws import ScenarioLaws
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.network import SimulatedNetwork
 from plimsoll.simulator.fault_injection.aimed_faults import AimedFaultInjector, draw_aimed_faults
@@ -47,11 +42,10 @@ from plimsoll.simulator.world.applications import SimulatedApplications, client_
 from plimsoll.simulator.world.brokers import ObservationJournal, SimulatedFleet
 from plimsoll.simulator.world.consumers import (
     GROUP,
-    GROUP_ATTRIBUTE,
-    GroupLoad,
-    PlannedChange,
     draw_consumer_changes,
 )
+from plimsoll.simulator.world.hardware import hardware_of
+from plimsoll.simulator.world.population import Population
 from plimsoll.simulator.world.workload import (
     PlannedPublication,
     ReadingPause,
@@ -61,8 +55,6 @@ from plimsoll.simulator.world.workload import (
     draw_changes,
     draw_pauses,
     draw_publications,
-    draw_subscription,
-    of_topic,
 )
 
 START_SECONDS = 0.8
@@ -74,9 +66,6 @@ QUIET_CHECKS_NEEDED = 2
 """A run has settled when this many checks in a row, this far apart, have found nothing under way."""
 
 LARGEST_RECORD_BYTES = 2_000
-
-PUBLICATION_SECONDS = (0.0004, 0.0016)
-"""The time for one publication per subscription, at a normal and at a slow edge, in scenarios with a policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +120,9 @@ class SimulationRun:
         self.plan_rng = self._rng("plan")
         self.end = START_SECONDS + scenario.load.seconds
         self.victim = Victim(scenario, self._rng("victim"))
+        hardware = self.victim.hardware() or hardware_of(scenario, self._rng("hardware"))
         self.fleet = SimulatedFleet(
-            scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
+            scenario.shape, scenario.limits(), hardware, self.schedule, self.network, self.journal,
             self._rng("fleet"), None if scenario.policy is None else scenario.policy.to_spec(),
             scenario.durable, () if scenario.group is None else scenario.group.declared(scenario.shape.heads()[0]),
         )  # fmt: skip
@@ -145,17 +135,15 @@ class SimulationRun:
             client_limits(links),
             scenario.lease_seconds,
         )
-        self._populate()
+        self.population = Population(scenario, self.apps, self._rng)
+        self.population.settle(self.plan_rng)
         self.faults = FaultInjector(
             scenario.fault_rates, self.fleet, self.apps, self.network, self.schedule, self._rng("faults")
         )  # fmt: skip
         promotions = PromotionLaws(self.fleet, self.apps, self.schedule, self.journal.add)
         self.faults.processes.on_node_lost = promotions.node_lost
         self.mediators = self._mediators()
-        self.bundles = self._bundles()
-        self.topics = self._topics()
-        self.heads = self._heads()
-        self.group = self._group()
+        self.laws = ScenarioLaws(scenario, self.fleet, self.apps, self.mediators.backend, self.journal.add)
         if trace is not None:
             self._trace_to(trace)
 
@@ -176,35 +164,6 @@ class SimulationRun:
 
     # -- the plan
 
-    def _hardware(self) -> dict[str, BrokerHardware]:
-        if slow := self.victim.hardware():
-            return slow
-        if self.scenario.policy is not None:
-            return self._uneven_hardware()
-        if self.scenario.slow is None:
-            return {}
-        rng, shape = self._rng("hardware"), self.scenario.shape
-        return {
-            name: self.scenario.slow
-            for head in shape.heads()
-            for name in (head, *shape.edges_of(head))
-            if rng.random() < 0.5
-        }
-
-    def _uneven_hardware(self) -> dict[str, BrokerHardware]:
-        """The first edge of each cluster is slower; where heads may be overloaded, the first can send less."""
-        shape, policy = self.scenario.shape, self.scenario.policy
-        normal, slow = (
-            BrokerHardware(emulation=HardwareEmulation(per_subscription_seconds=each)) for each in PUBLICATION_SECONDS
-        )
-        edges = {edge: normal for head in shape.heads() for edge in shape.edges_of(head)}
-        edges |= {shape.edges_of(head)[0]: slow for head in shape.heads()}
-        own = policy.deadlines.heads if policy is not None and policy.deadlines is not None else None
-        if own is None:
-            return edges
-        rates = {head: own.others if number else own.first for number, head in enumerate(shape.heads())}
-        return edges | {head: BrokerHardware(output_bytes_per_second=rate) for head, rate in rates.items()}
-
     def _mediators(self) -> MediatorSuccession:
         """Mediators with the session engine if the scenario has sessions or a policy, else with planned commands."""
         scenario, rng = self.scenario, self._rng("moves")
@@ -219,31 +178,6 @@ class SimulationRun:
             ]
             AimedFaultInjector(drawn, commands.store, mediators, self.faults)
         return mediators
-
-    def _bundles(self) -> BundleLaws | None:
-        backend = self.mediators.backend
-        has_bundles = self.scenario.policy is not None and self.scenario.policy.pulsar is not None
-        if not has_bundles or not isinstance(backend, SessionBackend):
-            return None
-        return BundleLaws(self.fleet, backend.memory_of, self.journal.add)
-
-    def _topics(self) -> TopicLaws | None:
-        policy, backend = self.scenario.policy, self.mediators.backend
-        if policy is None or policy.deadlines is None or not isinstance(backend, SessionBackend):
-            return None
-        return TopicLaws(self.fleet, backend.plans, is_disturbed=self.scenario.is_disturbed)
-
-    def _heads(self) -> HeadLaws | None:
-        policy, backend = self.scenario.policy, self.mediators.backend
-        own = policy.deadlines.heads if policy is not None and policy.deadlines is not None else None
-        return None if own is None or not isinstance(backend, SessionBackend) else HeadLaws(backend.sessions, own.lower)
-
-    def _group(self) -> GroupLaws | None:
-        load, head = self.scenario.group, self.scenario.shape.heads()[0]
-        if load is None:
-            return None
-        self.journal.add(seen.GroupObserved(GROUP, load.slices, GROUP_ATTRIBUTE, 0.0))
-        return GroupLaws(self.fleet, head, self.apps.consumers.values, self.journal.add)
 
     def _command_backend(self, rng: random.Random) -> CommandBackend:
         scenario = self.scenario
@@ -270,38 +204,6 @@ class SimulationRun:
         ]
         replacement = HeadReplacement(self.fleet, self._rng("replaced")) if scenario.sessions.replace else None
         return SessionBackend(self.fleet, planned, self.journal.add, scenario.policy, replacement)
-
-    def _populate(self) -> None:
-        """Spread processes over the heads, and publishers and subscribers over the processes."""
-        scenario, rng, load = self.scenario, self.plan_rng, self.scenario.load
-        heads = scenario.shape.heads()
-        names = [f"c{i}" for i in range(scenario.processes)]
-        for i, name in enumerate(names):
-            self.apps.add(name, heads[i % len(heads)])
-        for i in range(load.publishers):
-            process = self.apps.processes[names[-1 - i % len(names)]]
-            process.publishers.append(f"p{i}")
-            self.apps.process_of[f"p{i}"] = process
-        for i in range(load.subscribers):
-            process = self.apps.processes[names[i % len(names)]]
-            zero = rng.random() < load.zero_traffic and i > 0
-            process.subscribers[f"s{i}"] = [
-                draw_subscription(rng, zero) for _ in range(1 if zero else rng.choice([1, 1, 2]))
-            ]
-            if load.topics:
-                process.subscribers[f"s{i}"] = [of_topic(one, i % load.topics) for one in process.subscribers[f"s{i}"]]
-            process.policies[f"s{i}"] = msg.Policy(slow=self._policy(rng))
-            self.apps.process_of[f"s{i}"] = process
-        if scenario.group is not None:
-            for i in range(scenario.group.consumers):
-                self._add_consumer(f"g{i}", scenario.group)
-
-    def _add_consumer(self, name: str, load: GroupLoad) -> None:
-        home = load.home(name, self.scenario.shape.heads())
-        self.apps.add_consumer(name, home, load, self._rng(f"consumer {name}"))
-
-    def _policy(self, rng: random.Random) -> str:
-        return rng.choice(["", "block", "drop-oldest", "drop-oldest", "disconnect"])
 
     # -- the phases of a run
 
@@ -352,15 +254,8 @@ class SimulationRun:
             changes = draw_consumer_changes(group, self._rng("members"), START_SECONDS, load.seconds * 0.8)
             for i, each in enumerate(changes):
                 if self._wanted(f"member{i}"):
-                    at(each.at, self._change_members, each, group)
+                    at(each.at, self.population.change, each, group)
         return publishers
-
-    def _change_members(self, change: PlannedChange, load: GroupLoad) -> None:
-        if change.joins:
-            self._add_consumer(change.consumer, load)
-            self.apps.start(change.consumer)
-        elif change.consumer in self.apps.processes:
-            self.apps.leave(change.consumer)
 
     def _schedule_pauses(self, hold: ReadingPause) -> None:
         self.schedule.at(hold.at, self.apps.set_paused, hold.subscriber, True)
@@ -378,8 +273,7 @@ class SimulationRun:
             self.mediators.backend.is_settled()
             and not is_busy(self.fleet, self.apps)
             and next(leftovers(self.fleet, self.apps, 0.0), None) is None
-            and (self.bundles is None or next(self.bundles.leftovers(0.0), None) is None)
-            and all(next(laws.leftovers(0.0), None) is None for laws in (self.topics, self.group) if laws is not None)
+            and self.laws.are_settled()
         )
 
     def _publish(self, publication: PlannedPublication) -> None:
@@ -405,9 +299,7 @@ class SimulationRun:
                 for size in queue_sizes(broker.name, broker.host.node, at, LARGEST_RECORD_BYTES):
                     if size.value > size.bound:
                         self.journal.add(size)
-        for laws in (self.bundles, self.group):
-            if laws is not None:
-                laws.measure(at)
+        self.laws.measure(at)
         if self.scenario.has_handovers:
             self.fleet.presence.measure()
             for one in serving_edges(self.fleet, at):
@@ -419,9 +311,8 @@ class SimulationRun:
     def _check_laws(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
             self.journal.add(residue)
-        for laws in (self.bundles, self.topics, self.heads, self.group):
-            for residue in () if laws is None else laws.leftovers(self.schedule.now):
-                self.journal.add(residue)
+        for residue in self.laws.leftovers(self.schedule.now):
+            self.journal.add(residue)
         self.mediators.leftovers()
         self.apps.finish()
         if self.scenario.is_always_answered:
@@ -459,7 +350,7 @@ class SimulationRun:
             suppressed=self._suppressed(),
             faults=dict(sorted(self.faults.happened.items())),
             handovers=self.mediators.backend.counts(),
-            slices={} if self.group is None else self.group.counts(),
+            slices={} if self.laws.group is None else self.laws.group.counts(),
             digest=self.network.digest,
             error=error,
         )

@@ -20,11 +20,10 @@ from plimsoll.core.head.machine import Head
 from plimsoll.core.policies.consumer_groups.model import SliceMove, SlicePlan
 from plimsoll.core.printable import printable_lines
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol import wire
 from plimsoll.core.verify import AuditVerdict
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.slice_kill_cells import STEPS, SliceKillCell, SliceKillResult
-from plimsoll.simulator.engine.network import ConnectionQuality, NetworkParty, SimulatedConnection
+from plimsoll.simulator.fault_injection.message_watch import BEHIND_SECONDS, STEADY, MessageWatch
 from plimsoll.simulator.run import SimulationRun
 from plimsoll.simulator.scenarios.group_scenarios import LIMITS
 from plimsoll.simulator.scenarios.scenario import SimulationScenario
@@ -33,8 +32,6 @@ from plimsoll.simulator.world.consumers import GROUP, GroupLoad
 from plimsoll.simulator.world.workload import WorkloadSize
 
 MOVE_AT: Final = 3.0
-BEHIND_SECONDS: Final = 0.0017
-"""A frame arrives after a millisecond and is dealt with in the next 0.2; what answers it arrives after 2.2."""
 DOWN_SECONDS: Final = 1.0
 SLICES: Final = 4
 MOVED: Final = 0
@@ -44,7 +41,7 @@ SCENARIO: Final = SimulationScenario(
     "one slice of a group moves, and one process is killed",
     shape=FleetShape(1, 2),
     load=WorkloadSize(publishers=2, subscribers=1, publications=480, seconds=6.0, changes=0, confirm_edges=0.0),
-    connection=ConnectionQuality(delay_seconds=0.001, jitter_seconds=0.0),
+    connection=STEADY,
     base=LIMITS,
     group=GroupLoad(SLICES, consumers=2, changes=0, work_seconds=(0.06, 0.06), in_hand=1, balancing="None"),
     settle_seconds=30.0,
@@ -68,9 +65,8 @@ class SliceKill:
         self.cell = cell
         self.run = SimulationRun(scenario_of(cell), seed)
         kind, self._nth = STEPS[cell.in_session][cell.step]
-        self._tag = KINDS[kind].__struct_config__.tag
+        self._kind = KINDS[kind]
         self._giver = self._taker = self._edge = ""
-        self._seen = 0
         self.killed_at = 0.0
         self.counts: Counter[str] = Counter()
         self.run.schedule.at(MOVE_AT, self._move)
@@ -103,20 +99,11 @@ class SliceKill:
         member = self.run.apps.consumers[self._giver].member
         current = None if member is None else member.slices[MOVED].current
         self._edge = "" if current is None else current.port.edge
-        self.run.network.taps.append(self._on_frame)
+        MessageWatch(self.run.network, self._kind, self._nth, self._kill_soon)
         group.take_plan(SlicePlan(((SliceMove(self._giver, self._taker, MOVED),),), "one slice moves"))
 
-    def _on_frame(self, _: SimulatedConnection, __: NetworkParty, ___: NetworkParty, frame: bytes) -> None:
-        if frame[2] != wire.DATA or self.killed_at:
-            return
-        decoded = wire.decode_frame(frame)
-        records = decoded.records if isinstance(decoded, wire.Data) else []
-        for raw in records:
-            if msgspec.msgpack.decode(raw)[0] == self._tag:
-                self._seen += 1
-                if self._seen == self._nth + 1:
-                    behind = self.cell.when == "behind"
-                    self.run.schedule.after(BEHIND_SECONDS if behind else 0.0, self._kill)
+    def _kill_soon(self) -> None:
+        self.run.schedule.after(BEHIND_SECONDS if self.cell.when == "behind" else 0.0, self._kill)
 
     def _kill(self) -> None:
         run, victim = self.run, self.cell.victim

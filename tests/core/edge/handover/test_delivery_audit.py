@@ -192,6 +192,20 @@ def test_who_leaves_takes_its_question_along():
     assert not stage.edge("b").handover_target.delivery_audit._expected
 
 
+def test_questions_that_are_never_answered_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(delivery_audit, "REMEMBERED_AT_MOST", 2)
+    stage = live()
+    relay = stage.edge("b").handover_target.delivery_audit
+    for number in range(4):
+        stage.tell("b", msg.ExpectedDeliveries(f"3.{number}", "k", [msg.ExpectedItem("x", (1, 3), [])]))
+    assert [session for _, session in relay._asked] == ["3.2", "3.3"]
+    stage.ask("b", msg.Pause(11))
+    stage.publish("b")
+    for number in range(4, 8):
+        stage.tell("b", msg.ExpectedDeliveries(f"3.{number}", "k", [msg.ExpectedItem("x", (1, 3), [])]))
+    assert [session for _, session in relay._expected] == ["3.6", "3.7"]
+
+
 def test_a_restarted_head_has_asked_nothing():
     stage = live()
     stage.tell("b", due())

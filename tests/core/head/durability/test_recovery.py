@@ -13,9 +13,18 @@ from dataclasses import dataclass, field
 import pytest
 from tests.core.head.durability.conftest import EMPTY, MemoryFiles, own
 
-from plimsoll.core.head.durability import recovery
+from plimsoll.core.head.durability import records, recovery
 from plimsoll.core.head.durability.log_state import LogState
-from plimsoll.core.head.durability.records import Logged, Scan, batches_behind, scan
+from plimsoll.core.head.durability.records import (
+    SEARCHES,
+    Logged,
+    SafeBefore,
+    Scan,
+    SegmentSealed,
+    batches_behind,
+    encode_batch,
+    scan,
+)
 from plimsoll.core.head.durability.recovery import LogRecovery, Recovery
 from plimsoll.core.head.durability.store import LogStore, UnreadableLogError
 
@@ -205,6 +214,55 @@ def test_damage_of_what_had_been_safe_is_told_from_a_hole(monkeypatch: pytest.Mo
     assert found.state.position == position
     monkeypatch.setattr(recovery, "_was_safe", lambda *_: False)
     assert damaged(150)[0].is_whole, "without the rule it is taken for a hole"
+
+
+MIB = 1 << 20
+UNKNOWN = b"\x91\x91\x63"
+"""Records of no kind that a head knows."""
+
+
+def torn_behind(payload: bytes) -> Recovery:
+    """What is found of a log whose last batch has a publication with this payload, and is torn behind it."""
+    files = MemoryFiles()
+    store = LogStore(files, "h", 8 * MIB, MIB)
+    store.begin(EMPTY)
+    store.write([own(1, 1)])
+    segment = store.segments[0]
+    good = segment.end
+    store.write([Logged(payload + b"torn")])
+    files.erase(segment.name, segment.end - 6, 6)
+    found = LogRecovery(files, "h").run()
+    assert (found.bytes, found.state.position) == (good, 1)
+    return found
+
+
+@pytest.mark.parametrize(
+    "lookalike",
+    [
+        encode_batch(2, [SafeBefore(1 << 62)]),
+        encode_batch(2, [SegmentSealed(1, 0, [], [], b"\xff" * 8)]),
+        records._HEADER.pack(records._MAGIC, len(UNKNOWN), records._checksum(2, 0, UNKNOWN), 2, 0) + UNKNOWN,
+    ],
+    ids=["says-that-all-was-safe", "says-that-it-is-a-seal", "is-of-another-version"],
+)
+def test_a_publication_that_looks_like_a_batch_makes_no_damage_of_a_torn_end(lookalike: bytes):
+    found = torn_behind(lookalike)
+    assert (found.damage, found.is_whole) == ((), True)
+
+
+def test_the_search_behind_a_torn_end_ends_whatever_publications_hold(monkeypatch: pytest.MonkeyPatch):
+    read: list[int] = []
+    checksum = records._checksum
+
+    def counted(first: int, entries: int, payload: bytes) -> int:
+        read.append(len(payload))
+        return checksum(first, entries, payload)
+
+    monkeypatch.setattr(records, "_checksum", counted)
+    found = torn_behind((records._MAGIC + (MIB // 2).to_bytes(4, "big")) * 1_000)
+    assert sum(read) < 2 * SEARCHES * MIB
+    assert not found.is_whole, "it cannot be told whether the place had been safe"
+    assert not torn_behind(records._MAGIC * (MIB // 4)).is_whole, "nor with beginnings that have no good length"
 
 
 def test_a_log_is_read_as_far_as_its_last_segment(monkeypatch: pytest.MonkeyPatch):

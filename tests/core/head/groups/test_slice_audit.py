@@ -11,6 +11,7 @@ from tests.core.head.groups.test_slice_moves import play_with
 from plimsoll.core.client.group_member import GroupMember
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.client.slice_tally import SliceTally
+from plimsoll.core.head.groups.slice_audit import FAULTS_AT_MOST, SliceCase
 from plimsoll.core.protocol import messages as msg
 
 
@@ -72,6 +73,19 @@ def test_an_item_that_both_had_is_duplicated(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(GroupMember, "_release", release)
     assert audit_after_a_move()["duplicated"] >= 1
+
+
+def test_what_members_claim_beyond_all_measure_can_still_be_told():
+    def faults(items: int, again: int, reordered: int) -> tuple[int, int, int]:
+        return SliceCase(
+            "1.1", "x", (1, 0), "h", "", 0, 9, {}, [], due={("h", 1): [9, 5]},
+            items=items, duplicated=again, reordered=reordered,
+        ).faults()  # fmt: skip
+
+    huge = 2**64
+    for counted in ((-huge, -3, huge), (huge, huge, -1)):
+        assert all(0 <= each <= FAULTS_AT_MOST for each in faults(*counted))
+    assert faults(4, 1, 2) == (1, 1, 2)
 
 
 def test_members_that_do_not_count_are_not_audited(monkeypatch: pytest.MonkeyPatch):

@@ -192,3 +192,8 @@ class Cluster:
             publishing.publish(count)
             self.run()
             yield
+
+
+def items(*members: str, epoch: tuple[int, int] = (1, 4)) -> list[msg.MemberItem]:
+    """Members, all of one owner epoch."""
+    return [msg.MemberItem(x, epoch) for x in members]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.core.head.handover.hosts import FakeHost
 
 from plimsoll.core.head.handover import delivery_audit as module
+from plimsoll.core.head.handover import log_pass
 from plimsoll.core.head.handover.delivery_audit import DeliveryAudit
 from plimsoll.core.head.log import LogEntry
 from plimsoll.core.protocol import messages as msg
@@ -146,12 +147,12 @@ def test_what_has_been_evicted_is_not_judged():
 
 
 def test_a_log_that_moves_on_while_it_is_read(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "SLICE_ENTRIES", 2)
+    monkeypatch.setattr(log_pass, "SLICE_ENTRIES", 2)
     head = Head(limit_bytes=6_000)
     for _ in range(12):
         head.publish(1)
     head.done(check("x", 0), check("y", 11))
-    head.run(module.GATHER_SECONDS + 3 * module.PAUSE_SECONDS)
+    head.run(module.GATHER_SECONDS + 3 * log_pass.PAUSE_SECONDS)
     for _ in range(30):
         head.publish(1)
     assert head.log.first > 8
@@ -160,8 +161,8 @@ def test_a_log_that_moves_on_while_it_is_read(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_it_is_read_in_slices_with_pauses_between_them(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "SLICE_ENTRIES", 10)
-    monkeypatch.setattr(module, "SLICE_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr(log_pass, "SLICE_ENTRIES", 10)
+    monkeypatch.setattr(log_pass, "SLICE_SUBSCRIPTIONS", 2)
     head, began = Head(), 100.0
     for _ in range(35):
         head.publish(1)
@@ -169,31 +170,31 @@ def test_it_is_read_in_slices_with_pauses_between_them(monkeypatch: pytest.Monke
     turns = 0
     while head.delivery_audit.wake_at() < float("inf"):
         assert head.delivery_audit.wake_at() - head.now == pytest.approx(
-            module.PAUSE_SECONDS if turns else module.GATHER_SECONDS
+            log_pass.PAUSE_SECONDS if turns else module.GATHER_SECONDS
         )
         head.now = head.delivery_audit.wake_at()
         head.delivery_audit.tick()
         turns += 1
     assert turns == 2 + 4
-    assert head.now == pytest.approx(began + module.GATHER_SECONDS + 5 * module.PAUSE_SECONDS)
+    assert head.now == pytest.approx(began + module.GATHER_SECONDS + 5 * log_pass.PAUSE_SECONDS)
     assert head.due() == {"x": [("h", 5, 35, 35)]}
 
 
 def test_many_matches_are_a_slice_too(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "SLICE_MATCHES", 3)
+    monkeypatch.setattr(log_pass, "SLICE_MATCHES", 3)
     head = Head()
     for _ in range(8):
         head.publish(1)
     head.done(check())
-    head.run(module.GATHER_SECONDS + 1.5 * module.PAUSE_SECONDS)
+    head.run(module.GATHER_SECONDS + 1.5 * log_pass.PAUSE_SECONDS)
     assert head.said == []
     head.run()
     assert head.due() == {"x": [("h", 5, 8, 8)]}
 
 
 def test_what_takes_too_long_is_given_up_and_those_who_wait_come_next(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "SLICE_ENTRIES", 1)
-    monkeypatch.setattr(module, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(log_pass, "SLICE_ENTRIES", 1)
+    monkeypatch.setattr(log_pass, "READ_SECONDS", 0.1)
     head = Head()
     for _ in range(30):
         head.publish(1)
@@ -257,7 +258,7 @@ def test_it_finds_what_one_would_find_by_looking(said: list[tuple[int, bool]], l
             count = expected.get(origin, (0, 0))[1]
             expected[origin] = (offsets[origin], count + 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SLICE_ENTRIES", at_once)
+        patch.setattr(log_pass, "SLICE_ENTRIES", at_once)
         head.done(check("x", low, "[n,>,1]", marks=(("k", 3, mark),)))
         head.run()
     assert head.due() == {"x": [(*origin, *found) for origin, found in sorted(expected.items())]}

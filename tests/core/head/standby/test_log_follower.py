@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from plimsoll.core.head.durability.commit import recovered_log
@@ -81,6 +84,25 @@ def test_parts_that_do_not_fit_are_an_error(pair):
     pair.feed.say(pair.feed.standby, msg.LogPart(1, 99_999, b"x"))
     with pytest.raises(StaleStandbyError, match="bytes 99999 of segment 1"):
         pair.exchange()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.get)
+def test_one_whose_disk_refuses_ends_without_a_word_and_another_one_follows_once_there_is_room(pair, monkeypatch, code):
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    pair.exchange()
+    monkeypatch.setattr(pair.copy.files, "write", refuse)
+    place = pair.log()
+    with pytest.raises(OSError, match=os.strerror(code)):
+        pair.exchange()
+    pair.follower.poll(pair.now)
+    assert not pair.feed.is_safe(place), "nothing leaves the head that this standby may have to answer for"
+    pair.control(pair.feed, msg.GoOnAlone(1, pair.feed.syncs))
+    assert pair.feed.is_safe(place)
+    pair.follow(901)
+    pair.exchange()
+    assert (pair.feed.in_sync, pair.copy.recover().state.position) == (901, pair.store.position)
 
 
 def test_it_leaves_when_it_is_asked_to(pair):

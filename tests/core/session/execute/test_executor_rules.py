@@ -22,13 +22,14 @@ from plimsoll.core.session import EngineSettings, FleetView, HeadView, Session
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute.executor import (
-    BATCH_BYTES,
     finish_session,
+    only_pair,
     outcomes_text,
     step_moving,
     step_stabilizing,
     with_measurements,
 )
+from plimsoll.core.session.execute.next_batch import BATCH_BYTES
 from plimsoll.core.session.state import SessionKind, SessionVerdict
 
 DONE = batch_of(members={"x": "moved"}, begun_at=100.0, ended_at=110.0, state="done")
@@ -136,10 +137,10 @@ def test_a_name_that_is_longer_than_a_batch_goes_alone():
 
 def test_a_session_between_two_edges_has_one_pair():
     plan = plan_of("x")
-    assert session_of(plan=plan).only_pair is plan.pairs[0]
+    assert only_pair(session_of(plan=plan)) is plan.pairs[0]
     for other in (None, plan_of("x", pairs=[]), plan_of("x", pairs=[*plan.pairs, *plan.pairs])):
         with pytest.raises(AssertionError, match="one pair"):
-            assert session_of(plan=other).only_pair is None
+            only_pair(session_of(plan=other))
 
 
 # ---------------------------------------------------------------- while loads settle

@@ -68,6 +68,16 @@ def test_each_report_is_checked_once():
     assert not found(context, view(10, 4))
 
 
+def test_a_view_is_gone_through_once_however_many_events_there_are():
+    context, fleet = EngineContext(1, EngineSettings()), view(100, 1)
+    assert found(context, fleet)
+    context.checked_reports.clear()
+    policy = rebalancer_of_spec(fleet.policies["east"])
+    assert policy is not None
+    assert not is_overload_reported(context, "east", policy)
+    assert found(context, fleet), "the next view"
+
+
 def test_edges_without_a_report_and_other_policies_have_none():
     context = EngineContext(1, EngineSettings())
     assert not found(context, FleetView(edges={"e0": EdgeView("e0", "east", "h")}, policies=view(0, 1).policies))

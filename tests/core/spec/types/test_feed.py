@@ -60,6 +60,7 @@ def test_a_declared_feed() -> None:
          '"Float" is not a choice here'),
         ({"commitInterval": "10ms"}, "spec.commitInterval", "is too small"),
         ({"retain": {"age": "0s"}}, "spec.retain.age", "is too small"),
+        ({"path": "s3a://bucket"}, "spec.path", "is no place in an object store"),
         ({"retain": {"size": "0"}}, "spec.retain.size", "is too small"),
     ],
 )  # fmt: skip

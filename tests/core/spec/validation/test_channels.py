@@ -21,6 +21,7 @@ ALL = {"name": "past", "feed": "reports", "rows": "All"}
         ({"parameters": [{"name": "batch", "type": "String"}]}, "spec.parameters[0].name", 'an attribute "batch"'),
         ({"feeds": [{"name": "parameters", "feed": "reports"}]}, "spec.feeds[0].name", 'a view "parameters" already'),
         ({"tables": [{"name": "R", "path": "x"}]}, "spec.tables[0].name", 'a view "R" already'),
+        ({"tables": [{"name": "t", "path": "http://h/x"}]}, "spec.tables[0].path", "no place in an object store"),
         ({"feeds": [{"name": "r", "feed": "report"}]}, "spec.feeds[0].feed", 'there is no Feed "report"'),
         ({"feeds": []}, "spec.feeds", "no feed of the query has `rows: New`"),
         ({"feeds": [ALL]}, "spec.feeds", "no feed of the query has `rows: New`"),

@@ -63,11 +63,18 @@ def test_neighbors_may_be_named_by_the_other_side():
     assert list(refused_changes(fleet(), fleet(changed))) == []
 
 
+def test_clients_come_and_go():
+    named = {"fleet": make("BrokerFleet", "quotes", security={"clients": [{"name": "app", "channels": []}]})}
+    assert list(refused_changes(fleet(), fleet(named))) == []
+    assert list(refused_changes(fleet(named), fleet())) == []
+
+
 @pytest.mark.parametrize(
     ("changed", "file", "path", "words"),
     [
         ({"fleet": make("BrokerFleet", "other")}, "fleet", "metadata.name", "called quotes"),
-        ({"fleet": make("BrokerFleet", "quotes", security={"plain": True})}, "fleet", "spec.security", "cannot change"),
+        ({"fleet": make("BrokerFleet", "quotes", security={"plain": True})}, "fleet", "spec.security.plain",
+         "cannot change"),
         ({"fleet": make("BrokerFleet", "quotes", timeScalePercent=50)}, "fleet", "spec.timeScalePercent", "cannot"),
         ({"fleet": make("BrokerFleet", "quotes", defaults={"timing": {"heartbeat": "2s"}})}, "fleet",
          "spec.defaults.timing", "cannot change"),

@@ -89,6 +89,10 @@ class ReplicatedLog:
             found.append(self._held.popleft()[1])
         return found
 
+    def await_safe(self, seconds: float) -> bool:
+        """As `LogDisk.await_safe`; the standby may still miss it."""
+        return self.log.await_safe(seconds)
+
     @property
     def is_behind(self) -> bool:
         """Whether the next round is due at once: a part of a log that is taken over is still to be written."""

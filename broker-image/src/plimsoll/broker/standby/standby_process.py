@@ -31,6 +31,10 @@ ENTRIES_SHARE = 4
 """Of the memory of a log without a disk, a fourth keeps entries at hand; the rest are segments."""
 
 
+def _no_rest(seconds: float) -> None:
+    """Of a standby: its head waits for its word, and has put a round into each frame already."""
+
+
 def standby_of(config: BrokerConfig) -> HeadStandby:
     """What a configuration says of the standby.
 
@@ -94,12 +98,12 @@ class ProcessShell:
 
     def run(
         self, machine: BrokerMachine, hardware: BrokerHardware, unready: Callable[[], str],
-        tick: Callable[[], None] = lambda: None,
+        tick: Callable[[], None] = lambda: None, *, rests: bool = True,
     ) -> None:  # fmt: skip
         """Serve until the machine is done. `unready`: why it is not ready. `tick`: called about once a second."""
         loop = BrokerLoop(
             machine, self.sockets, self.watch, hardware, authority=self.authority, own=self.own,
-            leave_seconds=self.leave_seconds,
+            leave_seconds=self.leave_seconds, rest=time.sleep if rests else _no_rest,
         )  # fmt: skip
 
         def on_usage(usage: ProcessUsage) -> None:
@@ -177,6 +181,7 @@ def follow(config: BrokerConfig, kept: ReplicatedLog, shell: ProcessShell) -> in
             follower, config.hardware,
             lambda: "" if follower.sync else "the standby has not caught up with its head",
             lambda: kept.log.sync_at_times(time.monotonic()),
+            rests=False,
         )  # fmt: skip
     except OSError as error:
         raise LogDiskError(f"the log of {config.name} cannot be followed here: {error}") from error

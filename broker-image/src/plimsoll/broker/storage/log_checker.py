@@ -51,8 +51,8 @@ class LogChecker:
             fault = self._fault_of(name, checksum)
             if self._stops.is_set():
                 return
+            self._found.append((name, fault))  # first: once nothing remains, all has been found
             self.remaining_bytes -= size
-            self._found.append((name, fault))
 
     def _fault_of(self, name: str, checksum: int) -> str:
         try:

@@ -1,8 +1,8 @@
 """A head's log on its disk, as the event loop uses it: recovery at the start, a batch a round, output that waits.
 
 With `Always` what a round has to say is held until a sync that began behind its batch has ended; the loop goes on
-meanwhile, and the next sync covers all rounds that were written by then. With `Interval` syncs come at most that
-often, and output waits only for what may never be forgotten: the beginning of an epoch, and gaps.
+meanwhile, and a sync covers all rounds that were written before it. Syncs may overlap. With `Interval` they come at
+most that often, and output waits only for what may never be forgotten: the beginning of an epoch, and gaps.
 """
 
 from __future__ import annotations
@@ -201,6 +201,10 @@ class LogDisk:
         while self._held and self._held[0][0] <= self.syncer.done:
             found.append(self._held.popleft()[1])
         return found
+
+    def await_safe(self, seconds: float) -> bool:
+        """Wait until a sync gives something back, for this long at most; False if it does not, or nothing is held."""
+        return bool(self._held) and self.syncer.wait_asked(self._held[0][0], seconds)
 
     def flush(self) -> list[RoundOutput]:
         """All that is held, once it is safe: when the head leaves.

@@ -1,6 +1,10 @@
-"""The files of a log in one folder: made with their room, written in place, synced by the thread that holds the folder.
+"""The files of a log in one folder: made with their room, written in place, synced by threads beside the writes.
 
 Every new name is synced with its folder before it is used. One process at a time may have a folder open.
+
+Syncs may overlap. Each of the threads has a descriptor of its own for each file, opened before the first write: a
+system tells of a failed write once for each description that was open then (Linux, `errseq_t`), so no sync takes away
+what another one has to hear.
 """
 
 from __future__ import annotations
@@ -15,10 +19,36 @@ from pathlib import Path
 from typing import Final
 
 LOCK: Final = "lock"
+SYNCS_AT_ONCE: Final = 4
+"""With as many going on, the next sync waits until one of them ends: about a fourth of the time that one takes."""
 
 
 class LogFolderError(OSError):
     """The folder of a log cannot be used; says why and what to do."""
+
+
+class _OpenFile:
+    """The descriptors of a file: one to write, and one for each thread that syncs. `writes`: how many there were.
+
+    A file that is removed while threads sync it is closed by the last of them.
+    """
+
+    def __init__(self, fd: int, path: Path) -> None:
+        """Take a descriptor, which is closed if the others cannot be opened."""
+        self.fd = fd
+        self.by_thread: list[int] = []
+        self.writes = self.syncs = 0
+        self.is_removed = False
+        try:
+            for _ in range(SYNCS_AT_ONCE):
+                self.by_thread.append(os.open(path, os.O_RDWR))
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        for fd in (self.fd, *self.by_thread):
+            os.close(fd)
 
 
 class LogFolder:
@@ -32,8 +62,8 @@ class LogFolder:
 
         """
         self.path = path
-        self._open: dict[str, int] = {}
-        self._dirty: set[str] = set()
+        self._open: dict[str, _OpenFile] = {}
+        self._dirty: dict[str, _OpenFile] = {}  # of which no sync that began behind the last write has ended
         self._guard = threading.Lock()
         with _told(path, "make it, or name another one as the folder of this head's log"):
             path.mkdir(parents=True, exist_ok=True)
@@ -46,9 +76,12 @@ class LogFolder:
             raise LogFolderError(error.errno, "another head has this log open; stop it first", str(path)) from error
 
     def close(self) -> None:
-        for fd in (*self._open.values(), self._folder, self._lock):
-            os.close(fd)
+        for each in self._open.values():
+            each.close()
         self._open.clear()
+        self._dirty.clear()
+        for fd in (self._folder, self._lock):
+            os.close(fd)
 
     # -- LogFiles
 
@@ -69,69 +102,105 @@ class LogFolder:
         return b"".join(parts)
 
     def create(self, name: str, size: int) -> None:
-        fd = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        path = self.path / name
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            file = _OpenFile(fd, path)
+        except OSError:
+            path.unlink()
+            raise
         try:
             os.posix_fallocate(fd, 0, size)
             os.fsync(fd)
             os.fsync(self._folder)
         except OSError:
-            os.close(fd)
-            (self.path / name).unlink(missing_ok=True)
+            file.close()
+            path.unlink(missing_ok=True)
             raise
-        self._open[name] = fd
+        self._close_settled()
+        self._open[name] = file
+
+    def _close_settled(self) -> None:
+        """Close what is safe: a log writes to its newest file, and the few writes to others open them again."""
+        with self._guard:
+            for name in [each for each, file in self._open.items() if each not in self._dirty and not file.syncs]:
+                self._open.pop(name).close()
 
     def write(self, name: str, start: int, data: bytes) -> None:
-        fd = self._descriptor(name)
+        file = self._file(name)
         view, at = memoryview(data), start
         while view:
-            written = os.pwrite(fd, view, at)
+            written = os.pwrite(file.fd, view, at)
             view, at = view[written:], at + written
         with self._guard:
-            self._dirty.add(name)
+            file.writes += 1
+            self._dirty[name] = file
 
-    def _descriptor(self, name: str) -> int:
-        """Of a file, which an earlier process may have made."""
-        fd = self._open.get(name)
-        if fd is None:
-            fd = self._open[name] = os.open(self.path / name, os.O_RDWR)
-        return fd
+    def _file(self, name: str) -> _OpenFile:
+        """One that an earlier process may have made."""
+        file = self._open.get(name)
+        if file is None:
+            path = self.path / name
+            file = self._open[name] = _OpenFile(os.open(path, os.O_RDWR), path)
+        return file
 
     def settle(self, name: str) -> None:
-        os.fdatasync(self._descriptor(name))
+        os.fdatasync(self._file(name).fd)
+        with self._guard:
+            self._dirty.pop(name, None)
 
     def erase(self, name: str, start: int, size: int) -> None:
         self.write(name, start, bytes(size))
         self.settle(name)
 
     def truncate(self, name: str, size: int) -> None:
-        os.ftruncate(self._descriptor(name), size)
+        os.ftruncate(self._file(name).fd, size)
 
     def remove(self, name: str) -> None:
         with self._guard:
-            self._dirty.discard(name)
-            if (fd := self._open.pop(name, None)) is not None:
-                os.close(fd)
+            self._dirty.pop(name, None)
+            file = self._open.pop(name, None)
+            if file is not None:
+                file.is_removed = True
+                if not file.syncs:
+                    file.close()
         (self.path / name).unlink()
 
     # -- syncs
 
-    def sync(self) -> None:
+    def sync(self, thread: int = 0) -> None:
         """Make all that has been written safe; may run beside writes, which it may or may not take along.
+
+        `thread`: which one this is, below `SYNCS_AT_ONCE`. What another one is just syncing is synced here as well, so
+        it does not matter which of them ends first.
 
         Raises:
             OSError: the disk has refused; what was written since the last sync may be lost, and is not to be trusted.
 
         """
-        with self._guard:
-            dirty, self._dirty = self._dirty, set()
-            # A copy of each descriptor: the file may be removed meanwhile.
-            copies = [os.dup(self._open[name]) for name in sorted(dirty)]
+        taken, is_safe = self._take(), False
         try:
-            for fd in copies:
-                os.fdatasync(fd)
+            for _, file, _ in taken:
+                os.fdatasync(file.by_thread[thread])
+            is_safe = True
         finally:
-            for fd in copies:
-                os.close(fd)
+            self._give_back(taken, is_safe=is_safe)
+
+    def _take(self) -> list[tuple[str, _OpenFile, int]]:
+        """The files to sync, with how many writes they have had."""
+        with self._guard:
+            for file in self._dirty.values():
+                file.syncs += 1
+            return [(name, file, file.writes) for name, file in self._dirty.items()]
+
+    def _give_back(self, taken: list[tuple[str, _OpenFile, int]], *, is_safe: bool) -> None:
+        with self._guard:
+            for name, file, writes in taken:
+                file.syncs -= 1
+                if file.is_removed and not file.syncs:
+                    file.close()
+                elif is_safe and file.writes == writes and not file.is_removed:
+                    self._dirty.pop(name, None)
 
 
 @contextmanager

@@ -105,6 +105,10 @@ class MemoryLog:
         self._output.clear()
         return found
 
+    def await_safe(self, seconds: float) -> bool:
+        """Nothing is waited for."""
+        return False
+
     def flush(self) -> list[RoundOutput]:
         return self.released()
 

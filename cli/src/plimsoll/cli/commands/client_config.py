@@ -23,7 +23,7 @@ def client_config(options: argparse.Namespace) -> int:
 
         text = kubernetes_connection_file(choice, options.name, options.cluster)
     else:
-        text = local_connection_file(choice, options.cluster)
+        text = local_connection_file(choice, options.name, options.cluster)
     if options.write is None:
         print_lines(text)
     else:

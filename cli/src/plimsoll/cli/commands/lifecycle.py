@@ -28,9 +28,9 @@ def up(options: argparse.Namespace) -> int:
         raise CommandError(BAD_INPUT, message)
     try:
         if options.detach:
-            runtime.up_detached(resources, print_lines)
+            runtime.up_detached(resources, print_lines, options.metrics)
         else:
-            runtime.up(resources, print_lines)
+            runtime.up(resources, print_lines, metrics=options.metrics)
     except FleetBusyError as error:
         raise CommandError(CONFLICT, str(error)) from error
     except FleetStartError as error:

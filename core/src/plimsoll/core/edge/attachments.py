@@ -8,12 +8,12 @@ Rules:
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment, LinkAttachments
+from plimsoll.core.edge.attachment import SERVED, AttachmentState, EdgeAttachment, LinkAttachments
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.edge.kept_places import keep_place, place_left
 from plimsoll.core.edge.pending_subacks import PendingSubacks
@@ -152,6 +152,17 @@ class AttachmentTable:
             self.close(attachment)
             # Even if the link has no connection now: it may come back, and the client still counts on its attachment.
             self.host.say(attachment.link, msg.AttachmentClosed(attachment.id, code, text))
+
+    def send_elsewhere(self, attachments: Iterable[EdgeAttachment]) -> None:
+        """Close attachments; their subscribers ask the head for another edge, and go on from their tokens."""
+        moved: defaultdict[Link, list[int]] = defaultdict(list)
+        for attachment in list(attachments):
+            # One that has been cut goes to its target at END; MOVED would call it to another edge.
+            if attachment.state in SERVED and attachment.pending_end is None:
+                moved[attachment.link].append(attachment.id)
+                self.close(attachment)
+        for link, numbers in moved.items():
+            self.host.say(link, msg.Moved(numbers, "", "", ""))
 
     def drop(self, attachments: Iterable[EdgeAttachment]) -> None:
         """Forget closed attachments, and withdraw their cover."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from plimsoll.core.edge.remembered_topics import remember
 from plimsoll.core.policies.model.bundle_load import BundleLoad, report_fields
 from plimsoll.core.policies.model.hash_ranges import HashRange, Partition, partition_of
 from plimsoll.core.policies.pulsar.splitting import topics_middle
@@ -18,10 +19,6 @@ from plimsoll.core.predicates import Attributes, Value
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import hash_of_unit, topic_hash
 from plimsoll.core.spec.types.policy import PulsarParameters
-
-REMEMBERED_TOPICS = 4096
-REMEMBERED_CHARACTERS = 64
-"""Of longer topics the hash is computed each time, rather than to keep them."""
 
 Version = tuple[int, int]
 
@@ -60,6 +57,14 @@ class BundleMeter:
             self._of_topic.clear()
             self._released = {bundle: number for bundle, number in self._released.items() if parted.has(bundle)}
 
+    def take(self, table: msg.BundleTable, subscribers: Iterable[str]) -> list[str]:
+        """Note how topics are divided; returns the units among these subscribers that are to leave now."""
+        self.take_ranges(table)
+        if not (bundles := self.released(table)):
+            return []
+        units = ((name, topic) for name in subscribers if (topic := hash_of_unit(name)) is not None)
+        return [name for name, topic in units if any(each.holds(topic) for each in bundles)]
+
     def released(self, table: msg.BundleTable) -> list[HashRange]:
         """The bundles whose units are to leave now; each only once for a number, since messages are repeated."""
         found = []
@@ -93,11 +98,7 @@ class BundleMeter:
         counts = self._counts.get(bundle)
         if counts is None:
             counts = self._counts[bundle] = BundleCounts()
-        if not isinstance(topic, bool) and (not isinstance(topic, str) or len(topic) <= REMEMBERED_CHARACTERS):
-            if len(self._of_topic) >= REMEMBERED_TOPICS:
-                self._of_topic.clear()
-            self._of_topic[topic] = counts
-        return counts
+        return remember(self._of_topic, topic, counts)
 
     def report(self, served: Iterable[str], now: float) -> Mapping[str, Any]:
         """Fields of a load report about the interval that ends now. `served`: the names of all subscribers here.

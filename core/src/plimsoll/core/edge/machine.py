@@ -6,12 +6,11 @@ up, blocked); they are served from the head's log. The edge announces upward the
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge.attachment import SERVED, AttachmentState, EdgeAttachment, LinkAttachments
+from plimsoll.core.edge.attachment import AttachmentState, LinkAttachments
 from plimsoll.core.edge.attachments import AttachmentTable
 from plimsoll.core.edge.balancing import estimation, policy_change
 from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
@@ -37,7 +36,6 @@ from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broke
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.slice_names import owner_identity
-from plimsoll.core.protocol.topic_units import hash_of_unit
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.core.transport.client_intake import ClientIntake
@@ -232,7 +230,7 @@ class Edge(OverlayNode):
         if self._closed.numbers:
             ids = self._closed.open_to(ids, pub.body.attributes)
         if self._with_several:
-            ids = list(self._once(ids, pub.position))
+            ids = self.subscription_table.once(ids, pub.position)
         if self.topic_meter is None:
             for attachment in map(holders.__getitem__, ids):
                 out = attachment.out
@@ -253,21 +251,13 @@ class Edge(OverlayNode):
         if self.bundle_meter is not None:
             self.bundle_meter.note(pub.body.attributes, len(piece), len(ids))
 
-    def _once(self, ids: Iterable[int], position: int) -> Iterable[int]:
-        """An attachment with several subscriptions gets a publication once."""
-        holders = self.holders
-        for i in ids:
-            attachment = holders[i]
-            if attachment.last_position != position:
-                attachment.last_position = position
-                yield i
-
     # -- time
 
     def on_tick(self) -> None:
         self.stream_input.serve()
         self.client_intake.tick()
-        self._tidy()
+        for cover in self.subscription_table.tidy():
+            self.up(cover)
         self.handover_source.report_closed()
         self.queues.tick()
         self.meter.set_aside(self.queues.silent.take())
@@ -283,16 +273,11 @@ class Edge(OverlayNode):
             self.handover_target.delivery_audit.query()
         if self.reporter.due(self.now):
             self.load_reports.send()
-            self._redirect(self.undivided.some(self.attachments.by_subscriber))
+            self.attachments.send_elsewhere(self.undivided.some(self.attachments.by_subscriber))
         if self.balancing_agent is not None:
             # Not in __init__: rates are counted from the time at which the edge begins to see publications.
             self._record_traffic = self._record_traffic or self.balancing_agent.begin()
             self.balancing_agent.tick()
-
-    def _tidy(self) -> None:
-        """Send what bounded covering steps have left over, a bounded step in each round."""
-        for cover in self.subscription_table.tidy():
-            self.up(cover)
 
     def wake_at(self) -> float:
         if self.client_intake.waiting or not self.subscription_table.is_tidy:
@@ -328,7 +313,9 @@ class Edge(OverlayNode):
                 self.balancing_agent, self._record_traffic = agent, None  # it begins with the next tick
                 self._take_policy(None if agent is None else agent.policy)
         elif isinstance(message, msg.BundleTable):
-            self._take_bundles(message)
+            if self.bundle_meter is not None:
+                here = self.attachments.by_subscriber
+                self.attachments.send_elsewhere(here[x] for x in self.bundle_meter.take(message, here))
         elif isinstance(message, msg.PublisherPaths):
             if self.topic_meter is not None:
                 self.topic_meter.paths.take(message, self.topic_meter.required.attribute)
@@ -345,17 +332,6 @@ class Edge(OverlayNode):
             self.undivided.begin("" if meter is None else meter.attribute, self.attachments.by_subscriber)
         self.topic_meter = policy_change.topic_meter_after(self.topic_meter, policy, self.config.head_name, self.now)
         self.heartbeats.measure_ways(closely=self.topic_meter is not None)
-
-    def _take_bundles(self, table: msg.BundleTable) -> None:
-        """Note how topics are divided, and send the units of released bundles away: they look their edge up again."""
-        meter = self.bundle_meter
-        if meter is None:
-            return
-        meter.take_ranges(table)
-        if bundles := meter.released(table):
-            some = self.attachments.by_subscriber.values()
-            units = [(attachment, hash_of_unit(attachment.subscriber)) for attachment in some]
-            self._redirect(a for a, unit in units if unit is not None and any(each.holds(unit) for each in bundles))
 
     def to_head(self, message: msg.ControlRecord) -> None:
         """Send to the head on the control socket, where a message may be lost."""
@@ -375,18 +351,7 @@ class Edge(OverlayNode):
         self.leaving_since = now
         self.say(self.head, msg.Leaving())  # first: the head must not place those who leave here again
         self.handover_target.leave()
-        self._redirect(self.attachments.by_subscriber.values())
-
-    def _redirect(self, attachments: Iterable[EdgeAttachment]) -> None:
-        """Close attachments; their subscribers ask the head for another edge, and go on from their tokens."""
-        moved: defaultdict[Link, list[int]] = defaultdict(list)
-        for attachment in list(attachments):
-            # One that has been cut goes to its target at END; MOVED would call it to another edge.
-            if attachment.state in SERVED and attachment.pending_end is None:
-                moved[attachment.link].append(attachment.id)
-                self.attachments.close(attachment)
-        for link, numbers in moved.items():
-            self.say(link, msg.Moved(numbers, "", "", ""))
+        self.attachments.send_elsewhere(self.attachments.by_subscriber.values())
 
     def done(self) -> bool:
         """Whether every subscriber has arrived elsewhere, or the time for it is over."""

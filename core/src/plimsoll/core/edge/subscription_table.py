@@ -139,6 +139,16 @@ class SubscriptionTable:
                 self.closed.judge(attachment.link.grant, number, subscription)
         return ""
 
+    def once(self, ids: Iterable[int], position: int) -> list[int]:
+        """Of these numbers, which match the publication at a position, one for each attachment."""
+        found = []
+        for number in ids:
+            attachment = self.holders[number]
+            if attachment.last_position != position:
+                attachment.last_position = position
+                found.append(number)
+        return found
+
     def uninstall(self, attachment: EdgeAttachment) -> None:
         """Stop matching it, in bounded steps from the end of this round on: meanwhile it takes nothing.
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
 from plimsoll.core.edge.publisher_paths import PathTable
+from plimsoll.core.edge.remembered_topics import remember
 from plimsoll.core.edge.unit_queue import UnitQueue
 from plimsoll.core.policies.model.topic_load import TOPIC_CHARACTERS, TopicLoad, topic_report
 from plimsoll.core.policies.model.topic_requirements import TopicRequirements
@@ -20,10 +21,6 @@ from plimsoll.core.predicates import Value
 from plimsoll.core.predicates.topics import topics_of
 from plimsoll.core.protocol.messages import PubOpen
 from plimsoll.core.protocol.topic_units import hash_of_unit, topic_hash, topic_text
-
-REMEMBERED_TOPICS: Final = 4096
-REMEMBERED_CHARACTERS: Final = 64
-"""Of longer topics the hash is computed each time, rather than to keep them."""
 
 ORIGINS_OF_A_TOPIC: Final = 64
 """Heads that are remembered to have accepted publications of one topic; with more all heads count."""
@@ -90,12 +87,7 @@ class TopicMeter:
             counts.origins[pub.head] = None
 
     def _find(self, topic: Value) -> TopicCounts:
-        counts = self.topics.get(topic_hash(topic), self._none)
-        if not isinstance(topic, bool) and (not isinstance(topic, str) or len(topic) <= REMEMBERED_CHARACTERS):
-            if len(self._of_topic) >= REMEMBERED_TOPICS:
-                self._of_topic.clear()
-            self._of_topic[topic] = counts
-        return counts
+        return remember(self._of_topic, topic, self.topics.get(topic_hash(topic), self._none))
 
     # -- reports
 

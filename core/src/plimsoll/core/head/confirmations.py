@@ -12,7 +12,7 @@ from plimsoll.core.head.open_publisher import PendingConfirmation
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.part import HeadPart
-from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.publisher_answers import PublisherAnswers
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 
@@ -36,8 +36,8 @@ class AwaitedConfirmation:
 class Confirmations(HeadPart):
     """Publications of a head that wait for edges, by position."""
 
-    def __init__(self, outboxes: Outboxes, publishers: PublisherTable, confirm_seconds: float) -> None:
-        self.outboxes, self.publishers, self.confirm_seconds = outboxes, publishers, confirm_seconds
+    def __init__(self, outboxes: Outboxes, answers: PublisherAnswers, confirm_seconds: float) -> None:
+        self.outboxes, self.answers, self.confirm_seconds = outboxes, answers, confirm_seconds
         self._awaited: dict[int, AwaitedConfirmation] = {}
 
     def register(self, handlers: RecordHandlers) -> None:
@@ -112,7 +112,7 @@ class Confirmations(HeadPart):
         if awaited.pending is not None:
             awaited.pending.missing = False
             awaited.pending.late = sorted(awaited.late)
-            self.publishers.touch(awaited.publisher)
+            self.answers.touch(awaited.publisher)
         elif (outbox := self.outboxes.by_key.get(awaited.neighbor)) is not None:
             self.outboxes.send(outbox, msg.Confirmed([awaited.neighbor_position], sorted(awaited.late)))
 

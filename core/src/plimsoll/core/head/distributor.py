@@ -81,7 +81,7 @@ class Distributor(HeadPart):
             size = len(memoryview(accepted.body))
             host.publisher_topics.count(publisher.name, attributes, size, keys, host.routes.neighbors)
         if accepted.flags & FLAG_CONFIRM_EDGES and keys:
-            pending = host.publishers.await_edges(publisher, accepted.seq)
+            pending = host.publishers.answers.await_edges(publisher, accepted.seq)
             host.confirmations.await_for_publisher(pub.position, publisher.name, pending, keys, host.now)
 
     def _log_publication(self, pub: msg.Pub, attributes: Attributes, source: str) -> set[str]:

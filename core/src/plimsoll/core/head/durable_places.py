@@ -26,6 +26,8 @@ from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.ownership import AWAY_KEY, OwnerEntry, OwnershipTable
 from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.place_covers import PlaceCovers
+from plimsoll.core.head.place_lists import PlaceLists
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.load_reporter import LoadReporter
@@ -54,10 +56,8 @@ class DurablePlaces(HeadPart):
         self.host = host
         self.kept: dict[str, PlaceKept] = {}
         self.times = TimeIndex()
-        self._staged: dict[tuple[str, str], msg.KeepPlace] = {}
-        self._parts: dict[tuple[str, str], list[str]] = {}
-        self._numbers: dict[str, dict[str, int]] = {}
-        self._last_number = 0
+        self._lists = PlaceLists(host.owners)
+        self._covers = PlaceCovers(host.covers)
         self._found = 0
 
     def register(self, handlers: RecordHandlers) -> None:
@@ -80,7 +80,7 @@ class DurablePlaces(HeadPart):
         for place in state.places.values():
             self.kept[place.subscriber] = place
             self.host.owners.adopt(place.subscriber, AWAY_KEY, place.epoch, place.since, place.identity)
-            self._cover(place.subscriber, place.texts)
+            self._covers.cover(place.subscriber, place.texts)
 
     def on_ready(self) -> None:
         """Those that no edge has reported went away when the head did, or before."""
@@ -93,26 +93,19 @@ class DurablePlaces(HeadPart):
 
     def on_keep(self, outbox: Outbox, keep: msg.KeepPlace) -> None:
         """Take a list, in parts; it counts once its link and epoch own the subscriber."""
-        key = outbox.key, keep.subscriber
-        texts = [*self._parts.pop(key, ()), *keep.texts]
-        if keep.more:
-            self._parts[key] = texts
-            return
-        self._staged[key] = replace(keep, texts=texts)
-        self._settle(*key)
+        if self._lists.receive(outbox.key, keep):
+            self._settle(outbox.key, keep.subscriber)
 
     def attached(self, key: str, subscriber: str) -> None:
         """A RESUME through this link has become the owner; one that asks for no place gives its place up."""
-        if (key, subscriber) in self._staged:
+        if (key, subscriber) in self._lists.staged:
             self._settle(key, subscriber)
         else:
             self.end(subscriber)
 
     def _settle(self, key: str, subscriber: str) -> None:
-        keep, entry = self._staged[key, subscriber], self.host.owners.entries.get(subscriber)
-        if entry is not None and entry.key == key and entry.epoch == keep.epoch:
-            del self._staged[key, subscriber]
-            self._put(keep, entry)
+        if (settled := self._lists.settled(key, subscriber)) is not None:
+            self._put(*settled)
 
     def _put(self, keep: msg.KeepPlace, entry: OwnerEntry) -> None:
         x, limits = keep.subscriber, self.host.config.limits
@@ -130,7 +123,7 @@ class DurablePlaces(HeadPart):
         if keep.left is not None:
             place = replace(place, left_at=self.unix_now, position=keep.left)
         if place != before:
-            self._cover(x, place.texts)
+            self._covers.cover(x, place.texts)
             self.kept[x] = place
             if self.host.journal is not None:
                 self.host.journal.pending.append(place)
@@ -143,10 +136,7 @@ class DurablePlaces(HeadPart):
 
     def broker_lost(self, outbox: Outbox) -> None:
         """All that an edge served have gone away with it."""
-        for staged in [each for each in self._staged if each[0] == outbox.key]:
-            del self._staged[staged]
-        for part in [each for each in self._parts if each[0] == outbox.key]:
-            del self._parts[part]
+        self._lists.lost(outbox.key)
         for x, place in list(self.kept.items()):
             entry = self.host.owners.entries.get(x)
             if entry is not None and entry.key == outbox.key and not place.left_at:
@@ -157,23 +147,6 @@ class DurablePlaces(HeadPart):
         self.kept[subscriber] = replace(self.kept[subscriber], left_at=left.left_at, position=position)
         if self.host.journal is not None:
             self.host.journal.pending.append(left)
-
-    # -- the list, covered by the head
-
-    def _cover(self, subscriber: str, texts: list[str]) -> None:
-        """Cover this list in the place of the one before, in one step."""
-        before, wanted = self._numbers.get(subscriber, {}), dict.fromkeys(texts)
-        adds = []
-        for text in wanted:
-            if text not in before:
-                self._last_number += 1
-                adds.append(msg.CoverItem(self._last_number, text))
-        gone = [number for text, number in before.items() if text not in wanted]
-        self.host.covers.change(AWAY_KEY, msg.Cover(0, adds, gone))
-        kept = {text: number for text, number in before.items() if text in wanted}
-        self._numbers[subscriber] = kept | {item.text: item.id for item in adds}
-        if not wanted:
-            del self._numbers[subscriber]
 
     # -- the end of a place
 
@@ -197,7 +170,7 @@ class DurablePlaces(HeadPart):
         """Keep no place for a subscriber any more, if there is one."""
         if self.kept.pop(subscriber, None) is None:
             return
-        self._cover(subscriber, [])
+        self._covers.cover(subscriber, [])
         if self.host.journal is not None:
             self.host.journal.pending.append(PlaceEnded(subscriber))
 
@@ -216,7 +189,7 @@ class DurablePlaces(HeadPart):
         for x in host.owners.take_forgotten():
             if x not in host.owners.entries:
                 self.end(x)  # it has moved to another head: in the log before a crash can bring it back
-        for key in list(self._staged):
+        for key in list(self._lists.staged):
             self._settle(*key)  # a hand-over may have made its link the owner
         if self.times.is_due(self.unix_now, host.log.last):
             self.times.note(self.unix_now, host.log.last)
@@ -226,9 +199,7 @@ class DurablePlaces(HeadPart):
     def expire(self) -> None:
         host, now = self.host, self.unix_now
         self.times.evicted(host.log.first)
-        for key, keep in list(self._staged.items()):
-            if (entry := host.owners.entries.get(keep.subscriber)) is not None and entry.epoch > keep.epoch:
-                del self._staged[key]  # it was refused
+        self._lists.drop_refused()
         for x, place in list(self.kept.items()):
             if place.left_at and now - place.left_at > place.lease_seconds * host.config.time_factor:
                 self.lapse(x, "places_expired")
@@ -254,18 +225,9 @@ class DurablePlaces(HeadPart):
 
     def report(self) -> dict[str, Any]:
         away = sorted(self.away(), key=lambda place: (place.position, place.subscriber))
-        return {**self.status(), "away": [self._told(place) for place in away[:REPORTED_AT_MOST]]}
-
-    def _told(self, place: PlaceKept) -> dict[str, Any]:
         return {
-            "name": place.subscriber,
-            "identity": place.identity,
-            "away_seconds": max(0.0, self.unix_now - place.left_at),
-            "lease_seconds": place.lease_seconds,
-            "behind": max(0, self.host.log.last - place.position),
-            "held_bytes": self.held_bytes(place),
-            "missed": max(0, self.host.log.first - 1 - place.position),
-            "subscriptions": len(place.texts),
+            **self.status(),
+            "away": [_described(place, self.host.log, self.unix_now) for place in away[:REPORTED_AT_MOST]],
         }
 
     def status(self) -> dict[str, Any]:
@@ -275,3 +237,17 @@ class DurablePlaces(HeadPart):
             "subscribers_away": len(away),
             "away_held_bytes": max(map(self.held_bytes, away), default=0),
         }
+
+
+def _described(place: PlaceKept, log: Log, unix_now: float) -> dict[str, Any]:
+    """The place of a subscriber that is away, for a load report."""
+    return {
+        "name": place.subscriber,
+        "identity": place.identity,
+        "away_seconds": max(0.0, unix_now - place.left_at),
+        "lease_seconds": place.lease_seconds,
+        "behind": max(0, log.last - place.position),
+        "held_bytes": log.bytes_after(place.position),
+        "missed": max(0, log.first - 1 - place.position),
+        "subscriptions": len(place.texts),
+    }

@@ -82,7 +82,7 @@ class HeadLoadReports:
             "log_bytes": host.log.bytes,
             "log_limit_bytes": host.log.limit_bytes,
             "log_bytes_per_second": log_bytes_per_second,
-            **host.publishers.rates(seconds),
+            **host.publishers.rates.report(seconds),
             **host.publisher_topics.report(seconds),
             "covers": {outbox.name: host.routes.size(outbox.key) for outbox in host.outboxes.by_key.values()},
             **round_trips.measured(host.links.values()),

@@ -141,7 +141,9 @@ class HeadParts(OverlayNode):
         limits, factor = self.config.limits, self.config.time_factor
         shares = ClientShares(self.outboxes.by_key, self._seconds(SILENT_SECONDS))
         self.publishers = PublisherTable(limits, shares)
-        self.confirmations = Confirmations(self.outboxes, self.publishers, self._seconds(limits.confirm_seconds))
+        self.confirmations = Confirmations(
+            self.outboxes, self.publishers.answers, self._seconds(limits.confirm_seconds)
+        )
         self.publish_requests = PublishRequests(self)
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.head_cordon = HeadCordon(self.epoch, self.router.reaches)

@@ -10,6 +10,8 @@ Rules (tests/exploration/place_elsewhere.py has each of them, and what breaks wi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from plimsoll.core.config import BrokerConfig
@@ -25,8 +27,12 @@ from plimsoll.core.protocol.wire import OwnerEpoch
 
 LONGEST_WAIT_SECONDS = 3600.0
 PLACES_OF_A_QUERY = 500
-QUERIES_AT_MOST = 1_000
-"""Queries that one round answers; those above are asked again."""
+QUERY_BYTES = 64 * 1024
+"""A query is no longer than this, or has one place: a longer frame than a head takes would cost it the link."""
+PLACES_AT_MOST = 20_000
+"""Places of queries that one round answers; queries above are asked again."""
+_ITEM_BYTES = 32
+"""What a place takes in a query beside its names."""
 
 
 class ElsewhereContext(Protocol):
@@ -58,6 +64,7 @@ class PlacesElsewhere(HeadPart):
         self.host = host
         self._asked: dict[str, Asked] = {}
         self._queries: list[tuple[str, msg.PlaceQuery]] = []
+        self._queried = 0
 
     def register(self, handlers: RecordHandlers) -> None:
         handlers.of_heads.add(msg.PlaceQuery, self.on_query)
@@ -70,7 +77,7 @@ class PlacesElsewhere(HeadPart):
         unserved = [place for place in host.durable_places.away() if self._is_unserved(place)]
         kept = {place.subscriber for place in unserved}
         self._asked = {x: asked for x, asked in self._asked.items() if x in kept}
-        due = [place for place in unserved if self._is_due(place)][:PLACES_OF_A_QUERY]
+        due = _of_one_query(place for place in unserved if self._is_due(place))
         if due and not host.is_starting and host.router.send_to_all(msg.PlaceQuery([_item(place) for place in due])):
             for place in due:
                 self._wait(place)
@@ -100,12 +107,13 @@ class PlacesElsewhere(HeadPart):
     # -- answering
 
     def on_query(self, source: str, _edge: str, query: msg.PlaceQuery) -> None:
-        if len(self._queries) < QUERIES_AT_MOST:
+        if self._queried + len(query.places) <= PLACES_AT_MOST:
+            self._queried += len(query.places)
             self._queries.append((source, query))
 
     def tick(self) -> None:
         """Answer what came in this round, when what edges said in it has been taken in."""
-        queries, self._queries = self._queries, []
+        queries, self._queries, self._queried = self._queries, [], 0
         if self.host.is_starting:
             return
         for source, query in queries:
@@ -126,6 +134,17 @@ class PlacesElsewhere(HeadPart):
 
     def _is_leaving(self, subscriber: str) -> bool:
         return self.host.coordinator.table.is_busy(subscriber)
+
+
+def _of_one_query(places: Iterable[PlaceKept]) -> list[PlaceKept]:
+    found: list[PlaceKept] = []
+    left = QUERY_BYTES
+    for place in islice(places, PLACES_OF_A_QUERY):
+        left -= len(place.subscriber.encode()) + len(place.identity.encode()) + _ITEM_BYTES
+        if found and left < 0:
+            break
+        found.append(place)
+    return found
 
 
 def _item(place: PlaceKept) -> msg.PlaceItem:

@@ -85,7 +85,7 @@ class PublishRequests(HeadPart):
 
     def tick(self) -> None:
         """Send the answers that are due."""
-        for link, answer in self.host.publishers.answers(self.host.now):
+        for link, answer in self.host.publishers.answers.due(self.host.now):
             self.host.say(link, answer)
 
     def expire(self) -> None:
@@ -93,7 +93,7 @@ class PublishRequests(HeadPart):
         self.host.publishers.forget_idle(self.host.now, FORGOTTEN_LEASES * limits.lease_seconds * factor)
 
     def wake_at(self) -> float:
-        return self.host.publishers.wake_at(self.host.now)
+        return self.host.publishers.answers.wake_at(self.host.now)
 
     def status(self) -> dict[str, Any]:
         return {"publishers": len(self.host.publishers)}
@@ -146,7 +146,7 @@ class PublishRequests(HeadPart):
             text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
             host.say(link, msg.Refused(opening.handle, 0, "incarnation", text))
             return
-        exceptions = host.publishers.again(opening.publisher, opening.handle)
+        exceptions = host.publishers.answers.again(opening.publisher, opening.handle)
         if isinstance(opened, msg.PublisherLeft):
             for exception in exceptions:
                 host.say(link, exception)
@@ -176,7 +176,7 @@ class PublishRequests(HeadPart):
         elif request.seq <= publisher.last_seq:
             # A client that reconnects sends what it has no answer to; the answer is repeated, not the publication.
             host.counters["publications_repeated"] += 1
-            host.publishers.touch(publisher.name)
+            host.publishers.answers.touch(publisher.name)
         elif request.seq > publisher.last_seq + 1:
             # Taken, it would be answered by an ACCEPTED that also answers the numbers before it, which have not come.
             host.counters["publications_out_of_order"] += 1
@@ -196,7 +196,7 @@ class PublishRequests(HeadPart):
         host.publishers.took(publisher, request.seq, len(memoryview(request.body)), host.now)
         host.counters["publications_refused_by_disk"] += 1
         refused = msg.Refused(request.handle, request.seq, "log-full", why)
-        host.publishers.single_out(publisher, refused)
+        host.publishers.answers.single_out(publisher, refused)
         host.say(link, refused)
 
     def _accept(self, link: Link, publisher: OpenPublisher, request: msg.Publish) -> None:
@@ -213,7 +213,7 @@ class PublishRequests(HeadPart):
         except WireError as error:
             host.counters["publications_refused"] += 1
             refused = msg.Refused(request.handle, request.seq, error.code, str(error))
-            host.publishers.single_out(publisher, refused)
+            host.publishers.answers.single_out(publisher, refused)
             if host.journal is not None:
                 host.journal.refused(publisher.name, publisher.incarnation, refused)
             host.say(link, refused)

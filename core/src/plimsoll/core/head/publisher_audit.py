@@ -13,36 +13,26 @@ subscriber, behind all publications that they are about.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from plimsoll.core.head.handover.delivery_audit import (
-    GATHER_SECONDS,
-    PAUSE_SECONDS,
-    READ_SECONDS,
-    WAITING_AT_MOST,
-    AuditCase,
-    LogPass,
-)
+from plimsoll.core.head.handover.delivery_audit import GATHER_SECONDS, WAITING_AT_MOST
+from plimsoll.core.head.handover.log_pass import LogPasses
 from plimsoll.core.head.handover.table import EdgeSender
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.open_publisher import OpenPublisher
-from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.part import HeadPart
+from plimsoll.core.head.publisher_audit_cases import AuditedMove, PublisherCase, by_edge, keep_latest
+from plimsoll.core.head.publisher_audit_starts import AuditStarts
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES
 from plimsoll.core.transport.link import NEVER
 
-LOOKED_BACK_ENTRIES: Final = 256
-"""Entries at the end of the log that are looked through for examples, beside the last publication of each."""
-REMEMBERED_MOVES: Final = 256
 REPORT_SECONDS: Final = 0.2
 """Least time between two reports of the counts of a move."""
 
@@ -59,59 +49,6 @@ class PublisherAuditContext(Protocol):
     router: TreeRouter
 
 
-@dataclass(slots=True)
-class PublisherCase(AuditCase):
-    """A subscriber that counts. Of the publications of this head only those of `publishers`, above the number that each
-    had, are due; `elsewhere`: what is due of other heads. A number that the log has twice is due once."""
-
-    check: msg.AuditRequestItem | None = None
-    publishers: dict[tuple[str, int], int] = field(default_factory=dict)
-    own: tuple[str, int] = ("", 0)
-    elsewhere: list[msg.ExpectedCount] = field(default_factory=list)
-
-    def expect(self, pub: msg.PubOpen) -> None:
-        publisher = (pub.publisher, pub.incarnation)
-        if (pub.head, pub.epoch) != self.own or pub.seq <= self.publishers.get(publisher, pub.seq):
-            return
-        self.publishers[publisher] = pub.seq
-        AuditCase.expect(self, pub)
-
-    def item(self) -> msg.ExpectedItem:
-        here = AuditCase.item(self)
-        return msg.ExpectedItem(self.subscriber, self.epoch, [*self.elsewhere, *here.due])
-
-
-@dataclass(slots=True)
-class AuditedMove:
-    """A move that this head judges: from position `low` on. `moved`: who may publish at the target, once it is over.
-
-    `asked`: how many subscribers were asked; `counts`: by subscriber. `is_read`: the log has been read for `cases`.
-    """
-
-    id: str
-    target: str
-    publishers: list[msg.AuditedPublisher]
-    low: int
-    asked: int = 0
-    cases: dict[str, PublisherCase] = field(default_factory=dict)
-    counts: dict[str, msg.AuditSummaryItem] = field(default_factory=dict)
-    moved: list[msg.AuditedPublisher] = field(default_factory=list)
-    reads_at: float = NEVER
-    is_read: bool = False
-
-    def item(self) -> msg.AuditItem | None:
-        if not self.is_read and not self.counts:
-            return None
-        names = ("lost", "duplicated", "reordered", "suppressed", "due_of_judge", "due_of_others")
-        lost, duplicated, reordered, suppressed, before, after = (
-            sum(getattr(each, name) for each in self.counts.values()) for name in names
-        )
-        return msg.AuditItem(len(self.counts), lost, duplicated, reordered, suppressed, self.asked, before, after)
-
-
-Finish = Callable[[list[PublisherCase]], None]
-
-
 class PublisherAudit(HeadPart):
     """`moves`: those that this head judges. `arrivals`: where the log was when the first publisher of a move came."""
 
@@ -119,15 +56,13 @@ class PublisherAudit(HeadPart):
         self.host, self.edges = host, edges
         self.moves: OrderedDict[str, AuditedMove] = OrderedDict()
         self.arrivals: OrderedDict[str, int] = OrderedDict()
-        self._passed_on: OrderedDict[str, None] = OrderedDict()
-        self._unread: deque[tuple[list[PublisherCase], Finish]] = deque()
-        self._reading: tuple[LogPass, Finish] | None = None
-        self._read_at = NEVER
+        self._starts = AuditStarts(host)
+        self._passes: LogPasses[PublisherCase] = LogPasses(host)
         self._changed: dict[str, None] = {}
         self._report_at = NEVER
 
     def register(self, handlers: RecordHandlers) -> None:
-        handlers.of_brokers.add(msg.PublisherAuditStart, self.on_start)
+        handlers.of_brokers.add(msg.PublisherAuditStart, self._starts.on_start)
         handlers.of_brokers.add(msg.PublisherAuditRequest, lambda _, request: self.on_request(request))
         handlers.of_heads.add(msg.PublisherAuditRequest, lambda _, __, request: self.receive(request))
 
@@ -137,44 +72,9 @@ class PublisherAudit(HeadPart):
         """Publishers are asked to move: what they publish from here on counts."""
         moving = list(publishers)[: msg.AUDITED_PUBLISHERS_AT_MOST]
         audited = [msg.AuditedPublisher(each.name, each.incarnation, each.last_seq) for each in moving]
-        self.moves[session] = AuditedMove(session, target, audited, self.host.log.last)
-        _bound(self.moves)
-        if examples := self._examples(moving):
-            self._spread(msg.PublisherAuditStart(session, self.host.name, target, audited, examples), "")
-
-    def _examples(self, publishers: list[OpenPublisher]) -> list[msg.Example]:
-        found: list[msg.Example] = []
-        for pub in self._latest(publishers):
-            if pub.body.attributes not in found:
-                found.append(pub.body.attributes)
-            if len(found) >= msg.EXAMPLES_AT_MOST:
-                break
-        return found
-
-    def _latest(self, publishers: list[OpenPublisher]) -> Iterator[msg.PubOpen]:
-        """The last publication of each, and then others of the last that were logged."""
-        log, names = self.host.log, {(each.name, each.incarnation) for each in publishers}
-        last = [each.logged_at for each in publishers[: msg.EXAMPLES_AT_MOST] if each.logged_at]
-        for position in (*last, *range(log.last, max(log.last - LOOKED_BACK_ENTRIES, 0), -1)):
-            entry = log.get(position)
-            if entry is None or entry.is_gap or len(entry.record) > SMALL_BODY_BYTES:
-                continue
-            pub = msg.to_edge.decode(entry.record)
-            if isinstance(pub, msg.PubOpen) and (pub.publisher, pub.incarnation) in names:
-                yield pub
-
-    def on_start(self, outbox: Outbox, start: msg.PublisherAuditStart) -> None:
-        """Pass it on where such publications go from here."""
-        if start.session not in self._passed_on and start.judge != self.host.name:
-            self._passed_on[start.session] = None
-            _bound(self._passed_on)
-            self._spread(start, outbox.key)
-
-    def _spread(self, start: msg.PublisherAuditStart, source: str) -> None:
-        outboxes = self.host.outboxes
-        keys = {key for example in start.examples for key in self.host.routes.match(example)}
-        for key in sorted(keys - outboxes.joining - {source}):
-            outboxes.send_to(key, start)
+        move = self.moves[session] = AuditedMove(session, target, audited, self.host.log.last)
+        keep_latest(self.moves)
+        self._starts.begin(move, moving)
 
     # -- who counts
 
@@ -218,7 +118,7 @@ class PublisherAudit(HeadPart):
     def begins(self, session: str) -> None:
         """The first publisher of a move comes to this head: what it publishes here is behind this position."""
         self.arrivals.setdefault(session, self.host.log.last)
-        _bound(self.arrivals)
+        keep_latest(self.arrivals)
 
     def tick(self) -> None:
         now = self.host.now
@@ -226,39 +126,23 @@ class PublisherAudit(HeadPart):
             if now >= move.reads_at:
                 move.reads_at = NEVER
                 self._read(list(move.cases.values()), partial(self._judged, move))
-        if now >= self._read_at:
-            self._go_on()
+        self._passes.tick()
 
-    def _read(self, cases: list[PublisherCase], finish: Finish) -> None:
+    def _read(self, cases: list[PublisherCase], finish: Callable[[list[PublisherCase]], None]) -> None:
         """Read the log for these cases, up to where it is now."""
         for case in cases:
             case.high = self.host.log.last
-        self._unread.append((cases, finish))
-        self._read_at = min(self._read_at, self.host.now)
-
-    def _go_on(self) -> None:
-        now = self.host.now
-        if self._reading is None:
-            cases, finish = self._unread.popleft()
-            if cases:
-                self._reading = LogPass(list[AuditCase](cases), now + READ_SECONDS), finish
-            else:
-                finish([])
-        elif (reading := self._reading[0]).slice(self.host.log) or now >= reading.until:
-            known = [case for case in reading.cases if case.is_known and reading.at >= reading.end]
-            self._reading[1]([case for case in known if isinstance(case, PublisherCase)])
-            self._reading = None
-        self._read_at = now + PAUSE_SECONDS if self._reading is not None or self._unread else NEVER
+        self._passes.read(cases, finish)
 
     def _judged(self, move: AuditedMove, cases: list[PublisherCase]) -> None:
         """Let the other head add what was due there, if publishers have come there, and the edges ask."""
-        move.is_read = True
+        move.is_read, move.judged = True, frozenset(case.subscriber for case in cases)
         move.cases.clear()
         self._note_change(move.id)
         if not move.moved:
             self._tell(move.id, self.host.name, cases)
             return
-        for (head, edge), some in _by_edge(cases).items():
+        for (head, edge), some in by_edge(cases).items():
             checks = [case.check for case in some if case.check is not None]
             due = [case.item().due for case in some]
             told = msg.PublisherAuditRequest(move.id, self.host.name, head, edge, 0, checks, due, move.moved)
@@ -266,7 +150,7 @@ class PublisherAudit(HeadPart):
 
     def _read_arrivals(self, request: msg.PublisherAuditRequest) -> None:
         low = self.arrivals.get(request.session)
-        if low is None or len(request.due) != len(request.checks) or len(self._unread) >= REMEMBERED_MOVES:
+        if low is None or len(request.due) != len(request.checks) or len(self._passes) >= WAITING_AT_MOST:
             return  # this head has restarted, or has too much to read: those subscribers stay unheard
         publishers = {(each.publisher, each.incarnation): each.last_seq for each in request.publishers}
         cases = [self._case(request, check, low, publishers) for check in request.checks]
@@ -275,7 +159,7 @@ class PublisherAudit(HeadPart):
         self._read(cases, partial(self._tell, request.session, request.judge))
 
     def _tell(self, session: str, judge: str, cases: list[PublisherCase]) -> None:
-        for (head, edge), some in _by_edge(cases).items():
+        for (head, edge), some in by_edge(cases).items():
             told = msg.ExpectedDeliveries(session, judge, [case.item() for case in some])
             self.edges.send_to_edge(head, edge, told)
 
@@ -285,8 +169,10 @@ class PublisherAudit(HeadPart):
         """Note what subscribers have counted; False if the session is none of publishers."""
         if (move := self.moves.get(summary.session)) is None:
             return False
-        move.counts |= {item.subscriber: item for item in summary.members}
-        self._note_change(move.id)
+        counts = {item.subscriber: item for item in summary.members if item.subscriber in move.judged}
+        if counts:
+            move.counts |= counts
+            self._note_change(move.id)
         return True
 
     def _note_change(self, session: str) -> None:
@@ -307,16 +193,4 @@ class PublisherAudit(HeadPart):
         return None if move is None else move.item()
 
     def wake_at(self) -> float:
-        return min([self._read_at, self._report_at, *(move.reads_at for move in self.moves.values())])
-
-
-def _bound(remembered: OrderedDict[str, Any]) -> None:
-    while len(remembered) > REMEMBERED_MOVES:
-        remembered.popitem(last=False)
-
-
-def _by_edge(cases: Iterable[PublisherCase]) -> dict[tuple[str, str], list[PublisherCase]]:
-    found: dict[tuple[str, str], list[PublisherCase]] = {}
-    for case in cases:
-        found.setdefault((case.head, case.edge), []).append(case)
-    return found
+        return min([self._passes.wake_at(), self._report_at, *(move.reads_at for move in self.moves.values())])

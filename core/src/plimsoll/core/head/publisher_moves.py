@@ -186,7 +186,7 @@ class PublisherMoves(HeadPart):
         if publisher is None or session is None or publisher.moving != go.session:
             return  # STAY, or the answer to its OPEN, is on its way
         session.publishers[publisher.name].may_go = True
-        self.host.publishers.touch(publisher.name)
+        self.host.publishers.answers.touch(publisher.name)
         self._cut(session, publisher)
 
     def _cut(self, session: PublisherSession, publisher: OpenPublisher) -> None:

@@ -1,36 +1,31 @@
-"""Publishers at a head: identity, credit, quota, and an answer for every publication.
+"""Publishers at a head: whose names they are, over which link and under which handle each is open, and its last number.
 
-Acceptance is cumulative: `ACCEPTED through` answers all numbers up to one, except those refused singly. With
-`confirm: edges` an answer waits until every edge that needs the publication has it, at most `confirm_seconds`; then it
-names the edges that do not.
+Beside it are their credit (`client_credit.py`), quotas, rates and answers (`publisher_answers.py`).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Iterator
-
-import msgspec
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.head.client_credit import ClientCredits
 from plimsoll.core.head.client_share import ClientShares
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.durability.records import PublisherKnown
-from plimsoll.core.head.open_publisher import OpenPublisher, PendingConfirmation, PublisherQuota
+from plimsoll.core.head.open_publisher import OpenPublisher
+from plimsoll.core.head.publisher_answers import PublisherAnswers
+from plimsoll.core.head.publisher_quotas import PublisherQuotas
+from plimsoll.core.head.publisher_rates import PublisherRates
 from plimsoll.core.permissions import (
     NO_NAME_GRANTS,
     NOT_PERMITTED,
-    ClientPermissions,
     NameGrants,
     client_of,
     foreign_name,
     incarnation_fault,
 )
 from plimsoll.core.protocol.messages import (
-    Accepted,
-    Credit,
     Open,
     Opened,
     OpenReturning,
@@ -44,9 +39,6 @@ from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
 
 AnyOpen = Open | OpenReturning | OpenStandby
-REPORTED_AT_MOST = 32
-"""Publishers named in a load report."""
-
 
 NOT_SEEN = float("inf")
 """When a publisher was last seen that is known from the log alone: times of another process mean nothing here."""
@@ -60,10 +52,9 @@ class PublisherTable:
         self.credits = ClientCredits(ClientShares({}) if shares is None else shares, limits.publisher_window)
         self.by_name: dict[str, OpenPublisher] = {}
         self._by_handle: dict[tuple[Link, int], OpenPublisher] = {}
-        self._touched: dict[str, OpenPublisher] = {}
-        self._raised: dict[OpenPublisher, None] = {}
-        self._counted: list[OpenPublisher] = []
-        self._shared: dict[str, tuple[ClientPermissions, PublisherQuota]] = {}  # by identity
+        self.quotas = PublisherQuotas(limits)
+        self.rates = PublisherRates(self.by_name)
+        self.answers = PublisherAnswers(self.by_name, self.credits, limits.publisher_window)
         self.roles_refused = 0
         self.journal: LogJournal | None = None
         """Where a head with a log on a disk notes what it has to remember of publishers besides their publications."""
@@ -129,11 +120,8 @@ class PublisherTable:
         known.link, known.handle, known.seen_at = link, opening.handle, now
         self._by_handle[link, opening.handle] = known
         known.through, known.answered = max(known.through, known.last_seq), 0
-        self._share(known, link.grant, now)
-        self._touched[known.name] = known
-        self.credits.ask(known, now)
-        self._raised |= dict.fromkeys(self.credits.give(now))
-        self._raised.pop(known, None)  # OPENED says it
+        self.quotas.share(known, link.grant, now)
+        self.answers.opened(known, now)
         return Opened(opening.handle, head, epoch, known.last_seq, known.through)
 
     def _unbind(self, publisher: OpenPublisher) -> None:
@@ -141,14 +129,10 @@ class PublisherTable:
         if publisher.link is not None:
             self._by_handle.pop((publisher.link, publisher.handle), None)
             publisher.link = None
-            if publisher.shared is not None:
-                publisher.shared.sharers -= 1
-                publisher.shared = None
+            self.quotas.leave(publisher)
 
     def _new(self, name: str, incarnation: int, now: float) -> OpenPublisher:
-        limits = self.limits
-        own = PublisherQuota.of(limits.publisher_rate_per_second, limits.publisher_bytes_per_second, now)
-        publisher = self.by_name[name] = OpenPublisher(name, incarnation, own=own)
+        publisher = self.by_name[name] = OpenPublisher(name, incarnation, own=self.quotas.own(now))
         return publisher
 
     # -- what outlasts a restart of a head with a log on a disk
@@ -236,22 +220,8 @@ class PublisherTable:
                 self._unbind(publisher)
                 yield Refused(publisher.handle, 0, NOT_PERMITTED, why)
             else:
-                self._share(publisher, link.grant, now)
-
-    def _share(self, publisher: OpenPublisher, grant: ClientPermissions, now: float) -> None:
-        """Let a publisher draw on the quota of its identity where that has one, else on its own."""
-        known = self._shared.get(grant.identity)
-        if known is None or known[0] != grant:
-            quota = PublisherQuota.of(grant.publications_per_second, grant.bytes_per_second, now)
-            known = self._shared[grant.identity] = (grant, quota)
-        shared, own = known[1], publisher.own or PublisherQuota(None, None)
-        if publisher.shared is not shared:
-            if publisher.shared is not None:
-                publisher.shared.sharers -= 1
-            publisher.shared = shared
-            shared.sharers += 1
-        publisher.messages, publisher.bytes = shared.messages or own.messages, shared.bytes or own.bytes
-        self._touched[publisher.name] = publisher
+                self.quotas.share(publisher, link.grant, now)
+                self.answers.touch(publisher.name)
 
     def forget_idle(self, now: float, seconds: float) -> None:
         """Forget publishers that have been away for more than `seconds`; restored ones from the first call on."""
@@ -260,98 +230,15 @@ class PublisherTable:
         for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
             self.credits.forget(self.by_name.pop(name))
 
-    def again(self, name: str, handle: int) -> Iterator[Refused | Unconfirmed]:
-        """The single answers that a publisher must have before the cumulative one, whose exceptions they are."""
-        for answer in self.by_name[name].singled_out:
-            yield msgspec.structs.replace(answer, handle=handle)
-
     # -- one publication
-
-    def single_out(self, publisher: OpenPublisher, answer: Refused | Unconfirmed) -> None:
-        """Remember an exception to cumulative acceptance; a client has at most a window of unanswered publications."""
-        publisher.singled_out.append(answer)
-        if len(publisher.singled_out) > self.limits.publisher_window:
-            publisher.singled_out.popleft()
 
     def took(self, publisher: OpenPublisher, seq: int, size: int, now: float) -> None:
         """A publication has been logged, or refused for good."""
         publisher.last_seq, publisher.seen_at = seq, now
-        if not publisher.publications:
-            self._counted.append(publisher)
-        publisher.publications += 1
-        publisher.published_bytes += size
-        publisher.total_publications += 1
-        publisher.total_bytes += size
+        self.rates.count(publisher, size)
         self.credits.took(publisher, size)
-        if publisher.messages is not None:
-            publisher.messages.spend(1, now)
-        if publisher.bytes is not None:
-            publisher.bytes.spend(size, now)
-        self._touched[publisher.name] = publisher
-
-    def await_edges(self, publisher: OpenPublisher, seq: int) -> PendingConfirmation:
-        """Let the answer to this publication, and to those after it, wait."""
-        pending = PendingConfirmation(seq)
-        publisher.pending.append(pending)
-        self._touched[publisher.name] = publisher
-        return pending
-
-    def touch(self, *names: str) -> None:
-        """Look at these publishers again at the end of the round."""
-        for name in names:
-            if (publisher := self.by_name.get(name)) is not None:
-                self._touched[name] = publisher
-
-    def rates(self, seconds: float) -> dict[str, int | dict[str, float]]:
-        """The publishers of a load report: how many are remembered, and how many of them have not left; and the rates
-        of those that sent most in these `seconds`.
-
-        Counting starts over.
-        """
-        counted, self._counted = self._counted, []
-        most = heapq.nsmallest(REPORTED_AT_MOST, counted, key=lambda each: (-each.publications, each.name))
-        found: dict[str, int | dict[str, float]] = {
-            "publishers": len(self.by_name),
-            "publishers_open": sum(not each.left for each in self.by_name.values()),
-            "publisher_rates": {each.name: each.publications / seconds for each in most},
-            "publisher_bytes_per_second": {each.name: each.published_bytes / seconds for each in most},
-        }
-        for each in counted:
-            each.publications = each.published_bytes = 0
-        return found
-
-    # -- answers, at the end of a round
-
-    def answers(self, now: float) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
-        """The answers that are due at the end of this round."""
-        touched, self._touched = self._touched, {}
-        for publisher in touched.values():
-            if publisher.link is not None:
-                yield from self._answer(publisher, publisher.link)
-                self.credits.ask(publisher, now)
-        if given := self.credits.give(now):
-            self._raised |= dict.fromkeys(given)
-        raised, self._raised = self._raised, {}
-        for publisher in raised:
-            if publisher.link is not None:
-                yield publisher.link, Credit(publisher.handle, publisher.through)
-
-    def _answer(self, publisher: OpenPublisher, link: Link) -> Iterator[tuple[Link, Accepted | Unconfirmed]]:
-        while publisher.pending and not publisher.pending[0].missing:
-            first = publisher.pending.popleft()
-            if first.late:
-                unconfirmed = Unconfirmed(publisher.handle, first.seq, first.late)
-                self.single_out(publisher, unconfirmed)
-                yield link, unconfirmed
-        through = publisher.pending[0].seq - 1 if publisher.pending else publisher.last_seq
-        if through > publisher.answered:
-            publisher.answered = through
-            yield link, Accepted(publisher.handle, through)
-
-    def wake_at(self, now: float) -> float:
-        """When a publisher that waits may be given credit again, if nothing comes before; infinity if none waits."""
-        at = self.credits.wake_at()
-        return max(at, now + 0.001) if at != float("inf") else at
+        self.quotas.spend(publisher, size, now)
+        self.answers.touch(publisher.name)
 
 
 def _known(publisher: OpenPublisher) -> PublisherKnown:

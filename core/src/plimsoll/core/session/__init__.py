@@ -35,8 +35,9 @@ from plimsoll.core.session.inputs import (
     SessionRequest,
     Timings,
 )
-from plimsoll.core.session.state import Session, decode, encode
+from plimsoll.core.session.state import Session
 from plimsoll.core.session.status import moves, observed_session, status
+from plimsoll.core.session.stored_session import decode, encode
 
 __all__ = [
     "ClusterComparison",

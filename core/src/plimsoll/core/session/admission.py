@@ -141,15 +141,28 @@ def unready_target(context: EngineContext, name: str) -> SessionVerdict | None:
     return None
 
 
+def unready_head(context: EngineContext, name: str) -> SessionVerdict | None:
+    """Why this head cannot be sent commands now."""
+    if (known := _without_view(context)) is not None:
+        return known
+    head = context.fleet.heads.get(name)
+    if head is None or not head.reachable:
+        return SessionVerdict(reason="HeadNotReady", message=f"{name} does not answer, or is starting", again=True)
+    return None
+
+
 def _unreachable(context: EngineContext, name: str) -> SessionVerdict | None:
-    if context.now - context.fleet_observed_at > context.timings.view:
-        return SessionVerdict(reason="NoView", message="the state of the fleet is not known, or is old", again=True)
+    if (known := _without_view(context)) is not None:
+        return known
     edge = context.fleet.edges.get(name)
     if edge is None:
         return SessionVerdict(reason="NotFound", message=f"there is no edge {name} in this fleet", again=True)
-    head = context.fleet.heads.get(edge.head)
-    if head is None or not head.reachable:
-        return SessionVerdict(reason="HeadNotReady", message=f"{edge.head} does not answer, or is starting", again=True)
+    return unready_head(context, edge.head)
+
+
+def _without_view(context: EngineContext) -> SessionVerdict | None:
+    if context.now - context.fleet_observed_at > context.timings.view:
+        return SessionVerdict(reason="NoView", message="the state of the fleet is not known, or is old", again=True)
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from plimsoll.core.protocol.departures import UNKNOWN
+from plimsoll.core.session.attempts import past_attempt
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.delivery_verdict import DELIVERY_FAULTS, final_verdict
 from plimsoll.core.session.inputs import SessionRequest
@@ -70,7 +71,7 @@ def schedule_retry(context: EngineContext, request: SessionRequest, session: Ses
     moved = session.counts()["moved"]
     session = replace(
         session,
-        history=[*session.history, session.past_attempt()],
+        history=[*session.history, past_attempt(session)],
         attempt=session.attempt + 1,
         wanted=None if session.wanted is None else max(0, session.wanted - moved),
         retry_at=at, queued_at=at, deadline_at=at + context.settings.seconds(request.spec.limits.queue_for),

@@ -9,6 +9,7 @@ from typing import Final, Literal, Protocol
 
 from msgspec.structs import replace
 
+from plimsoll.core.session.attempts import full_audit
 from plimsoll.core.session.batch import AuditTotals
 from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.spec.status.conditions import Condition
@@ -34,7 +35,7 @@ def counts_text(audit: AuditTotals, what: str) -> str:
 
 def final_verdict(session: Session, verdict: SessionVerdict) -> SessionVerdict:
     """Why a session has succeeded: a counted fault comes before the other reasons."""
-    audit = session.full_audit()
+    audit = full_audit(session)
     if not audit.has_faults:
         return verdict
     return replace(
@@ -44,7 +45,7 @@ def final_verdict(session: Session, verdict: SessionVerdict) -> SessionVerdict:
 
 def with_new_counts(outbox: EventOutbox, before: Session, after: Session) -> Session:
     """The session after counts have come: new faults are told in an event, and as the reason if it has succeeded."""
-    was, audit = before.full_audit(), after.full_audit()
+    was, audit = full_audit(before), full_audit(after)
     if audit.faults == was.faults:
         return after
     outbox.emit(after, DELIVERY_FAULTS, counts_text(audit, after.member_noun), "Warning")
@@ -56,7 +57,7 @@ def with_new_counts(outbox: EventOutbox, before: Session, after: Session) -> Ses
 
 def delivered_condition(session: Session) -> Condition:
     """Whether all due deliveries reached the moved subscribers; Unknown until the end, and where none has counted."""
-    audit = session.full_audit()
+    audit = full_audit(session)
     if audit.has_faults:
         return Condition("Delivered", "False", DELIVERY_FAULTS, counts_text(audit, session.member_noun))
     if audit.subscribers and session.is_over:

@@ -6,8 +6,8 @@ lost or repeated event changes nothing, and a restarted mediator goes on where t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, assert_never
+from collections.abc import Iterable
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 
@@ -24,8 +24,7 @@ from plimsoll.core.protocol.messages import (
     SubscriberPage,
     Trigger,
 )
-from plimsoll.core.session import completion, maintenance_windows
-from plimsoll.core.session.batch import Batch
+from plimsoll.core.session import completion, kind_steps, maintenance_windows
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import (
     DeleteSession,
@@ -35,25 +34,21 @@ from plimsoll.core.session.events import (
     FleetObserved,
     HeadMessage,
     HeadReply,
-    SaveSession,
     SessionDeleted,
     SessionUpserted,
     Tick,
 )
-from plimsoll.core.session.execute import batches, delivery_audit, executor
+from plimsoll.core.session.execute import delivery_audit
 from plimsoll.core.session.inputs import EngineSettings, SessionRequest
 from plimsoll.core.session.kinds import (
     cluster_session,
-    lookup_unload,
-    parent_session,
     publisher_session,
-    slice_session,
-    split_session,
 )
 from plimsoll.core.session.queue_order import Origin, Turn
-from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
-from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
-from plimsoll.core.session.status import with_conditions
+from plimsoll.core.session.request import lifecycle, session_kind
+from plimsoll.core.session.saving import SessionSaving
+from plimsoll.core.session.state import MOVING_PHASES, Session, SessionVerdict
+from plimsoll.core.session.stored_session import shift_back
 from plimsoll.core.session.triggers import (
     bundle_tables,
     edge_triggers,
@@ -66,58 +61,6 @@ from plimsoll.core.session.triggers import (
 
 STEPS_AT_MOST = 1000
 """A session that takes more steps at one event goes in circles, which is a fault of this engine."""
-
-SessionStep = Callable[[EngineContext, SessionRequest, Session], Session]
-
-
-PARENT_STEPS: Final[dict[Phase, SessionStep]] = {
-    "Requested": lifecycle.step_requested,
-    "Negotiating": lifecycle.step_negotiating,
-    "Sampling": lifecycle.step_sampling,
-    "Planned": lifecycle.step_planned,
-    "Preparing": parent_session.step_moving,
-    "Draining": parent_session.step_moving,
-    "Stabilizing": parent_session.step_stabilizing,
-}
-PAIR_STEPS: Final[dict[Phase, SessionStep]] = {
-    **PARENT_STEPS,
-    "Preparing": executor.step_moving,
-    "Cutting": executor.step_moving,
-    "Draining": executor.step_moving,
-    "Stabilizing": executor.step_stabilizing,
-}
-STEPS: Final[dict[SessionKind, dict[Phase, SessionStep]]] = {
-    "move": PAIR_STEPS,
-    "balance": {**PAIR_STEPS, "Negotiating": negotiation.step_negotiating},
-    "drain": PARENT_STEPS,
-    "spread": PARENT_STEPS,
-    "shuffle": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
-    "rebalance": {**PARENT_STEPS, "Negotiating": shuffle_plan.step_negotiating},
-    "split": {"Requested": split_session.step_requested, "Preparing": split_session.step_moving},
-    "publishers": {
-        "Requested": lifecycle.step_requested,
-        "Negotiating": publisher_session.step_negotiating,
-        "Sampling": publisher_session.step_sampling,
-        "Planned": lifecycle.step_planned,
-        "Preparing": publisher_session.step_moving,
-        "Stabilizing": publisher_session.step_stabilizing,
-    },
-    "slices": {
-        "Requested": lifecycle.step_requested,
-        "Negotiating": slice_session.step_negotiating,
-        "Sampling": slice_session.step_sampling,
-        "Planned": lifecycle.step_planned,
-        "Preparing": slice_session.step_moving,
-        "Stabilizing": slice_session.step_stabilizing,
-    },
-    "clusters": {
-        "Requested": cluster_session.step_requested,
-        "Negotiating": cluster_session.step_negotiating,
-        "Preparing": cluster_session.step_moving,
-        "Draining": cluster_session.step_moving,
-    },
-}
-"""The step of each kind of session in each phase that has one."""
 
 PLANNING_PHASES: Final = ("Requested", "Negotiating", "Sampling", "Planned")
 """Phases that a session leaves without a trace if it stops: no batch has begun."""
@@ -136,7 +79,7 @@ class MediatorEngine:
         self._context = EngineContext(epoch, self.settings)
         self._next_expiry = 0.0
         self._last_look: Turn = (0, 0.0, "")
-        self._saves_from, self._saves_left = float("-inf"), 0
+        self._saving = SessionSaving(self._context)
         for session in sessions:
             self._check_epochs(session)
             self._context.table.put(session, saved_at=0.0)
@@ -208,7 +151,7 @@ class MediatorEngine:
         bundle_tables.send_bundle_tables(self._context)
         self._send()
         self._expire_sessions()
-        return [*self._unsaved_changes(), *self._context.outbox.effects]
+        return [*self._saving.effects(), *self._context.outbox.effects]
 
     def _begin(self, now: float) -> None:
         if not self._context.now:
@@ -274,9 +217,11 @@ class MediatorEngine:
         context.requests.pop(uid, None)
         context.forget_answers(uid)
         session = context.table.drop(uid)
-        batch = session.batch if session is not None else None
-        if batch is not None and batch.intent in ("prepare", "abort"):
-            context.outbox.command(batch, "abort", 0.0)
+        if session is None or (batch := session.batch) is None:
+            return
+        context.forget_answers(batch.id)
+        if batch.intent in ("prepare", "abort"):
+            context.outbox.end_or_ask(session.kind, batch, "abort", 0.0)
 
     def _receive_message(self, head: str, message: HeadReply) -> None:
         context = self._context
@@ -312,7 +257,7 @@ class MediatorEngine:
         for session in context.table.holding():
             batch = session.batch
             if batch is not None and (batch.id, batch.head) == (outcome.session, head):
-                after = _batch_after(context, batch, outcome)
+                after = kind_steps.batch_after(context, batch, outcome)
                 if after is not batch:
                     context.table.put(session.with_batch(after, context.now))
                 break
@@ -370,9 +315,7 @@ class MediatorEngine:
         kind = session.kind
         if session.phase == "Requested" and kind != "clusters":  # while it is queued the fleet may change, and the kind
             kind = session_kind.kind_of(request, context.fleet)
-        if session.phase in MOVING_PHASES and lookup_unload.is_by_lookup(session):
-            return lookup_unload.step_moving(context, request, session)
-        return STEPS[kind][session.phase](context, request, session)
+        return kind_steps.step(context, request, session, kind)
 
     # -- effects
 
@@ -380,21 +323,8 @@ class MediatorEngine:
         context = self._context
         for session in list(context.table.holding()):
             request = context.requests.get(session.uid)
-            if request is None or session.is_over:
-                continue
-            if lookup_unload.is_by_lookup(session):  # its command is in the table of bundles
-                continue
-            if session.kind == "clusters":
-                if session.phase in MOVING_PHASES:
-                    cluster_session.send_peer_loads(context, session)
-            elif session.batch is not None and session.kind == "publishers":
-                publisher_session.send_intent(context, session.batch)
-            elif session.batch is not None and session.kind == "slices":
-                slice_session.send_intent(context, request, session.batch)
-            elif session.batch is not None:
-                batches.send_intent(context, session.batch)
-            elif session.is_parent and session.phase in MOVING_PHASES and session.verdict is None:
-                parent_session.create_children(context, request, session)
+            if request is not None and not session.is_over:
+                kind_steps.send(context, request, session)
         delivery_audit.send_audit_queries(context)
         context.reservations.send(context.fleet, context.table)
 
@@ -417,55 +347,6 @@ class MediatorEngine:
         context.outbox.effects.extend(
             DeleteSession(session.uid, session.name) for session in edge_triggers.surplus_sessions(context)
         )
-
-    def _unsaved_changes(self) -> list[Effect]:
-        """Changed sessions to save. An intent is saved before any effect that follows from it, progress now and then.
-
-        A session that leaves its brokers comes before one that takes them, and a child before the parent that counts
-        it, so that the stored sessions are consistent wherever the shell stops.
-        """
-        context = self._context
-        saves: list[Effect] = []
-        for session, stored, saved_at in sorted(context.table.unsaved(), key=lambda each: _saving_order(each[0])):
-            is_intent = stored is None or _durable_intent(stored) != _durable_intent(session)
-            if is_intent or context.now - saved_at >= context.timings.save:
-                told = with_conditions(session, context.now)
-                context.table.put(told, saved_at=context.now)
-                saves.append(SaveSession(told))
-        return [*saves, *self._queue_messages()]
-
-    def _queue_messages(self) -> list[Effect]:
-        """Waiting sessions of which only the message has changed, a few in each interval.
-
-        When the queue moves, the place of all of them changes; the store takes some writes per second, and those that
-        sessions proceed by come first.
-        """
-        context = self._context
-        if context.now - self._saves_from >= context.timings.save:
-            self._saves_from, self._saves_left = context.now, self.settings.queue_saves
-        due = context.table.untold(self._saves_left, context.now - context.timings.save)
-        self._saves_left -= len(due)
-        saves: list[Effect] = []
-        for session in due:
-            told = with_conditions(session, context.now)
-            context.table.put(told, saved_at=context.now)
-            saves.append(SaveSession(told))
-        return saves
-
-
-def _durable_intent(session: Session) -> tuple[Any, ...]:
-    """The parts of a session that commands follow from, without its progress and messages."""
-    batch = session.batches[-1] if session.batches else None
-    return (
-        session.generation, session.phase, session.queued_at, session.deadline_at, session.ended_at, session.approved,
-        session.plan.hash if session.plan is not None else "", session.sources, session.targets, session.verdict,
-        session.attempt, session.offers, len(session.batches), batch and (batch.intent, batch.since, batch.ended_at),
-        [(child.name, child.uid, child.phase) for child in session.children],
-    )  # fmt: skip
-
-
-def _saving_order(session: Session) -> tuple[bool, bool, Turn]:
-    return session.is_running, session.parent == "", session.turn
 
 
 def _stop_verdict(context: EngineContext, request: SessionRequest, session: Session) -> SessionVerdict | None:
@@ -492,11 +373,3 @@ def _reopen(context: EngineContext, request: SessionRequest, session: Session) -
     if session.phase != "Planned" and completion.has_retry_left(request, session):
         return completion.schedule_retry(context, request, session)
     return session
-
-
-def _batch_after(context: EngineContext, batch: Batch, outcome: Outcome | PublisherOutcome | SliceOutcome) -> Batch:
-    if isinstance(outcome, Outcome):
-        return batches.receive_outcome(context, batch, outcome)
-    if isinstance(outcome, SliceOutcome):
-        return slice_session.receive_outcome(context, batch, outcome)
-    return publisher_session.receive_outcome(context, batch, outcome)

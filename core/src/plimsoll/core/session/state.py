@@ -1,23 +1,19 @@
 """Session states: values that are stored in the status of the object, and read again after a restart.
 
-A `Session` is the whole intent: every command follows from a stored one. `encode` and `decode` convert it to and from
-plain mappings, with camelCase names, times in seconds since 1970, and without fields that have their default.
+A `Session` is the whole intent: every command follows from a stored one (`stored_session.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from hashlib import sha256
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, get_args
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from plimsoll.core.protocol.departures import UNCUT_OUTCOMES, UNKNOWN
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, AuditTotals, Batch, sum_audits
 from plimsoll.core.session.queue_order import Origin, Turn, turn
-from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
+from plimsoll.core.session.session_plan import Offer, SessionPlan
 
 Phase = Literal[
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing",
@@ -46,9 +42,6 @@ LOST_BATCHES_AT_MOST: Final = 3
 NOTHING_TO_MOVE: Final = "NothingToMove"
 TEMPORARY_STAYS: Final = {"InAnotherSession", "MovedRecently"}
 """Reasons of a plan for which a subscriber stays now, and may move soon."""
-
-
-_R = TypeVar("_R", bound=Struct)
 
 
 class ChildSession(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -162,10 +155,6 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
         """Whether it waits in the queue: at its beginning, or once its plan has been approved."""
         return not self.is_over and (self.phase == "Requested" or (self.phase == "Planned" and self.approved != ""))
 
-    def uid_hash(self, attempt: int) -> str:
-        """Fifteen hexadecimal digits that stand for one attempt of this session."""
-        return sha256(f"{self.uid}/{attempt}".encode()).hexdigest()[:15]
-
     @property
     def is_parent(self) -> bool:
         """Whether its moves are sessions of their own, which it owns."""
@@ -195,15 +184,6 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
         ends = {name: state for batch in self.batches for name, state in batch.members.items()}
         return {name: state for name, state in ends.items() if state in OUTCOMES}
 
-    def moved_since(self, at: float) -> Iterator[str]:
-        """Subscribers moved later than `at`, in this attempt or before."""
-        for batch in self.batches:
-            if batch.ended_at is not None and batch.ended_at > at:
-                yield from (name for name, state in batch.members.items() if state == "moved")
-        for attempt in self.history:
-            if attempt.ended_at > at:
-                yield from attempt.moved
-
     def counts(self) -> dict[str, int]:
         """Members of this attempt by outcome; of a parent, those of its children together.
 
@@ -221,10 +201,6 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     def audit(self) -> AuditTotals:
         """The audit of this attempt; of a parent, that of its children together."""
         return sum_audits([*(batch.audit for batch in self.batches), *(child.audit for child in self.children)])
-
-    def full_audit(self) -> AuditTotals:
-        """The audit of all attempts."""
-        return sum_audits([*(one.audit for one in self.history), self.audit()])
 
     @property
     def planned(self) -> int:
@@ -268,26 +244,6 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
         """The offer that an edge has accepted: the last one, since no subscriber could go by those before."""
         return next((offer for offer in reversed(self.offers) if offer.answer == "OK"), None)
 
-    @property
-    def only_pair(self) -> PlannedPair:
-        """The pair of a session between two edges."""
-        if self.plan is None or len(self.plan.pairs) != 1:
-            raise AssertionError("a session between two edges has a plan of one pair")
-        return self.plan.pairs[0]
-
-    @property
-    def pending_members(self) -> list[str]:
-        """Members of the only pair that have no outcome; while no batch is under way, those still to be moved."""
-        outcomes = self.outcomes()
-        return [name for name in self.only_pair.members if name not in outcomes]
-
-    @property
-    def found_nothing_to_move(self) -> bool:
-        """Whether its policy found nothing to move, which holds until the loads change."""
-        return (
-            self.plan is not None and self.reason == NOTHING_TO_MOVE and not set(self.plan.rejected) & TEMPORARY_STAYS
-        )
-
     # The engine takes steps until a session is the same object: these return `self` where nothing changes.
 
     def entered(self, phase: Phase, now: float, reason: str = "", message: str = "") -> Session:
@@ -324,67 +280,3 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
             return self.stopped("HeadRestarts", f"{lost} batches were lost: {batch.reason}", again=True)
         refused = not batch.state and batch.cut_at is None and LOST_BEFORE_CUT not in batch.members.values()
         return self.stopped("Refused", batch.reason, again=True) if refused and batch.reason else self
-
-    def past_attempt(self) -> PastAttempt:
-        """The current attempt as it goes into the history."""
-        return PastAttempt(
-            number=self.attempt,
-            phase=self.phase,
-            reason=self.reason,
-            message=self.message,
-            started_at=self.requested_at if self.started_at is None else self.started_at,
-            ended_at=self.phase_at if self.ended_at is None else self.ended_at,
-            planned=self.plan.members if self.plan is not None else 0,
-            counts={state: number for state, number in self.counts().items() if number},
-            moved=[name for name, state in self.outcomes().items() if state == "moved"],
-            audit=self.audit() if self.counts()["moved"] else None,
-        )
-
-
-_SESSION_TIMES = ("requested_at", "queued_at", "phase_at", "deadline_at", "started_at", "moving_at", "retry_at")
-_OFFER_TIMES = ("asked_at",)
-_BATCH_TIMES = ("begun_at", "since", "ready_at", "cut_at", "ended_at")
-
-
-def shift_back(session: Session, seconds: float) -> Session:
-    """The session with all its times earlier by `seconds`."""
-    batches = [_shifted(batch, _BATCH_TIMES, seconds) for batch in session.batches]
-    offers = [_shifted(offer, _OFFER_TIMES, seconds) for offer in session.offers]
-    return replace(_shifted(session, _SESSION_TIMES, seconds), batches=batches, offers=offers)
-
-
-def _shifted(record: _R, names: tuple[str, ...], seconds: float) -> _R:
-    return replace(record, **{name: at - seconds for name in names if (at := getattr(record, name)) is not None})
-
-
-def encode(session: Session) -> dict[str, Any]:
-    """A session as plain mappings, lists and scalars."""
-    plain: dict[str, Any] = msgspec.to_builtins(session)
-    return plain
-
-
-def decode(plain: object) -> Session:
-    """Read what `encode` wrote, in this version or in the one before.
-
-    Raises:
-        ValueError: naming the place and the value found.
-
-    """
-    try:
-        return msgspec.convert(_with_kind(plain), Session)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"this is not a stored session: {error}") from error
-
-
-_FLAGS_BEFORE_KINDS: Final[tuple[tuple[str, SessionKind], ...]] = (
-    ("isShuffle", "shuffle"), ("isDrain", "drain"), ("between", "clusters"), ("byPolicy", "balance"),
-    ("isParent", "spread"),
-)  # fmt: skip
-
-
-def _with_kind(plain: Any) -> Any:
-    """Sessions stored before there were kinds have flags. Unread, a drain under way would come back as a move."""
-    if not isinstance(plain, Mapping) or "kind" in plain:
-        return plain
-    kind = next((kind for flag, kind in _FLAGS_BEFORE_KINDS if plain.get(flag)), "move")
-    return {**plain, "kind": kind}

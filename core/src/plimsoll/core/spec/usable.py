@@ -152,6 +152,11 @@ class _Assembly:
         if found:
             return found
         found = [*self._name_findings(resources), *self._cycles(resources), *self._log_findings(resources)]
+        for problem, place in consistency.check_client_names(resources):
+            keys = (FLEET, resources.fleet.name), (place.owner.kind, place.owner.name)
+            found.append(
+                _Finding({key: _about(key, problem) for key in keys}, part=partial(_declares, name=place.name))
+            )
         return found or [_own(each) for each in consistency.check_listeners(resources)]
 
     def _name_findings(self, resources: Resources) -> Iterator[_Finding]:
@@ -338,7 +343,9 @@ def _log_part(item: Found) -> object:
 
 
 def _declares(item: Found, *, name: str) -> bool:
-    """Whether an object declares a broker of this name."""
+    """Whether an object declares a broker, or a fleet a client, of this name."""
+    if item.kind == FLEET:
+        return any(client.name == name for client in item.spec.security.clients)
     if item.kind == EDGE:
         return bool(item.name == name)
     members = (member for group in edge_groups(item.spec) for member in group_members(group))

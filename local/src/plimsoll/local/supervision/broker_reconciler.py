@@ -176,7 +176,8 @@ class BrokerReconciler:
         roles = {broker.name: broker.config.role for broker in self.brokers.values()}
         roles |= {place.name: place.role for place in declared_brokers(self.resources)}
         channels = [keys.CHANNELS] if self.resources.channels else []
-        keys.write_authorized_keys(self._folder, sorted(roles.items()), (*self._collectors, *channels))
+        clients = self.resources.fleet.spec.security.clients
+        keys.write_authorized_keys(self._folder, roles.items(), (*self._collectors, *channels), clients)
 
     def _with_keys(self, name: str, address: BrokerEndpoints) -> BrokerEndpoints:
         pair = keys.key_pair(self._folder, name)

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from plimsoll.channels.config import DriverConfig, channel_definition, read_figures
+from plimsoll.channels.config import ChannelFigures, DriverConfig, channel_definition, read_figures
 from plimsoll.channels.status import figures_status, running_condition
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.spec import Resources
+from plimsoll.feeds.object_path import store_environment
 from plimsoll.feeds.status import ProgramState, is_fresh
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -30,6 +31,8 @@ from plimsoll.sparkjobs.launch import local_process
 
 STOP_SECONDS: Final = 8.0
 """How long a driver may take to end its batches and to hear of their results."""
+SCRATCH: Final = "_copies"
+"""The folder for copies of what is in object stores; no channel can have its name."""
 MARK: Final = "PLIMSOLL_CHANNELS"
 """An environment variable of all processes of a driver: the folder that it works in."""
 
@@ -80,7 +83,7 @@ class ChannelProcess:
         kill_marked(MARK, mark)  # a Java virtual machine may outlive a driver that was killed
         command = (sys.executable, "-m", "plimsoll.channels", "--config", str(self._config_file),
                    "--parent-pid", str(os.getpid()))  # fmt: skip
-        environment = {**local_process.job_environment(os.environ), MARK: mark}
+        environment = {**local_process.job_environment(os.environ), **store_environment(os.environ), MARK: mark}
         return Sidecar(self._folder, keys.CHANNELS, "ChannelDriver", lambda: command, environment)
 
     @property
@@ -94,7 +97,8 @@ class ChannelProcess:
     def _config(self, resources: Resources, edges: Sequence[PeerBroker]) -> DriverConfig:
         pair = None if self._plain else keys.key_pair(self._folder, keys.CHANNELS)
         return DriverConfig(
-            name=keys.CHANNELS, folder=str(self.data), connection=str(self._connection.file),
+            name=keys.CHANNELS, folder=resources.fleet.spec.datasets.ledgers or str(self.data),
+            scratch=str(self.data / SCRATCH), connection=str(self._connection.file),
             figures=str(self._figures_file), edges=tuple(sorted(edges, key=lambda each: each.name)),
             channels=tuple(
                 channel_definition(each, resources.feeds, self._folder.path)
@@ -109,6 +113,13 @@ class ChannelProcess:
             self._sidecar.terminate()
             self._sidecar.stop(time.monotonic() + STOP_SECONDS)
             self._sidecar = None
+
+    def figures(self, now_us: int) -> Mapping[str, ChannelFigures]:
+        """The figures of the channels, by name, if the driver runs. `now_us`: microseconds since 1970."""
+        figures, kept = read_figures(self._figures_file), self._sidecar.status() if self._sidecar is not None else {}
+        if figures is None or not is_fresh((figures.pid, figures.at_us), kept, now_us):
+            return {}
+        return figures.channels
 
     def status(self, name: str, item: Mapping[str, Any], now_us: int, text: str) -> dict[str, Any]:
         """The status of a Channel. `text`: now, as RFC 3339."""

@@ -17,7 +17,7 @@ import msgspec
 
 from plimsoll.core.spec import Resource, Resources
 from plimsoll.core.spec.kinds import FeedSpec
-from plimsoll.feeds.config import RecorderConfig, dataset_path, read_figures, recorder_config
+from plimsoll.feeds.config import RecorderConfig, RecorderFigures, dataset_path, read_figures, recorder_config
 from plimsoll.feeds.names import subscriber_name
 from plimsoll.feeds.status import ProgramState, figures_status, is_fresh, recording_condition
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -88,6 +88,18 @@ class FeedProcesses:
             keeper.terminate()
         for keeper in keepers:
             keeper.stop(until)
+
+    def figures(self, now_us: int) -> dict[str, RecorderFigures]:
+        """The figures of the recorders that run, by feed. `now_us`: microseconds since 1970."""
+        told = {name: self._fresh_figures(name, now_us) for name in self._keepers}
+        return {name: figures for name, figures in told.items() if figures is not None}
+
+    def _fresh_figures(self, name: str, now_us: int) -> RecorderFigures | None:
+        figures = read_figures(self._figures_file(name))
+        is_running = figures is not None and is_fresh(
+            (figures.pid, figures.at_us), self._keepers[name].status(), now_us
+        )
+        return figures if is_running else None
 
     def status(self, name: str, item: Mapping[str, Any], now_us: int, text: str) -> dict[str, Any]:
         """The status of a Feed. `text`: now, as RFC 3339."""

@@ -21,6 +21,7 @@ from plimsoll.local.supervision.collector_processes import CollectorProcesses
 from plimsoll.local.supervision.feed_processes import FeedProcesses
 from plimsoll.local.supervision.fleet_events import FleetEvents
 from plimsoll.local.supervision.fleet_status_writer import FleetStatusWriter
+from plimsoll.local.supervision.metrics_page import MetricsPage
 from plimsoll.local.supervision.sidecar import Sidecar
 from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
@@ -46,7 +47,8 @@ ROUND_SECONDS = 0.1
 
 
 class Supervisor:
-    """Runs one fleet from its store until `stop`. `announce` gets a line about each notable event.
+    """Runs one fleet from its store until `stop`. `announce` gets a line about each notable event; `metrics` is told
+    each second what recorders and channels have done.
 
     Its part is the order of things: within a round, and at the start and the end of the fleet. `BrokerReconciler`
     adds and removes brokers, and `FleetStatusWriter` stores what is seen of them.
@@ -59,11 +61,13 @@ class Supervisor:
         pid: int,
         command: BrokerCommand = broker_command,
         announce: Callable[[str], None] = lambda line: None,
+        metrics: MetricsPage | None = None,
     ) -> None:
         resources = fleet_resources.fleet_resources(store.objects(*fleet_resources.FLEET_KINDS)[1])
         self._fleet, spec = resources.fleet.name, resources.fleet.spec
         plain = spec.security.plain
         self._folder, self._store, self._command, self._announce = folder, store, command, announce
+        self._metrics = metrics
         self._brokers: dict[str, SupervisedBroker] = {}
         self._events = FleetEvents(store, self._fleet, self._brokers, announce)
         self._faults = WriteFaults(self._events)
@@ -233,4 +237,7 @@ class Supervisor:
         for event in self._log_events.since_last_look(heads):
             self._events.record_broker_event(*event)
         self._status.write(self._reconciler.resources, now)
+        if self._metrics is not None:
+            now_us = time.time_ns() // 1000
+            self._metrics.update(self._feeds.figures(now_us), self._channels.figures(now_us))
         self._folder.mark_written()

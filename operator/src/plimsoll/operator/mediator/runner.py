@@ -13,12 +13,10 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
 from plimsoll.core import session as core
 from plimsoll.core.session.context.cluster_memories import stored_memory
-from plimsoll.core.session.queue_order import Turn
 from plimsoll.core.spec import InvalidResourcesError
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator import fleet_view, session_objects
@@ -29,6 +27,7 @@ from plimsoll.operator.mediator.broker_poller import BrokerPoller
 from plimsoll.operator.mediator.epochs import OperatorDeposedError
 from plimsoll.operator.mediator.event_queue import KubernetesEventQueue
 from plimsoll.operator.mediator.lease import Lease, LeaseLostError
+from plimsoll.operator.mediator.session_changes import SessionChanges
 from plimsoll.operator.mediator.session_store import ApiSessionStore, LoadedSessions, SessionOverwrittenError
 from plimsoll.operator.names import MEDIATOR
 from plimsoll.operator.objects.manifest import object_of_broker, owner
@@ -45,21 +44,12 @@ TURN_SECONDS = 0.5
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class _SessionChange:
-    """A session as a watch has shown it."""
-
-    type: Literal["MODIFIED", "DELETED"]
-    item: Object
-
-
 class FleetMediator:
     """One fleet's mediator: `run` is one asyncio task, all else may be called at any time on the same loop.
 
     `spec` is read once: after a change of the fleet's clock or report interval a new mediator is made. A Lease lets
     only one operator mediate at a time; with `lease_seconds` 0 there is none, and epochs alone keep two apart.
-    `brokers` holds the connections to the brokers, and their last messages. Above 25 methods since every input of the
-    task is a short method on the same state, and a part of it elsewhere would have to be given all of that.
+    `brokers` holds the connections to the brokers, and their last messages.
     """
 
     def __init__(
@@ -78,11 +68,10 @@ class FleetMediator:
         self._objects: Sequence[Object] = ()
         self._loads: Callable[[], fleet_view.TelemetryLoads | None] = lambda: None
         self._inbox: deque[HeadMessageReceived] = deque()
-        self._changes: dict[str, _SessionChange] = {}
+        self._changes = SessionChanges(self._known_session)
         self._wake = asyncio.Event()
         self._events = KubernetesEventQueue(api)
         self.brokers = BrokerPoller(self._receive_head_message, self._receive_malformed, self._renew_view)
-        self._known_generations: dict[str, tuple[int, bool]] = {}
         self._view_at = 0.0
         self._store = ApiSessionStore(api, namespace)
         self._mediator: core.MediatorEngine | None = None
@@ -99,13 +88,7 @@ class FleetMediator:
 
     def session_changed(self, type_: str, item: Object) -> None:
         """Queue a LoadBalancingSession that a watch has shown."""
-        uid = item["metadata"]["uid"]
-        if type_ == "DELETED":
-            self._changes[uid] = _SessionChange("DELETED", item)
-        elif (known := self._changes.get(uid)) is None or (
-            known.type != "DELETED" and _version(item) >= _version(known.item)
-        ):
-            self._changes[uid] = _SessionChange("MODIFIED", item)
+        self._changes.put(type_, item)
         self._wake.set()
 
     def use_telemetry_loads(self, loads: Callable[[], fleet_view.TelemetryLoads | None]) -> None:
@@ -193,7 +176,7 @@ class FleetMediator:
         self._mediator = core.MediatorEngine(self.epoch, loaded.sessions, core.EngineSettings(time_factor=factor))
         self._view_at = 0.0
         self.brokers.draining = frozenset(fleet.get("status", {}).get("draining", []))
-        self._known_generations.clear()
+        self._changes.restart()
         self.epochs_begun += 1
         log.info("fleet %s/%s: mediator epoch %d", self._namespace, self._fleet, self.epoch)
         return loaded
@@ -272,34 +255,25 @@ class FleetMediator:
     async def _take_changes(self) -> None:
         """Take changed sessions in the order of their turns, as many as there is time for."""
         until = time.monotonic() + TURN_SECONDS
-        for uid in sorted(self._changes, key=self._turn_of):
+        for uid in self._changes.in_turn():
             await self._observe_fleet()
-            change = self._changes.pop(uid)
+            change = self._changes.waiting.pop(uid)
             if change.type == "DELETED":
                 await self._session_deleted(uid)
             else:
                 await self._upsert_session(change.item)
             if time.monotonic() >= until:
                 break
-        if self._changes:
+        if self._changes.waiting:
             self._wake.set()
-
-    def _turn_of(self, uid: str) -> tuple[bool, Turn]:
-        """When a changed session is taken; deleted ones first, as they cost no write."""
-        change = self._changes[uid]
-        known, parent = self._known_session(uid), self._known_session(session_objects.parent_uid(change.item))
-        first = session_objects.first_turn(change.item, parent) if known is None else known.turn
-        return change.type != "DELETED", first
 
     def _known_session(self, uid: str) -> core.Session | None:
         return self._mediator.session(uid) if self._mediator is not None else None
 
     async def _upsert_session(self, item: Object) -> None:
         """Hand a session's spec to the engine, unless only the status changed or the watch is behind."""
-        uid, version = item["metadata"]["uid"], _version(item)
-        if version <= self._known_generations.get(uid, (-1, False)):
+        if not self._changes.is_news(item):
             return
-        self._known_generations[uid] = version
         try:
             request = session_objects.session_request(item)
         except InvalidResourcesError as error:
@@ -311,7 +285,7 @@ class FleetMediator:
         await self._handle(core.SessionUpserted(request))
 
     async def _session_deleted(self, uid: str) -> None:
-        self._known_generations.pop(uid, None)
+        self._changes.forget(uid)
         self._store.forget(uid)
         if self._metrics is not None:
             self._metrics.forget(uid)
@@ -383,10 +357,6 @@ class FleetMediator:
         with contextlib.suppress(ApiNotFoundError, ApiConflictError):  # it is gone, or another object has its name
             await self._api.delete(session_objects.SESSION_KIND, self._namespace, name, uid=uid, retry=True)
         await self._session_deleted(uid)
-
-
-def _version(item: Object) -> tuple[int, bool]:
-    return int(item["metadata"]["generation"]), "deletionTimestamp" in item["metadata"]
 
 
 def _saves(effects: Sequence[core.Effect]) -> Iterator[core.SaveSession]:

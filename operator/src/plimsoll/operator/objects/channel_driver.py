@@ -23,6 +23,7 @@ from plimsoll.operator.objects.dataset_pods import (
     DATA_FOLDER,
     DRIVER_COMPONENT,
     HTTP_PORT,
+    TMP_FOLDER,
     DatasetPod,
 )
 from plimsoll.operator.objects.pods import port_of
@@ -31,6 +32,7 @@ GRACE_SECONDS: Final = 30
 """Time for a driver to end its batches and to hear of their results."""
 START_SECONDS: Final = 300
 """It answers once Spark has started, which takes ten seconds on two idle cores."""
+SCRATCH: Final = f"{TMP_FOLDER}/copies"
 LEDGERS: Final = "channels"
 """The folder of the ledgers, on the volume."""
 
@@ -51,7 +53,7 @@ def driver_objects(
 
     `control_key`: the public key of its identity at edges.
     """
-    if not dataset_pods.has_volume(resources) or not resources.channels:
+    if not dataset_pods.runs_channels(resources):
         return
     plain, namespace = resources.fleet.spec.security.plain, metadata["namespace"]
     heads = {config.cluster: config for config, _ in brokers.values() if config.role == "head"}
@@ -87,7 +89,8 @@ def driver_config(
         if config.role == "edge"
     ]
     return DriverConfig(
-        name=names.PARAMETERS, folder=str(root / LEDGERS), connection=dataset_pods.connection_of(resources),
+        name=names.PARAMETERS, folder=resources.fleet.spec.datasets.ledgers or str(root / LEDGERS), scratch=SCRATCH,
+        connection=dataset_pods.connection_of(resources),
         edges=tuple(edges), channels=tuple(channels),
         key="" if resources.fleet.spec.security.plain else f"{CONTROL_KEYS_FOLDER}/{names.SECRET_FILE}",
         http=f"tcp://0.0.0.0:{HTTP_PORT}",

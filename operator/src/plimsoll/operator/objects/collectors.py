@@ -15,7 +15,7 @@ from plimsoll.core.spec import Resources
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import network
-from plimsoll.operator.objects.manifest import container_basics, tolerations
+from plimsoll.operator.objects.manifest import container_basics, pod_basics, tolerations
 from plimsoll.operator.objects.pods import port_of
 from plimsoll.operator.security.keys import StoredKeys
 from plimsoll.telemetry import config as configuration
@@ -153,17 +153,7 @@ def _pod_spec(resources: Resources, image: str, beside: Object | None) -> Object
     container = _container(image, keyed=not resources.fleet.spec.security.plain)
     others = [] if beside is None else [beside]
     return {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        **pod_basics(USER, GRACE_SECONDS, has_large_volume=True),
         "tolerations": tolerations(resources.fleet.spec.pods.lost_node_after.seconds),
         "containers": [container, *others],
         "volumes": [*_volumes(resources), *({"name": each["name"], "emptyDir": {}} for each in others)],

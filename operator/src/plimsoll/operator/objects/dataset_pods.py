@@ -1,8 +1,8 @@
 """Pods that work on a fleet's volume of datasets: recorders of feeds, and the driver of channels.
 
 Each is a StatefulSet of one pod, which never has two pods at once: a dataset and a ledger have one writer. The volume
-is the claim that the fleet names; without it there are no such pods, since what they keep has to outlast them. User
-and group are those of collectors and of Spark, so that each may read the other's files.
+is the claim that the fleet names; without it there are only pods that keep what they have in an object store, since it
+has to outlast them. User and group are those of collectors and of Spark, so that each may read the other's files.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from dataclasses import dataclass, field
 from plimsoll.client.connection_file import connection_file_text
 from plimsoll.core.client import Address
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.spec import ResourceProblem, Resources
+from plimsoll.core.spec import Resource, ResourceProblem, Resources
+from plimsoll.core.spec.kinds import FeedSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.feeds.object_path import is_object_url
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
+from plimsoll.operator.objects.manifest import container_basics, digest, pod_basics, tolerations
 
 HTTP_PORT = 7420
 DATA_FOLDER = "/data"
+TMP_FOLDER = "/tmp"  # noqa: S108  # a volume of the pod's own
 USER = 185
 CONNECTION_FILE = "connection.json"
 CONTROL_KEYS_FOLDER = "/etc/plimsoll/control-keys"
@@ -58,9 +60,20 @@ class DatasetPod:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def has_volume(resources: Resources) -> bool:
-    """Whether feeds can be recorded, and channels run."""
-    return bool(resources.fleet.spec.datasets.volume_claim)
+def is_recorded(resources: Resources, feed: Resource[FeedSpec]) -> bool:
+    """Whether there is a place for the dataset of a feed: on the fleet's volume, or in an object store."""
+    return bool(resources.fleet.spec.datasets.volume_claim) or is_object_url(feed.spec.path)
+
+
+def recorded_feeds(resources: Resources) -> list[Resource[FeedSpec]]:
+    """The feeds that have a recorder."""
+    return [feed for _, feed in sorted(resources.feeds.items()) if is_recorded(resources, feed)]
+
+
+def runs_channels(resources: Resources) -> bool:
+    """Whether there are channels, and a place for their ledgers."""
+    datasets = resources.fleet.spec.datasets
+    return bool(resources.channels) and bool(datasets.volume_claim or datasets.ledgers)
 
 
 def short_name(name: str) -> str:
@@ -70,10 +83,10 @@ def short_name(name: str) -> str:
 
 def identities(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
     """The identities of these pods as clients, by the name of their Secret. No other identity may use their names."""
-    if has_volume(resources) and resources.feeds:
+    if recorded_feeds(resources):
         recorder = ClientSpec(name=names.RECORDER, roles=("Subscribe",), name_prefixes=(f"{RECORDER_COMPONENT}.",))
         yield names.RECORDER_KEYS, recorder
-    if has_volume(resources) and resources.channels:
+    if runs_channels(resources):
         yield names.CHANNEL_KEYS, ClientSpec(name=names.CHANNELS, roles=("Publish",), name_prefixes=("channel.",))
 
 
@@ -149,22 +162,13 @@ def _labels(fleet: str, wanted: DatasetPod) -> dict[str, str]:
 
 
 def _pod_spec(resources: Resources, wanted: DatasetPod) -> Object:
-    fleet = resources.fleet.spec
+    fleet, claim = resources.fleet.spec, resources.fleet.spec.datasets.volume_claim
+    is_tied = bool(claim) and fleet.datasets.volume_access != "ReadWriteMany"
     return {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": wanted.grace_seconds,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        **pod_basics(USER, wanted.grace_seconds, has_large_volume=True),
         "tolerations": tolerations(fleet.pods.lost_node_after.seconds),
-        **({} if fleet.datasets.volume_access == "ReadWriteMany" else {"affinity": _on_one_node(resources.fleet.name)}),
-        "containers": [{**_container(wanted), **_store(fleet.datasets.store_secret)}],
+        **({"affinity": _on_one_node(resources.fleet.name)} if is_tied else {}),
+        "containers": [{**_container(wanted, has_volume=bool(claim)), **_store(fleet.datasets.store_secret)}],
         "volumes": [*_volumes(resources, wanted)],
     }
 
@@ -186,10 +190,10 @@ def _on_one_node(fleet: str) -> Object:
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
 
 
-def _container(wanted: DatasetPod) -> Object:
+def _container(wanted: DatasetPod, *, has_volume: bool) -> Object:
     memory, most_memory = wanted.memory
     basics = container_basics(ready_seconds=2)
-    mounts = {"tmp": "/tmp", "data": DATA_FOLDER}  # noqa: S108  # a volume of the pod's own
+    mounts = {"tmp": TMP_FOLDER, **({"data": DATA_FOLDER} if has_volume else {})}
     read_only = {"config": names.CONFIG_FOLDER}
     read_only |= {"keys": names.KEYS_FOLDER} if wanted.keys else {}
     read_only |= {"control-keys": CONTROL_KEYS_FOLDER} if wanted.control_keys else {}
@@ -211,7 +215,8 @@ def _container(wanted: DatasetPod) -> Object:
 
 def _volumes(resources: Resources, wanted: DatasetPod) -> Iterator[Object]:
     yield {"name": "tmp", "emptyDir": {}}
-    yield {"name": "data", "persistentVolumeClaim": {"claimName": resources.fleet.spec.datasets.volume_claim}}
+    if claim := resources.fleet.spec.datasets.volume_claim:
+        yield {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
     yield {"name": "config", "configMap": {"name": names.config_of(wanted.name)}}
     for name, secret in (("keys", wanted.keys), ("control-keys", wanted.control_keys)):
         if secret:

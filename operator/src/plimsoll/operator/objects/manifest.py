@@ -69,6 +69,26 @@ def tolerations(lost_node_after_seconds: float) -> list[Object]:
     ]
 
 
+def pod_basics(user: int, grace_seconds: int, *, has_large_volume: bool) -> Object:
+    """What every pod has: no account of its own, a user without rights, and so much time to end.
+
+    `has_large_volume`: the files of its volume are not looked through at each start.
+    """
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": grace_seconds,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": user,
+            "runAsGroup": user,
+            "fsGroup": user,
+            **({"fsGroupChangePolicy": "OnRootMismatch"} if has_large_volume else {}),
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+
+
 def container_basics(ready_seconds: int) -> Object:
     """The probes of a container that serves `/livez` and `/readyz`, and the least privileges that it can run with.
 

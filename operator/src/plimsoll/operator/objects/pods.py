@@ -23,7 +23,7 @@ from plimsoll.core.spec.resources import to_mapping
 from plimsoll.core.spec.types.cluster import LogDiskSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
+from plimsoll.operator.objects.manifest import container_basics, digest, pod_basics, tolerations
 
 LEAVE_SECONDS = 30
 """Time for a terminated broker to let its subscribers move elsewhere."""
@@ -182,16 +182,7 @@ def _log_claim(wanted: BrokerPodSpec, disk: LogDiskSpec) -> Object:
 def _pod_spec(wanted: BrokerPodSpec) -> Object:
     config = wanted.config
     return {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": names.USER,
-            "runAsGroup": names.USER,
-            "fsGroup": names.USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        **pod_basics(names.USER, GRACE_SECONDS, has_large_volume=False),
         "tolerations": [*tolerations(wanted.lost_node_after_seconds), *_own_tolerations(wanted.profile)],
         "topologySpreadConstraints": [
             {

@@ -33,12 +33,10 @@ def recorder_name(fleet: str, feed: str) -> str:
 def recorder_objects(
     resources: Resources, heads: Mapping[str, BrokerConfig], image: str, metadata: Object
 ) -> Iterator[Object]:
-    """The objects of all recorders; none without a volume. `heads`: by cluster."""
-    if not dataset_pods.has_volume(resources):
-        return
+    """The objects of the recorders of all feeds that have a place. `heads`: by cluster."""
     plain = resources.fleet.spec.security.plain
     connection = dataset_pods.plain_connection(heads) if plain else ""
-    for _, feed in sorted(resources.feeds.items()):
+    for feed in dataset_pods.recorded_feeds(resources):
         wanted = _recorder(resources, feed, image)
         yield from dataset_pods.pod_objects(resources, wanted, metadata, connection)
 

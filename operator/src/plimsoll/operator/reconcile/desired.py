@@ -22,13 +22,13 @@ from plimsoll.core.spec.brokers import DeclaredBroker
 from plimsoll.core.spec.types.cluster import ListenerSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.core.spec.usable import UsableFleet
+from plimsoll.mediator import authorized_keys
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import channel_driver, collectors, dataset_pods, network, pods, recorders, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
 from plimsoll.operator.pairs.ending import has_second_pod, with_ending_pairs
 from plimsoll.operator.reconcile.accepted import accepted_map
-from plimsoll.operator.security import authorized_keys
 from plimsoll.operator.security.keys import StoredKeys, base64_text
 from plimsoll.operator.settings import OperatorSettings
 
@@ -140,7 +140,7 @@ def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator
             yield names.COLLECTOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
         for secret, client in _clients(resources):
             yield secret, fleet, {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
-        if _has_driver(resources):
+        if dataset_pods.runs_channels(resources):
             yield names.PARAMETER_KEYS, fleet, names.fleet_labels(resources.fleet.name)
     for place in declared_brokers(resources):
         found = live.get(_owner_ref(place))
@@ -316,10 +316,6 @@ def _clients(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
     yield from dataset_pods.identities(resources)
 
 
-def _has_driver(resources: Resources) -> bool:
-    return dataset_pods.has_volume(resources) and bool(resources.channels)
-
-
 def _dataset_objects(
     resources: Resources,
     told: Sequence[BrokerConfig],
@@ -330,7 +326,7 @@ def _dataset_objects(
 ) -> Iterator[Object]:
     """The objects of recorders and of the driver of channels; with keys only once they have theirs."""
     secrets = {secret for secret, _ in dataset_pods.identities(resources)}
-    secrets |= {names.PARAMETER_KEYS} if _has_driver(resources) else set()
+    secrets |= {names.PARAMETER_KEYS} if dataset_pods.runs_channels(resources) else set()
     if not secrets or (not _is_plain(resources) and not secrets <= known.keys.keys()):
         return
     store = resources.fleet.spec.datasets.store_secret

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic, time
 
 from plimsoll.core.spec import Resources
+from plimsoll.mediator import authorized_keys
 from plimsoll.operator import names
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.names import Object
@@ -18,7 +19,7 @@ from plimsoll.operator.objects.manifest import owner as owning
 from plimsoll.operator.reconcile.desired import key_identities, key_owner
 from plimsoll.operator.reconcile.observed import ObservedObjects, label, rfc3339
 from plimsoll.operator.reconcile.retries import Fault, RetryKey, StepRetries, is_api_unavailable
-from plimsoll.operator.security import authorized_keys, keys, rotation
+from plimsoll.operator.security import keys, rotation
 
 
 class KeyManager:

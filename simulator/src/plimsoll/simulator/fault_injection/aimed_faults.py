@@ -15,6 +15,7 @@ import msgspec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.simulator.engine.network import NetworkParty, SimulatedConnection
+from plimsoll.simulator.fault_injection.message_watch import ROUTE, routed_message
 from plimsoll.simulator.fault_injection.random_faults import FaultInjector
 from plimsoll.simulator.mediators.command_mediator import CommandedHandovers
 from plimsoll.simulator.mediators.handover_plan import HandoverMix, PlannedHandover
@@ -31,7 +32,6 @@ MESSAGE_TAGS: dict[str, int] = {
 }  # fmt: skip
 """The messages that name a hand-over, by kind."""
 
-ROUTE: int = msg.Route.__struct_config__.tag  # type: ignore[assignment]  # tags of this protocol are numbers
 DELAYS_SECONDS = (0.0, 0.0, 0.0004, 0.0015, 0.004, 0.02, 0.1)
 VICTIMS = ("source", "target", "head", "target-head", "neighbor", "subscriber", "mediator", "link")
 FAULTS = ("crash", "pause", "reconnect", "wall", "one-way")
@@ -108,7 +108,7 @@ class AimedFaultInjector:
 
     def _on_message(self, connection: SimulatedConnection, record: bytes) -> None:
         """Count the message for each fault that is aimed at its kind and hand-over; a ROUTE counts as its content."""
-        tag = _routed_message(record)[1] if record[1] == ROUTE else record[1]
+        tag = routed_message(record)[1] if record[1] == ROUTE else record[1]
         for aim in self.aims:
             if not aim.is_spent and MESSAGE_TAGS[aim.point] == tag and self._is_about(record, aim):
                 key = (aim.move.number, aim.point)
@@ -209,8 +209,3 @@ class AimedFaultInjector:
 
 def _ends(connection: SimulatedConnection) -> tuple[str, str]:
     return connection.dialler.name, connection.host.name if connection.host is not None else ""
-
-
-def _routed_message(route: bytes) -> bytes:
-    """The message that a ROUTE carries."""
-    return msgspec.msgpack.encode(msgspec.msgpack.decode(route)[4])

@@ -26,6 +26,8 @@ from plimsoll.simulator.world.brokers import control_endpoint
 
 Step = Literal["prepare", "cut", "abort", "ask"]
 REPEAT_SECONDS = 0.15
+REDIAL_SECONDS = 5.0
+"""A head that has answered nothing for so long is dialled again, as the control plane of a mediator does."""
 STATE_RANKS = {
     state: rank for rank, state in enumerate(("", "unknown", "preparing", "ready", "cutting", "cut", "done"))
 }
@@ -128,6 +130,7 @@ class CommandMediator(OverlayNode):
         self._states: dict[str, str] = {}
         self._due = {session: 0.0 for session, one in store.handovers.items() if not one.is_final}
         self._query_at = {move.number: move.at for move in self.moves.values()}
+        self._unanswered: dict[str, float] = {}
         for head in heads:
             self.dial_control(head, control_endpoint(head))
 
@@ -151,6 +154,9 @@ class CommandMediator(OverlayNode):
 
     def _send(self, head: str, record: msg.Command | msg.ListSubscribers) -> None:
         """Every frame identifies the mediator, since the head may have restarted after the last one."""
+        if self.now - self._unanswered.setdefault(head, self.now) > REDIAL_SECONDS:
+            self._unanswered[head] = self.now
+            self.dial_control(head, control_endpoint(head))
         self.say_control(head, msg.Identify(self.info.name, "mediator", self.epoch), record)
 
     # -- commands
@@ -216,6 +222,7 @@ class CommandMediator(OverlayNode):
     # -- answers
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
+        self._unanswered.pop(str(peer), None)
         if self.is_deposed:
             return
         if isinstance(record, msg.SubscriberPage) and record.id in self._query_at:

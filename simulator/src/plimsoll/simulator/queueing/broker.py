@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.metering.meter import FrameCounts, LoadMeter
 from plimsoll.core.transport.load_reporter import LoadReporter
-from plimsoll.simulator.queueing.output_queue import OutputQueue
 
 EPOCH = 1
 """Of every broker: none is ever restarted here."""
@@ -29,7 +28,6 @@ class QueueingBroker:
         self.counters: Counter[str] = Counter()
         self.sealed, self.meter = FrameCounts(), LoadMeter()
         self.reporter = LoadReporter(self, config, EPOCH, self.meter)
-        self.output = OutputQueue(config)
 
     def status(self) -> dict[str, Any]:
         """No one asks for it here."""

@@ -22,35 +22,22 @@ from plimsoll.core.edge.load_reports import configured_fields
 from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.metering.service_queue import ServicedItem, ServiceQueue
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
-from plimsoll.core.protocol.topic_units import hash_of_unit
-from plimsoll.core.protocol.wire import DATA_HEAD_BYTES, Info, OwnerEpoch
+from plimsoll.core.protocol.wire import Info, OwnerEpoch
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
-from plimsoll.simulator.queueing.fair_output import FairOutput, Left
+from plimsoll.simulator.queueing.edge_output import EdgeOutput, OutputWorld
 from plimsoll.simulator.queueing.memory import memory_ratio
-from plimsoll.simulator.queueing.publications import Content, Publication
+from plimsoll.simulator.queueing.publications import Publication
 from plimsoll.simulator.queueing.topic_loads import TopicLoads
 
-DELAY_PARTS = 4
-"""Deliveries of one publication leave one after the other: their delays are counted in this many parts."""
 
-
-class EdgeWorld(ControlWorld, Protocol):
+class EdgeWorld(ControlWorld, OutputWorld, Protocol):
     """What an edge needs of its world."""
 
-    @property
-    def now(self) -> float: ...
-    def at(self, at: float, action: Any, /, *args: object) -> None: ...
-    def delivered(self, at: float, delay_seconds: float, count: int, content: Content, /) -> None: ...
     @property
     def link_seconds(self) -> float: ...
     @property
     def client_seconds(self) -> float: ...
-    def frames_for(self, count: int, /) -> float:
-        """In how many frames this many deliveries of one publication leave."""
-
-    def bit(self, subscriber: str, /) -> int: ...
     def handle_message(self, edge: QueueingEdge, message: msg.ToEdge, /) -> None:
         """A message of the stream has come to its turn."""
 
@@ -74,18 +61,13 @@ class Attachments:
 
 
 class QueueingEdge(QueueingBroker):
-    """`members`: the subscribers that publications are matched against, as a mask; `held`: those before their GO.
-
-    `fair`: the output instead of `output`, if it is shared fairly. `is_by_topic`: it is shared by topics, not by
-    subscribers, and saves nothing up, as in texts about queues.
-    """
+    """`members`: the subscribers that publications are matched against, as a mask; `held`: those before their GO."""
 
     def __init__(
         self, world: EdgeWorld, config: BrokerConfig, *, is_fair: bool = False, is_by_topic: bool = False
     ) -> None:
         super().__init__(world, config)
-        self.fair = FairOutput[Publication](config, self._left, saves_up=not is_by_topic) if is_fair else None
-        self.world, self.now, self._is_by_topic = world, 0.0, is_by_topic
+        self.world, self.now = world, 0.0
         self.subscription_table = SubscriptionTable(config.name, config.limits, compiled=False)
         self.attachments = Attachments()
         policy = estimation.policy_of(config.policy)
@@ -93,6 +75,10 @@ class QueueingEdge(QueueingBroker):
         self.bundle_meter = policy_change.bundle_meter_after(None, policy, 0.0)
         meter = policy_change.topic_meter_after(None, policy, config.head_name, 0.0)
         self.topic_loads = None if meter is None else TopicLoads(meter, world)
+        self.output = EdgeOutput(
+            world, config, self.meter, self.advance,
+            topic_loads=self.topic_loads, is_fair=is_fair, is_by_topic=is_by_topic,
+        )  # fmt: skip
         self.members = self.held = 0
         self.holding: dict[int, list[Publication]] = {}
         self._cost: ServiceQueue[None] = ServiceQueue(config.hardware)
@@ -185,75 +171,9 @@ class QueueingEdge(QueueingBroker):
                 self.holding[bit].append(pub)
                 held ^= bit
         if matched:
-            self.send(pub, matched, now)
+            self.output.send(pub, matched, now)
         if self._record_traffic is not None:
             self._record_traffic(pub.publisher, content.attributes, content.size_bytes, now)
-
-    def send(self, pub: Publication, mask: int, now: float) -> None:
-        """Hand deliveries of one publication to the output, and count them with their delays."""
-        count = mask.bit_count()
-        self.meter.deliveries += count
-        heads = self.world.frames_for(count) * DATA_HEAD_BYTES
-        size_bytes = count * (pub.content.size_bytes + PREFIX_BYTES) + heads
-        if self.fair is not None:
-            self._send_fairly(self.fair, pub, mask, size_bytes, now)
-            return
-        first, last = self.output.send(size_bytes, now)
-        if self.topic_loads is not None:
-            self.topic_loads.leaves(last, mask)
-        self.meter.output_wait_seconds += first - now
-        self.meter.output_waits += 1
-        if last - first < 1e-6 or count == 1:
-            self.world.delivered(last, last - pub.sent_at, count, pub.content)
-            return
-        parts = min(count, DELAY_PARTS)
-        for part in range(parts):
-            at = first + (part + 0.5) / parts * (last - first)
-            share = count * (part + 1) // parts - count * part // parts
-            self.world.delivered(at, at - pub.sent_at, share, pub.content)
-
-    def _send_fairly(
-        self, fair: FairOutput[Publication], pub: Publication, mask: int, size_bytes: float, now: float
-    ) -> None:
-        """One queue for each subscriber, or unit; or for each topic."""
-        fair.advance(now)
-        count = mask.bit_count()
-        if fair.leaves_at_once(size_bytes, now):
-            self.meter.output_waits += count
-            self.world.delivered(now, now - pub.sent_at, count, pub.content)
-            return
-        each, queue = size_bytes / count, pub.content.queue if self._is_by_topic else None
-        while mask:
-            bit = mask & -mask
-            fair.put(bit, each, now, pub, queue)
-            mask ^= bit
-        fair.advance(now)
-
-    def _left(self, one: Left[Publication]) -> None:
-        self.meter.output_wait_seconds += one.first - one.given_at
-        self.meter.output_waits += 1
-        self.world.delivered(one.last, one.last - one.item.sent_at, 1, one.item.content)
-
-    def when_sent(self, subscribers: Iterable[str], later: float, action: Any, /, *args: object) -> None:
-        """Do something `later` seconds after all has left that these subscribers have been given so far."""
-        if self.fair is None:
-            self.world.at(max(self.world.now, self.output.free_at) + later, action, *args)
-            return
-        bits = [self.world.bit(each) for each in subscribers]
-        given = {bit: self.fair.given[bit] for bit in bits}
-        self.world.at(self.world.now, self._look_again, self.fair, given, later, action, args)
-
-    def _look_again(
-        self, fair: FairOutput[Publication], given: Mapping[int, int], later: float, action: Any, args: Sequence[object]
-    ) -> None:
-        """When a queue is empty follows from what others get: look at the earliest time, and again if it is not."""
-        self.advance(self.world.now)
-        fair.advance(self.world.now)
-        at = fair.earliest_left(given, self.world.now)
-        if at <= self.world.now:
-            self.world.at(self.world.now + later, action, *args)
-        else:
-            self.world.at(at, self._look_again, fair, given, later, action, args)
 
     def waiting_for(self, mask: int) -> list[Publication]:
         """Publications that have not been served and that subscribers of this mask are due."""
@@ -298,7 +218,7 @@ class QueueingEdge(QueueingBroker):
         attachment.state = AttachmentState.LIVE
         self.held &= ~bit
         for pub in self.holding.pop(bit, ()):
-            self.send(pub, bit, self.world.now)
+            self.output.send(pub, bit, self.world.now)
 
     def stop_serving(self, subscriber: str) -> None:
         """Stop matching a subscriber; its cover stays."""
@@ -341,24 +261,16 @@ class QueueingEdge(QueueingBroker):
         """Take a control record of the head."""
         self.advance(self.world.now)
         if isinstance(record, msg.BundleTable):
-            self._take_bundles(record)
+            if self.bundle_meter is not None:
+                served = [name for name, each in self.attachments.by_subscriber.items() if each.state in SERVED]
+                if units := self.bundle_meter.take(record, served):
+                    self.world.released(self, units)
         elif isinstance(record, msg.PublisherPaths):
             if self.topic_loads is not None:
                 self.topic_loads.meter.paths.take(record, self.topic_loads.meter.required.attribute)
         elif self.agent is not None and isinstance(record, msg.PeerLoads | msg.Reservation | msg.ProfileQuery):
             self.agent.on_control(record)
             self.tick()
-
-    def _take_bundles(self, table: msg.BundleTable) -> None:
-        """Note how topics are divided, and send the units of released bundles away, as the product's edge does."""
-        meter = self.bundle_meter
-        if meter is None:
-            return
-        meter.take_ranges(table)
-        if bundles := meter.released(table):
-            served = (name for name, each in self.attachments.by_subscriber.items() if each.state in SERVED)
-            units = ((name, topic) for name in served if (topic := hash_of_unit(name)) is not None)
-            self.world.released(self, [x for x, topic in units if any(each.holds(topic) for each in bundles)])
 
     def tick(self) -> None:
         """Let balancing act, and plan its next look."""
@@ -383,10 +295,8 @@ class QueueingEdge(QueueingBroker):
         self.advance(self.world.now)
         for cover in self.withdraw(()):
             self.world.say(self.name, self.config.head_name, cover)
-        if self.fair is not None:
-            self.fair.advance(self.now)
-        output = self.output if self.fair is None else self.fair
-        self.meter.bytes_out = round(output.departed_bytes(self.now))
+        self.output.advance(self.now)
+        self.meter.bytes_out = round(self.output.departed_bytes(self.now))
         extra, state, agent = self._measured(), "OK", self.agent
         if agent is not None:
             extra |= agent.measured(self.meter)
@@ -413,8 +323,7 @@ class QueueingEdge(QueueingBroker):
 
     def _topics(self, loads: TopicLoads) -> dict[str, Any]:
         waiting = Counter({bit: len(held) for bit, held in self.holding.items()})
-        if self.fair is not None:
-            waiting.update(self.fair.waiting())
+        waiting.update(self.output.waiting_items())
         return loads.report(waiting, self.reporter.last, self.config.hardware.output_bytes_per_second, self.now)
 
     def _measured(self) -> dict[str, Any]:
@@ -425,7 +334,7 @@ class QueueingEdge(QueueingBroker):
             "cover_subscriptions": len(self.subscription_table.cover),
             "input_queue_messages": len(self._items),
             "output_queue_messages": 0,
-            "output_queue_bytes": int((self.fair or self.output).waiting_bytes(self.now)),
+            "output_queue_bytes": int(self.output.waiting_bytes(self.now)),
             **configured_fields(self.config),
             "counters": {**self.meter.total, **self.counters},
         }

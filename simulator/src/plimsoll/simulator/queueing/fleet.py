@@ -6,9 +6,8 @@ The same resources, traffic and seed give the same run, to the last report.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.config import BrokerConfig
@@ -20,6 +19,7 @@ from plimsoll.core.spec.brokers import declared_brokers, head_name
 from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.queueing import mediator
+from plimsoll.simulator.queueing.applications import Counts, QueueingApplications
 from plimsoll.simulator.queueing.delays import DelaysOverTime
 from plimsoll.simulator.queueing.edge import QueueingEdge
 from plimsoll.simulator.queueing.handover import Handovers
@@ -28,7 +28,7 @@ from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
 from plimsoll.simulator.queueing.pauses import Pauses
 from plimsoll.simulator.queueing.publications import Content, ContentTable, Publication
 from plimsoll.simulator.queueing.subscriber_units import divided, topic_attributes
-from plimsoll.simulator.queueing.traffic import Traffic, TrafficPublisher, TrafficSubscriber
+from plimsoll.simulator.queueing.traffic import Traffic
 
 ReportSink = Callable[[Mapping[str, Any], float], object]
 
@@ -45,16 +45,6 @@ class LinkDelays:
     to_clients: float = 0.0002
     control: float | None = None
     from_publishers: float | None = None
-
-
-@dataclass(slots=True)
-class Counts:
-    """What was published and delivered. Of topics with a deadline: deliveries, and those that came late, by topic."""
-
-    published: int = 0
-    delivered: int = 0
-    of_topics: Counter[str] = field(default_factory=Counter)
-    late: Counter[str] = field(default_factory=Counter)
 
 
 def _ignore(_: Mapping[str, Any], __: float) -> None:
@@ -102,6 +92,7 @@ class QueueingFleet:
             for name, c in self.configs.items() if c.role == "edge"
         }  # fmt: skip
         self.handovers = Handovers(self)
+        self.applications = QueueingApplications(self)
         neighbors = {name: head.neighbors for name, head in self.heads.items()}
         self.paths = OverlayPaths(neighbors, lambda name: self.heads[name].routed.values())
         spec = resources.fleet.spec
@@ -130,8 +121,7 @@ class QueueingFleet:
         self.schedule.run(until)
         for edge in self.edges.values():
             edge.advance(until)
-            if edge.fair is not None:
-                edge.fair.advance(until)
+            edge.output.advance(until)
 
     def _lay_out(self, draw: random.Random | None) -> None:
         for name, edge in self.edges.items():
@@ -141,43 +131,13 @@ class QueueingFleet:
             seconds = broker.config.limits.report_seconds * broker.config.time_factor
             self.at(draw.uniform(0.0, seconds) if draw is not None else 0.0, self._report, broker, seconds)
         self.at(0.0, self.mediator.tick)
-        for publisher in self.traffic.publishers:
-            self.at(publisher.begins_at, self._publish, publisher, 0, publisher.begins_at)
-        for head in self.heads.values():
-            at_home = {x: own.prefer for x, own in self._subscribers.items() if self._is_at_home(own, head)}
-            head.bundles.adopt(at_home)
-            head.topics.adopt(at_home)
-        for subscriber in self.traffic.subscribers:
-            self.at(subscriber.joins_at, self._join, subscriber)
-            if subscriber.leaves_at != float("inf"):
-                self.at(subscriber.leaves_at, self.leave, subscriber)
-
-    def _is_at_home(self, subscriber: TrafficSubscriber, head: QueueingHead) -> bool:
-        """Whether it names an edge of this head: in a World of a running fleet bundles have their owners already."""
-        return bool(subscriber.prefer) and head_name(subscriber.cluster) == head.name
+        self.applications.plan(self.traffic)
 
     def _report(self, broker: QueueingHead | QueueingEdge, seconds: float) -> None:
         broker.report()
         self.at(self.now + seconds, self._report, broker, seconds)
 
     # -- applications
-
-    def _publish(self, publisher: TrafficPublisher, number: int, due: float) -> None:
-        if publisher.publishes_at(due):
-            content = self.contents.content(publisher, number)
-            self.counts.published += 1
-            pub = Publication(publisher.name, content, self.now, content.mask)
-            self.at(self.now + self.publisher_seconds, self.heads[publisher.head].take, pub)
-            number += 1
-        if (after := publisher.after(due)) != float("inf"):
-            self.at(after, self._publish, publisher, number, after)
-
-    def _join(self, subscriber: TrafficSubscriber) -> None:
-        edge = self.edge_for(subscriber.name)
-        edge.advance(self.now)
-        covers = edge.attach(subscriber.name, subscriber.subscriptions, (1, 1))
-        edge.count_sent((*covers, msg.ResumeUp))
-        self.at(self.now + self.link_seconds, self._joined, subscriber.name, edge, covers)
 
     def edge_for(self, subscriber: str, /) -> QueueingEdge:
         own = self._subscribers[subscriber]
@@ -186,32 +146,6 @@ class QueueingFleet:
         if placed is None:
             raise ValueError(f"cluster {own.cluster} has no edge for {subscriber}")
         return self.edges[placed.name]
-
-    def _joined(self, name: str, edge: QueueingEdge, covers: Sequence[msg.Cover]) -> None:
-        head = self.heads[edge.config.head_name]
-        for cover in covers:
-            head.apply_cover(edge.name, cover)
-        head.join(name, edge.name)
-        head.routed[edge.name] |= self.bit(name)
-        self.paths.changed()
-        self.handovers.replays.resume_in_stream(head, edge, name, (1, 1))
-
-    def leave(self, subscriber: TrafficSubscriber) -> None:
-        """A subscriber, or a unit of one, ends, also in the middle of a hand-over."""
-        self.handovers.leave(subscriber.name)
-        for head in self.heads.values():
-            owner = head.owners.entries.get(subscriber.name)
-            if owner is not None:
-                edge = self.edges[owner.edge]
-                edge.advance(self.now)
-                edge.stop_serving(subscriber.name)
-                for cover in edge.withdraw([subscriber.name]):
-                    head.apply_cover(edge.name, cover)
-                head.routed[edge.name] &= ~self.bit(subscriber.name)
-                head.owners.forget(subscriber.name, self.now)
-                head.coordinator.lapsed(subscriber.name, owner.epoch)
-                head.plan_tick()
-        self.paths.changed()
 
     def delivered(self, at: float, delay_seconds: float, count: int, content: Content, /) -> None:
         self.counts.delivered += count

@@ -78,7 +78,7 @@ class Handovers:
             self.moving[item.subscriber] = MemberInTransit(move.session, epoch, source.name, move.edge)
         names = [item.subscriber for item in move.members]
         later = 2 * self.world.client_seconds
-        source.when_sent(names, later, self._attach, move.session, move.edge, names)
+        source.output.when_sent(names, later, self._attach, move.session, move.edge, names)
 
     def _attach(self, session: str, target_name: str, names: Sequence[str]) -> None:
         target = self.world.edges[target_name]
@@ -113,7 +113,7 @@ class Handovers:
         names = [item.subscriber for item in cut.members if item.subscriber in self.moving]
         for x in names:
             source.stop_serving(x)
-        source.when_sent(names, self.world.client_seconds, self._ended, source.name, names, cut)
+        source.output.when_sent(names, self.world.client_seconds, self._ended, source.name, names, cut)
 
     def _ended(self, source_name: str, names: Sequence[str], cut: msg.Cut) -> None:
         source = self.world.edges[source_name]

@@ -31,6 +31,7 @@ from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.simulator.queueing.broker import EPOCH, ControlWorld, QueueingBroker
+from plimsoll.simulator.queueing.output_queue import OutputQueue
 from plimsoll.simulator.queueing.overlay_paths import OverlayPaths
 from plimsoll.simulator.queueing.publications import Publication
 
@@ -83,6 +84,7 @@ class QueueingHead(QueueingBroker):
     def __init__(self, world: HeadWorld, config: BrokerConfig) -> None:
         super().__init__(world, config)
         self.world = world
+        self.output = OutputQueue(config)
         self.neighbors = [peer.name for peer in config.neighbors]
         self.routes = RoutingTable(self.neighbors, compiled=False)
         self.edges: Mapping[str, EdgeKey] = {name: EdgeKey(name) for name in config.edges}

@@ -57,7 +57,7 @@ class Replays:
         }  # fmt: skip
         if members:
             self._let_go(source, members)
-            source.when_sent(members, 2 * self.world.client_seconds, self._answer, list(members))
+            source.output.when_sent(members, 2 * self.world.client_seconds, self._answer, list(members))
 
     def _answer(self, names: Sequence[str]) -> None:
         """At the head: each unit is told the edge of its bundle, and resumes there."""
@@ -76,7 +76,7 @@ class Replays:
         for pub in source.waiting_for(mask):
             self.note(pub, mask)
         self._missing_mask |= mask
-        source.when_sent(members, self.world.client_seconds, _silent, members, self.world)
+        source.output.when_sent(members, self.world.client_seconds, _silent, members, self.world)
         source.count_sent([msg.Moved])
 
     def leave(self, subscriber: str) -> None:
@@ -129,7 +129,7 @@ class Replays:
                 self.world.pauses.add(member.way, member.silent_from, heard_at)
                 bit = self.world.bit(x)
                 for pub in member.missed:
-                    edge.send(pub, bit, self.world.now)
+                    edge.output.send(pub, bit, self.world.now)
             edge.serve(x)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from plimsoll.core.config import BrokerConfig, PeerBroker
 from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
 from plimsoll.core.head.durability.journal import RecoveredLog
+from plimsoll.core.head.durability.segments import LogFiles
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.standby.leadership import HeadLeadership
@@ -24,6 +25,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import link_limits
 from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.engine.disk import SimulatedDisk
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork
@@ -40,6 +42,7 @@ class StandbyHeads:
 
     `spares_alone`: heads are killed only while their standby is in sync, so that nothing is ever lost.
     `switch_seconds`: the range of the time between two changes of the setting, which is off at first; None: always on.
+    `has_disks`: each process keeps its log on a disk of its own, and a round waits for both.
     """
 
     start_seconds: tuple[float, float] = (0.05, 0.4)
@@ -47,6 +50,7 @@ class StandbyHeads:
     segment_bytes: int = 64_000
     spares_alone: bool = True
     switch_seconds: tuple[float, float] | None = None
+    has_disks: bool = False
 
 
 class StandbyPair(HeadDisk):
@@ -70,12 +74,16 @@ class StandbyPair(HeadDisk):
         self.promotions = 0
         self._incarnations = 0
         self._store = self._new_store()
-        self._output: deque[tuple[LogPlace, Callable[[], None]]] = deque()
-        self._unsafe: deque[tuple[LogPlace, seen.LogEntryObserved]] = deque()
+        self._output: deque[tuple[LogPlace, int, Callable[[], None]]] = deque()
+        self._unsafe: deque[tuple[LogPlace, int, seen.LogEntryObserved]] = deque()
         self._silent_since: float | None = None
 
     def _new_store(self) -> LogStore:
-        return LogStore(MemoryFiles(), self.config.name, self.pair.log_bytes, self.pair.segment_bytes)
+        files = SimulatedDisk(self.rng, self.kept.disk) if self.pair.has_disks else MemoryFiles()
+        return self._store_of(files)
+
+    def _store_of(self, files: LogFiles) -> LogStore:
+        return LogStore(files, self.config.name, self.pair.log_bytes, self.pair.segment_bytes)
 
     @property
     def follower(self) -> LogFollower | None:
@@ -107,7 +115,7 @@ class StandbyPair(HeadDisk):
             self.standby_host.crash()
         else:
             self.leadership = self.leadership.begun(self.leadership.leader)
-            self._store = self._new_store()
+            self._store = self._store_of(self._store.files) if self.pair.has_disks else self._new_store()
         found = self._store.recover()
         if found.damage:
             raise AssertionError(f"the log of the standby of {self.config.name} is damaged: {found.damage}")
@@ -120,6 +128,7 @@ class StandbyPair(HeadDisk):
 
     def started(self, head: Head) -> None:
         self._life += 1
+        self._safe = self._round
         self._output.clear()
         self._unsafe.clear()
         self.commit = RoundCommit(self._store, head)
@@ -142,10 +151,12 @@ class StandbyPair(HeadDisk):
     def crash(self) -> None:
         self._life += 1
         self._output.clear()
-        self._waiting = deque([*(one for _, one in self._unsafe), *self._waiting])
+        self._waiting = deque([*(one for *_, one in self._unsafe), *self._waiting])
         self._unsafe.clear()
         self.commit = None
         self.feed = None
+        if isinstance(self._store.files, SimulatedDisk):
+            self._store.files.stop()
 
     def crash_standby(self) -> None:
         """SIGKILL of the standby; another one starts."""
@@ -205,18 +216,40 @@ class StandbyPair(HeadDisk):
         if self.commit is None or feed is None:
             raise RuntimeError(f"{self.config.name} has no log")
         now = self.schedule.now
-        self.commit.write(now)
+        if self.commit.write(now) and isinstance(self._store.files, SimulatedDisk):
+            self._sync_later(self._store.files)
         place = feed.end
         while self._waiting:
-            self._unsafe.append((place, self._waiting.popleft()))
-        self._output.append((place, send))
+            self._unsafe.append((place, self._round, self._waiting.popleft()))
+        self._output.append((place, self._round, send))
         feed.poll(now)
-        while self._unsafe and feed.is_safe(self._unsafe[0][0]):
-            _, one = self._unsafe.popleft()
+        self._release(feed)
+
+    def _sync_later(self, disk: SimulatedDisk) -> None:
+        self._round += 1
+        life, number, writes, place = self._life, self._round, disk.writes, self._store.place
+
+        def synced() -> None:
+            if life == self._life and number > self._safe and self.feed is not None:
+                disk.sync(writes)
+                self._store.safe(place)
+                self._safe = number
+                self._release(self.feed)
+
+        self.schedule.after(self.rng.uniform(*self.kept.disk.sync_seconds), synced)
+
+    def _release(self, feed: LogFeed) -> None:
+        """Send what the standby has, and the disk, if there is one."""
+
+        def is_safe(place: LogPlace, number: int) -> bool:
+            return feed.is_safe(place) and (number <= self._safe or not self.pair.has_disks)
+
+        while self._unsafe and is_safe(*self._unsafe[0][:2]):
+            *_, one = self._unsafe.popleft()
             self._observed = max(self._observed, one.position)
             self.observe(one)
-        while self._output and feed.is_safe(self._output[0][0]):
-            self._output.popleft()[1]()
+        while self._output and is_safe(*self._output[0][:2]):
+            self._output.popleft()[2]()
 
 
 def _mediator_says(record: msg.GoOnAlone | msg.Promote) -> bytes:

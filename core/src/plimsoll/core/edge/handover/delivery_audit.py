@@ -8,7 +8,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
@@ -23,6 +23,9 @@ CHARACTERS_AT_MOST = 8 * 1024
 
 CHECKS_AT_ONCE = 32
 """Members that one DONE or AUDIT_QUERY asks about, so that it fits into a frame."""
+
+REMEMBERED_AT_MOST = 8192
+"""Questions that wait to be asked, and as many that were asked: a client that cannot count never answers."""
 
 
 AuditKey = tuple[EdgeAttachment, str]
@@ -59,8 +62,8 @@ class DeliveryAuditRelay:
     def __init__(self, host: EdgeContext, attachments: AttachmentTable) -> None:
         self.host, self.attachments = host, attachments
         self.requests: dict[str, dict[str, msg.AuditRequestItem]] = {}
-        self._expected: dict[AuditKey, ExpectedAtJudge] = {}
-        self._asked: dict[AuditKey, ExpectedAtJudge] = {}
+        self._expected: OrderedDict[AuditKey, ExpectedAtJudge] = OrderedDict()
+        self._asked: OrderedDict[AuditKey, ExpectedAtJudge] = OrderedDict()
         self._summaries: defaultdict[tuple[str, str], list[msg.AuditSummaryItem]] = defaultdict(list)
 
     # -- towards the head
@@ -90,7 +93,7 @@ class DeliveryAuditRelay:
         for item in expected.members:
             attachment = self.attachments.by_subscriber.get(item.subscriber)
             if attachment is not None and attachment.epoch == item.epoch:
-                self._expected[attachment, expected.session] = ExpectedAtJudge(expected.judge, item.due)
+                _remember(self._expected, (attachment, expected.session), ExpectedAtJudge(expected.judge, item.due))
         self.query()
 
     def query(self) -> None:
@@ -99,7 +102,7 @@ class DeliveryAuditRelay:
         for (attachment, session), expected in list(self._expected.items()):
             # With an empty queue the query goes behind the last publication that it is about.
             if attachment.state is AttachmentState.LIVE and not attachment.queue and attachment.dropped is None:
-                self._asked[attachment, session] = expected
+                _remember(self._asked, (attachment, session), expected)
                 asked[attachment.link, session].append(msg.AuditQueryItem(attachment.id, expected.due))
             elif attachment.state is not AttachmentState.CLOSED:
                 continue
@@ -124,3 +127,9 @@ class DeliveryAuditRelay:
         self._expected.clear()
         self._asked.clear()
         self._summaries.clear()
+
+
+def _remember(questions: OrderedDict[AuditKey, ExpectedAtJudge], key: AuditKey, expected: ExpectedAtJudge) -> None:
+    questions[key] = expected
+    while len(questions) > REMEMBERED_AT_MOST:
+        questions.popitem(last=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,8 @@ HEADER_BYTES = _HEADER.size
 _MAGIC = b"PLB1"
 MOST_BATCH_BYTES = 1 << 30
 """A length above this is no length."""
+SEARCHES: Final = 4
+"""Behind bytes that are not good, this many times their segment is read at most in search of good batches."""
 
 
 class Logged(Struct, array_like=True, frozen=True, tag=1):
@@ -200,6 +202,10 @@ class DamagedBatchError(ValueError):
     """The bytes at a place of a segment are not the batch that should be there."""
 
 
+class LookalikesError(ValueError):
+    """Bytes hold too much that begins as a batch does and is none: publications can be made so."""
+
+
 def encode_batch(first: int, records: list[DiskRecord]) -> bytes:
     """One batch; `first` is the position of its first entry."""
     payload = _encoder.encode(records)
@@ -256,9 +262,18 @@ def _used(data: bytes, start: int) -> int:
 
 
 def batches_behind(data: bytes, start: int) -> Iterator[BatchPlace]:
-    """Good batches that lie somewhere behind bytes that are not good."""
-    view, at = memoryview(data), start
+    """Good batches that lie somewhere behind bytes that are not good; publications may hold what looks like one.
+
+    Raises:
+        LookalikesError: it would take too long to tell.
+
+    """
+    view, at, left = memoryview(data), start, SEARCHES * len(data)
     while (at := data.find(_MAGIC, at + 1)) >= 0:
+        length = batch_length(data[at : at + HEADER_BYTES])
+        left -= max(length if at + length <= len(data) else 0, HEADER_BYTES)
+        if left < 0:
+            raise LookalikesError(f"behind byte {start}")
         if (batch := batch_at(view, at)) is not None:
             yield batch
             at = batch.end - 1

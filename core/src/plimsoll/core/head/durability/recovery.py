@@ -7,13 +7,14 @@ in any order. What lies there is erased, so that no later batch can lead to it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from plimsoll.core.head.durability.log_state import LogState
 from plimsoll.core.head.durability.records import (
     BatchPlace,
     Checkpoint,
+    DamagedBatchError,
+    LookalikesError,
     SafeBefore,
     Scan,
     SegmentSealed,
@@ -27,6 +28,7 @@ from plimsoll.core.head.durability.segments import (
     Segment,
     first_batch,
     first_of,
+    place_of_seal,
     read_seal,
 )
 
@@ -93,7 +95,7 @@ class LogRecovery:
         while names:
             data = self.files.read(names[-1], 0, 1 << 62)
             found = scan(data, first_of(names[-1]))
-            if found.batches or _was_safe(data, batches_behind(data, 0), 0):
+            if found.batches or _was_safe(data, 0):
                 break
             self._torn += found.torn
             self.files.remove(names.pop())
@@ -145,7 +147,7 @@ class LogRecovery:
             self.files.remove(name)
             return False
         if found.torn:
-            if _was_safe(data, batches_behind(data, found.end), found.end):
+            if _was_safe(data, found.end):
                 self._damage.append(f"{name}: byte {found.end} is damaged; what lies behind it is given up")
                 self._is_whole = False
             self.files.erase(name, found.end, found.torn)
@@ -194,10 +196,23 @@ def _is_sealed(data: bytes, last: BatchPlace) -> bool:
     return not last.entries and isinstance(decode_batch(data, last)[-1], SegmentSealed)
 
 
-def _was_safe(data: bytes, behind: Iterator[BatchPlace], place: int) -> bool:
-    """Whether one of these batches says that this place had been safe on the disk: what lies before a seal was."""
-    return any(
-        (isinstance(record, SafeBefore) and record.end > place) or isinstance(record, SegmentSealed)
-        for batch in behind
-        for record in decode_batch(data, batch)
-    )
+def _was_safe(data: bytes, place: int) -> bool:
+    """Whether a batch behind this place says that the place had been safe on the disk: what lies before a seal was."""
+    try:
+        return any(_safe_end(data, batch) > place for batch in batches_behind(data, place))
+    except LookalikesError:
+        return True  # rather a gap that is not needed than a loss without one
+
+
+def _safe_end(data: bytes, batch: BatchPlace) -> int:
+    """Up to where the segment was safe, as this batch says.
+
+    It may be a part of a publication that looks like a batch. So what cannot have been written there says nothing.
+    """
+    try:
+        records = decode_batch(data, batch)
+    except DamagedBatchError:
+        return 0
+    ends = [record.end for record in records if isinstance(record, SafeBefore)]
+    ends += [place_of_seal(record) for record in records if isinstance(record, SegmentSealed)]
+    return max((end for end in ends if end <= batch.start), default=0)

@@ -128,6 +128,11 @@ def seal(files: LogFiles, segment: Segment, beyond: int) -> None:
         files.truncate(segment.name, segment.end)
 
 
+def place_of_seal(sealed: SegmentSealed) -> int:
+    """Where its batch begins, as a seal says."""
+    return int.from_bytes(sealed.start, "big")
+
+
 def read_seal(files: LogFiles, name: str) -> tuple[Segment, int] | None:
     """A segment by its seal, and the position behind its last; None if it has no good seal.
 

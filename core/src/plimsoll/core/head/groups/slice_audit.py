@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.slices import CountedPlace, GroupSlice
-from plimsoll.core.head.handover.delivery_audit import PAUSE_SECONDS, READ_SECONDS, AuditCase, LogPass
+from plimsoll.core.head.handover.log_pass import AuditCase, LogPasses
 from plimsoll.core.head.handover.outcomes import REMEMBERED_SESSIONS
 from plimsoll.core.head.log import Log
 from plimsoll.core.protocol import messages as msg
@@ -26,6 +26,8 @@ COUNT_SECONDS: Final = 5.0
 """How long a taker has for what was in the log when it took over, before less than that is audited."""
 
 WAITING_AT_MOST: Final = 4096
+FAULTS_AT_MOST: Final = 2**32 - 1
+"""Of one slice that has moved."""
 
 
 class SliceAuditHost(Protocol):
@@ -64,19 +66,19 @@ class MovedSlice:
 
 
 @dataclass(slots=True)
-class CountedMove:
-    """What both members have counted, beside the case that finds out what was due."""
+class SliceCase(AuditCase):
+    """What was due of a slice across its move, beside what both members have counted."""
 
-    session: str
-    case: AuditCase
-    items: int
-    duplicated: int
-    reordered: int
+    items: int = 0
+    duplicated: int = 0
+    reordered: int = 0
 
     def faults(self) -> tuple[int, int, int]:
-        """Items lost, duplicated and reordered."""
-        due = sum(count for _, count in self.case.due.values())
-        return max(0, due - self.items), self.duplicated + max(0, self.items - due), self.reordered
+        """Items lost, duplicated and reordered. Members count as they like: no more of each than a report can hold."""
+        due = sum(count for _, count in self.due.values())
+        found = (due - self.items, self.duplicated + max(0, self.items - due), self.reordered)
+        lost, duplicated, reordered = (min(max(0, each), FAULTS_AT_MOST) for each in found)
+        return lost, duplicated, reordered
 
 
 class SliceAudit:
@@ -90,9 +92,8 @@ class SliceAudit:
     ) -> None:
         self.host, self.group_of, self.changed = host, group_of, changed
         self._moved: list[MovedSlice] = []
-        self._counted: list[CountedMove] = []
-        self._reading: tuple[LogPass, list[CountedMove]] | None = None
-        self._read_at = float("inf")
+        self._counted: list[SliceCase] = []
+        self._passes: LogPasses[SliceCase] = LogPasses(host)
         self._sums: OrderedDict[str, msg.AuditItem] = OrderedDict()
 
     def moved(self, session: str, group: str, each: GroupSlice, began: CountedPlace) -> None:
@@ -113,12 +114,10 @@ class SliceAudit:
         """Take moves whose taker has got far enough, and read a piece of the log for those that were taken before."""
         if self._moved:
             self._moved = [each for each in self._moved if not self._take(each)]
-        if self._reading is None and self._counted:
-            taken, self._counted = self._counted, []
-            self._reading = LogPass([each.case for each in taken], self.host.now + READ_SECONDS), taken
-            self._read_at = self.host.now
-        if self._reading is not None and self.host.now >= self._read_at:
-            self._read(*self._reading)
+        if self._counted and not self._passes:
+            counted, self._counted = self._counted, []
+            self._passes.read(counted, self._sum_up)
+        self._passes.tick()
 
     def _take(self, moved: MovedSlice) -> bool:
         """Whether this move needs no more waiting."""
@@ -134,31 +133,19 @@ class SliceAudit:
         if low is None or high is None:
             return True
         number = moved.slice.number
-        case = AuditCase(
-            moved.session, slice_name(moved.group, number), (moved.taken_under, 0), self.host.name, "", low[2], high[2],
-            {(head, epoch): offset for head, epoch, offset in began.marks},
-            [slice_subscription(moved.group, group.definition.filter, number)],
-        )  # fmt: skip
         self._counted.append(
-            CountedMove(
-                moved.session, case, given.items - before.items + end.counted.items,
-                given.duplicated - before.duplicated + end.counted.duplicated,
-                given.reordered - before.reordered + end.counted.reordered,
+            SliceCase(
+                moved.session, slice_name(moved.group, number), (moved.taken_under, 0), self.host.name, "",
+                low[2], high[2], {(head, epoch): offset for head, epoch, offset in began.marks},
+                [slice_subscription(moved.group, group.definition.filter, number)],
+                items=given.items - before.items + end.counted.items,
+                duplicated=given.duplicated - before.duplicated + end.counted.duplicated,
+                reordered=given.reordered - before.reordered + end.counted.reordered,
             )
         )  # fmt: skip
         return True
 
-    def _read(self, reading: LogPass, taken: list[CountedMove]) -> None:
-        is_read = reading.slice(self.host.log)
-        if is_read:
-            self._sum_up(taken)
-        if is_read or self.host.now >= reading.until:
-            self._reading, self._read_at = None, float("inf")
-        else:
-            self._read_at = self.host.now + PAUSE_SECONDS
-
-    def _sum_up(self, taken: list[CountedMove]) -> None:
-        known = [each for each in taken if each.case.is_known]
+    def _sum_up(self, known: list[SliceCase]) -> None:
         for each in known:
             lost, duplicated, reordered = each.faults()
             sums = self._sums.setdefault(each.session, msg.AuditItem(0, 0, 0, 0, 0))
@@ -176,4 +163,6 @@ class SliceAudit:
 
     def wake_at(self) -> float:
         """When to go on: to read, or to take less than all."""
-        return min([self._read_at, *(each.until for each in self._moved)])
+        if self._counted and not self._passes:
+            return self.host.now
+        return min([self._passes.wake_at(), *(each.until for each in self._moved)])

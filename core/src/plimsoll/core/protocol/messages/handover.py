@@ -295,13 +295,16 @@ class AuditQuery(Struct, array_like=True, frozen=True, tag=95):
 
 
 class AuditReplyItem(Struct, array_like=True, frozen=True):
-    """Deliveries to the application against those due. `suppressed`: duplicates that were not passed to it."""
+    """Deliveries to the application against those due. `suppressed`: duplicates that were not passed to it.
+
+    Clients say what they like: numbers of this size have sums that a report can hold.
+    """
 
     attachment: U32
-    lost: U63
-    duplicated: U63
-    reordered: U63
-    suppressed: U63
+    lost: U32
+    duplicated: U32
+    reordered: U32
+    suppressed: U32
 
 
 class AuditReply(Struct, array_like=True, frozen=True, tag=96):
@@ -316,12 +319,12 @@ class AuditSummaryItem(Struct, array_like=True, frozen=True):
     been accepted at the head that judges, and at other heads."""
 
     subscriber: Name
-    lost: U63
-    duplicated: U63
-    reordered: U63
-    suppressed: U63
-    due_of_judge: U63 = 0
-    due_of_others: U63 = 0
+    lost: U32
+    duplicated: U32
+    reordered: U32
+    suppressed: U32
+    due_of_judge: U32 = 0
+    due_of_others: U32 = 0
 
 
 class AuditSummary(Struct, array_like=True, frozen=True, tag=97):

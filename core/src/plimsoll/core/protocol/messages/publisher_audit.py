@@ -66,7 +66,7 @@ class PublisherAuditRequest(Struct, array_like=True, frozen=True, tag=143):
     judge: Name
     head: Name
     edge: Name
-    asked: U63
+    asked: U32
     checks: list[AuditRequestItem]
     due: list[list[ExpectedCount]] = []
     publishers: list[AuditedPublisher] = []

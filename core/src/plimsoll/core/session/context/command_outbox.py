@@ -16,7 +16,7 @@ from plimsoll.core.protocol.messages import (
 from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SaveMemory, SendMessage
 from plimsoll.core.session.inputs import Timings
-from plimsoll.core.session.state import Session
+from plimsoll.core.session.state import Session, SessionKind
 
 
 class CommandOutbox:
@@ -77,6 +77,15 @@ class CommandOutbox:
         """Send a command about slices, unless the same one was sent less than `seconds` ago."""
         if self.is_due(f"{batch.id}/{step}", seconds):
             self.send(batch.head, SliceCommand(self.epoch, batch.head_epoch, batch.id, step, plan))
+
+    def end_or_ask(self, kind: SessionKind, batch: Batch, step: Literal["abort", "ask"], seconds: float) -> None:
+        """Abort a batch, or ask about it, by the command of its kind of session, unless that was done lately."""
+        if kind == "publishers":
+            self.publisher_command(batch, step, seconds)
+        elif kind == "slices":
+            self.slice_command(batch, step, seconds)
+        else:
+            self.command(batch, step, seconds)
 
     def create(self, name: str, parent: Session | None, spec: Mapping[str, Any]) -> None:
         """Ask the shell for a session object, owned by `parent` if there is one."""

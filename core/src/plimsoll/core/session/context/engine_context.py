@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plimsoll.core.protocol.messages import Trigger
+from plimsoll.core.session.attempts import moved_since
 from plimsoll.core.session.context.cluster_memories import ClusterMemories
 from plimsoll.core.session.context.command_outbox import CommandOutbox
 from plimsoll.core.session.context.edge_loads import EdgeLoads
@@ -56,6 +57,8 @@ class EngineContext:
         self.awaited_slice_moves: dict[str, tuple[str, float]] = {}
         """By cluster and group: the last session that was created for it, and until when its object is awaited."""
         self.cluster_memories = ClusterMemories()
+        self.checked_views: dict[str, float] = {}
+        """When the view of the fleet was observed in which overloads of a cluster were last looked for."""
         self.checked_reports: dict[str, tuple[int, int]] = {}
         """The last report of each edge in which an overload was looked for: its epoch and number."""
 
@@ -94,7 +97,7 @@ class EngineContext:
         since = self.now - seconds
         recent = (one for one in self.table.sessions.values() if one.ended_at is None or one.ended_at > since)
         some = (one for one in recent if one.member_noun == what)
-        return {name for session in some for name in session.moved_since(since)}
+        return {name for session in some for name in moved_since(session, since)}
 
     def forget_answers(self, uid: str) -> None:
         """Drop listings and profiles for a session, so that its next question is queried again."""

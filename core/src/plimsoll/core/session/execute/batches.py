@@ -135,7 +135,6 @@ def _after_resolve(context: EngineContext, batch: Batch, stopping: bool) -> Batc
             context.forget_answers(batch.id)
     missing = any(state not in OUTCOMES for state in batch.members.values())
     if not missing or context.now >= batch.since + context.timings.resolve:
-        context.forget_answers(batch.id)
         return end_batch(context, batch, UNKNOWN)
     return batch
 
@@ -150,8 +149,9 @@ _AFTER_INTENT: Final = {
 
 
 def end_batch(context: EngineContext, batch: Batch, rest: str) -> Batch:
-    """The batch at its end: members without an outcome get `rest`, and no command about it is repeated."""
+    """The batch at its end: members without an outcome get `rest`, and no command or question about it is repeated."""
     context.outbox.forget(f"{batch.id}/")
+    context.forget_answers(batch.id)
     return batch.ended(rest, context.now)
 
 

@@ -88,20 +88,11 @@ def send_audit_queries(context: EngineContext) -> None:
         missing = list(_unaudited_batches(context, session))
         for batch in missing:
             if context.now >= (batch.ended_at or 0.0) + AUDIT_QUERY_SECONDS:
-                _ask(context, session, batch)
+                context.outbox.end_or_ask(session.kind, batch, "ask", AUDIT_QUERY_SECONDS)
         if not missing and session.batch is None:
             context.table.mark_audited(session)
             for batch in session.batches:
                 context.outbox.forget(f"{batch.id}/")
-
-
-def _ask(context: EngineContext, session: Session, batch: Batch) -> None:
-    if session.kind == "publishers":
-        context.outbox.publisher_command(batch, "ask", AUDIT_QUERY_SECONDS)
-    elif session.kind == "slices":
-        context.outbox.slice_command(batch, "ask", AUDIT_QUERY_SECONDS)
-    else:
-        context.outbox.command(batch, "ask", AUDIT_QUERY_SECONDS)
 
 
 def _unaudited_batches(context: EngineContext, session: Session) -> Iterator[Batch]:

@@ -6,8 +6,6 @@ is stopped or out of time begins no further batch: before its cut a batch is und
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msgspec.structs import replace
 
 from plimsoll.core.session import admission
@@ -15,18 +13,12 @@ from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict
 from plimsoll.core.session.context import edge_loads
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.execute import batches
+from plimsoll.core.session.execute import batches, next_batch
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.request import lifecycle
 from plimsoll.core.session.request.planner import placer_port
 from plimsoll.core.session.session_plan import Forecast, PlannedPair
 from plimsoll.core.session.state import Session, SessionVerdict
-
-BATCH_BYTES = 256 * 1024
-"""The most bytes that the names of a batch may take: a command is one frame of a control socket."""
-
-PACE_SECONDS = 5
-"""With a limited rate a batch has the members that may move in this time."""
 
 REPORTS_AWAITED = 3.0
 """Report intervals for which a session waits, after loads have settled, for a report that covers no earlier time."""
@@ -39,15 +31,9 @@ def step_moving(context: EngineContext, request: SessionRequest, session: Sessio
         return _begin_next_batch(context, request, session)
     if context.now >= session.deadline_at:
         return _end_at_deadline(context, session, batch)
-    session = _with_deadline_verdict(context, session, 0.0)
+    session = next_batch.stopped_near_deadline(context, session)
     after = batches.advance(context, batch, stopping=session.verdict is not None)
     return session if after is batch else session.with_batch(after, context.now)
-
-
-def _with_deadline_verdict(context: EngineContext, session: Session, needed: float) -> Session:
-    if context.now < session.deadline_at - closing_seconds(context, session) - needed:
-        return session
-    return session.stopped("DeadlineExceeded", "the deadline leaves no time for more moves", again=True)
 
 
 def _end_at_deadline(context: EngineContext, session: Session, batch: Batch) -> Session:
@@ -59,93 +45,36 @@ def _end_at_deadline(context: EngineContext, session: Session, batch: Batch) -> 
 # ---------------------------------------------------------------- from batch to batch
 
 
+def only_pair(session: Session) -> PlannedPair:
+    """The pair of a session between two edges."""
+    if session.plan is None or len(session.plan.pairs) != 1:
+        raise AssertionError("a session between two edges has a plan of one pair")
+    return session.plan.pairs[0]
+
+
 def _begin_next_batch(context: EngineContext, request: SessionRequest, session: Session) -> Session:
-    pair = session.only_pair
-    left = session.pending_members
+    pair, outcomes = only_pair(session), session.outcomes()
+    left = [name for name in pair.members if name not in outcomes]
     if left:  # a batch needs some time to be worth beginning
-        session = _with_deadline_verdict(
-            context, session, min(2 * context.timings.repeat, closing_seconds(context, session))
-        )
+        needed_seconds = min(2 * context.timings.repeat, closing_seconds(context, session))
+        session = next_batch.stopped_near_deadline(context, session, needed_seconds)
     if session.verdict is not None or not left:
         return after_last_batch(context, request, session, len(left))
     why = admission.unready_source(context, pair.source) or admission.unready_target(context, pair.target)
     if why is not None:
-        if context.now < max(idle_since(session), context.started_at) + context.timings.negotiate:
-            return session.because(why.reason, why.message)
-        return session.stopped(why.reason, why.message, again=True)
+        return next_batch.waiting_for(context, session, why)
     choice = lifecycle.handover_method_of(context, request.spec.handover, pair.source, pair.target)
     if choice.refused:
         return session.stopped("LogTooShort", choice.why, again=True)
-    if context.now < next_batch_at(context, request, session):
-        return session.because("Paced", f"limits.maxMovesPerMinute is {request.spec.limits.max_moves_per_minute}")
-    times = _batch_times(context, session)
-    batch = _new_batch(context, pair, fit_batch(left, batch_limit(request)), times)
-    batch = replace(batch, replay=choice.replay, why=choice.why, predicted_seconds=choice.drain_seconds)
-    context.confirmed_batches.add(batch.id)
-    session = replace(session, batches=[*session.batches, batch]).because("", "")
+    if (waits := next_batch.paced(context, request, session)) is not None:
+        return waits
+    # So that its head ends the batch before the deadline even if commands arrive late.
+    seconds = next_batch.seconds_left(context, session)
+    times = min(context.timings.prepare, 0.3 * seconds), min(context.timings.drain, 0.5 * seconds)
+    session = next_batch.begin_batch(context, request, session, pair, left, *times)
+    chosen = replace(session.batches[-1], replay=choice.replay, why=choice.why, predicted_seconds=choice.drain_seconds)
+    session = replace(session, batches=[*session.batches[:-1], chosen])
     return session if session.phase == "Preparing" else session.entered("Preparing", context.now)
-
-
-def idle_since(session: Session) -> float:
-    ended = session.batches[-1].ended_at if session.batches else None
-    return session.phase_at if ended is None else ended
-
-
-def batch_limit(request: SessionRequest) -> int:
-    """The most members of a batch; with a limited rate, those that may move in PACE_SECONDS."""
-    limits = request.spec.limits
-    if limits.max_moves_per_minute is None:
-        return limits.max_in_flight
-    return max(1, min(limits.max_in_flight, int(limits.max_moves_per_minute * PACE_SECONDS / 60)))
-
-
-def next_batch_at(context: EngineContext, request: SessionRequest, session: Session) -> float:
-    """The earliest begin of the next batch, so that the rate of moves stays below its limit."""
-    rate = request.spec.limits.max_moves_per_minute
-    if rate is None or not session.batches:
-        return float("-inf")
-    last = session.batches[-1]
-    return last.begun_at + 60 * context.settings.time_factor * len(last.members) / rate
-
-
-def fit_batch(names: list[str], most: int) -> list[str]:
-    fitting: list[str] = []
-    room = BATCH_BYTES
-    for name in names[:most]:
-        room -= len(name.encode()) + 16
-        if room < 0 and fitting:
-            break
-        fitting.append(name)
-    return fitting
-
-
-@dataclass(frozen=True)
-class _BatchTimes:
-    prepare: float
-    drain: float
-
-
-def _batch_times(context: EngineContext, session: Session) -> _BatchTimes:
-    """How long a batch may take, so that its head ends it before the deadline even if commands arrive late."""
-    left = session.deadline_at - closing_seconds(context, session) - context.now
-    return _BatchTimes(min(context.timings.prepare, 0.3 * left), min(context.timings.drain, 0.5 * left))
-
-
-def _new_batch(context: EngineContext, pair: PlannedPair, names: list[str], times: _BatchTimes) -> Batch:
-    return Batch(
-        id=context.outbox.next_batch_id(),
-        head=pair.source_head,
-        head_epoch=context.fleet.heads[pair.source_head].epoch,
-        source=pair.source,
-        target=pair.target,
-        target_head=pair.target_head,
-        replay=False,
-        prepare_seconds=times.prepare,
-        drain_seconds=times.drain,
-        begun_at=context.now,
-        since=context.now,
-        members=dict.fromkeys(names, ""),
-    )
 
 
 # ---------------------------------------------------------------- the end

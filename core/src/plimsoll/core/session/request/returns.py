@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from plimsoll.core.session.attempts import moved_since
 from plimsoll.core.session.state import Session
 
 CONSTANT_WITHIN = 0.2
@@ -40,7 +41,7 @@ def left_edges(sessions: Mapping[str, Session], edges: Iterable[str], delivered:
     found = defaultdict[str, set[str]](set)
     for child in sessions.values():
         if child.parent in plans:
-            for name in child.moved_since(-math.inf):
+            for name in moved_since(child, -math.inf):
                 found[name].update(child.sources)
     return {name: frozenset(some) for name, some in found.items()}
 

@@ -7,6 +7,7 @@ Under a policy whose topics are owned singly a table has no ranges, only the top
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 
 from plimsoll.core.policies.model.hash_ranges import HashRange, Partition, partition_of
 from plimsoll.core.policies.model.topic_load import topic_of_key
@@ -77,7 +78,12 @@ def _assigned(session: Session, partition: Partition) -> Iterator[AssignedBundle
 def _released(session: Session, partition: Partition) -> Iterator[ReleasedBundle]:
     plan = session.plan
     if plan is not None and plan.handover == "lookup":
-        number = int(session.uid_hash(session.attempt), 16)
+        number = _attempt_number(session)
         for name in sorted(plan.bundles):
             if partition.has(bundle := HashRange.of_name(name)):
                 yield ReleasedBundle(bundle.low, number)
+
+
+def _attempt_number(session: Session) -> int:
+    """A number that stands for one attempt of a session."""
+    return int(sha256(f"{session.uid}/{session.attempt}".encode()).hexdigest()[:15], 16)

@@ -19,7 +19,7 @@ from plimsoll.core.policies.registry import is_fleet_wide
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView
-from plimsoll.core.session.state import Session
+from plimsoll.core.session.state import NOTHING_TO_MOVE, TEMPORARY_STAYS, Session
 from plimsoll.core.spec.quantities import Duration
 
 LARGEST_DIFFERENCE = 1e6
@@ -216,7 +216,7 @@ def _earliest_next(sessions: list[Session], pause: float) -> float:
     failed = refused = 0
     ended = sorted(((session.ended_at or 0.0, session) for session in sessions), key=lambda each: each[0], reverse=True)
     for _, session in ended:
-        if session.counts()["moved"] or session.found_nothing_to_move:
+        if session.counts()["moved"] or _has_found_nothing(session):
             break
         is_passing = any(offer.answer in TEMPORARY_ANSWERS for offer in session.offers)
         refused += is_passing
@@ -224,6 +224,12 @@ def _earliest_next(sessions: list[Session], pause: float) -> float:
     if not failed + refused:
         return 0.0
     return ended[0][0] + pause * float(min(2 ** max(failed - 1, 0), LONGEST_PAUSE_FACTOR))
+
+
+def _has_found_nothing(session: Session) -> bool:
+    """Whether its policy found nothing to move, which holds until the loads change."""
+    plan = session.plan
+    return plan is not None and session.reason == NOTHING_TO_MOVE and not set(plan.rejected) & TEMPORARY_STAYS
 
 
 def _session_spec(trigger: msg.Trigger, actions: Iterable[msg.ActionItem], rest: Duration) -> dict[str, Any]:

@@ -25,8 +25,9 @@ DATA = ReasonSection(
         StatusReason(
             "NoDatasetVolume",
             "Recording, Running",
-            "on Kubernetes: the fleet names no volume for what feeds and channels record, so neither runs",
-            "Make a PersistentVolumeClaim, and name it in `datasets.volumeClaim` of the BrokerFleet.",
+            "on Kubernetes: the fleet names no volume for what feeds and channels record, and no object store either",
+            "Make a PersistentVolumeClaim, and name it in `datasets.volumeClaim` of the BrokerFleet; or name a store in"
+            " `path` of the Feed, and in `datasets.ledgers`.",
         ),
         StatusReason("ChannelRunning", "Running", "the channel's batches are computed and their results published"),
         StatusReason(

@@ -18,6 +18,9 @@ RESERVED_COLUMNS: Final = (
 )  # fmt: skip
 """Columns of every dataset, and of its folders. No attribute can have these names in a dataset."""
 
+STORE_PLACE: Final = r"s3a?://[^/]+/.*[^/].*"
+STORE_PLACE_FORM: Final = "s3a://BUCKET/PREFIX"
+
 
 @dataclass(frozen=True, kw_only=True)
 class FeedColumnSpec:

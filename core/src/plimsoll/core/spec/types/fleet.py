@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from plimsoll.core.spec.field_info import FieldInfo, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.core.spec.types.feed import STORE_PLACE, STORE_PLACE_FORM
 from plimsoll.core.spec.types.policy import PolicySpec
 
 WhenSlow = Literal["Block", "DropOldest", "Disconnect"]
@@ -40,7 +41,7 @@ class PodsSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSpec:
-    """An identity of applications: its key pair is in the Secret `plimsoll-client-NAME`."""
+    """An identity of applications: on Kubernetes its key pair is in the Secret `plimsoll-client-NAME`."""
 
     name: Annotated[str, name_field("The identity's name.")]
     roles: Annotated[
@@ -110,8 +111,8 @@ class SecuritySpec:
     ] = False
     clients: Annotated[
         tuple[ClientSpec, ...],
-        FieldInfo("Identities of applications, for which keys are created. Kubernetes only: on one machine the"
-              " command line creates keys.", key="name", max_items=256),
+        FieldInfo("Identities of applications, for which keys are created; `plimsoll client-config NAME` prints them."
+              " On one machine its user has a further one, which may do everything.", key="name", max_items=256),
     ] = ()  # fmt: skip
 
 
@@ -261,9 +262,14 @@ class TelemetrySpec:
 class DatasetsSpec:
     """Where pods keep the datasets of feeds and the ledgers of channels; on one machine the fleet's folder has them."""
 
+    ledgers: Annotated[
+        str, FieldInfo("A place in an object store for the ledgers of channels, as s3a://BUCKET/PREFIX; empty: in"
+                       " `channels/` of the volume, or of the folder of the fleet.",
+                       pattern=STORE_PLACE + "|", form=STORE_PLACE_FORM, max_length=4096)
+    ] = ""  # fmt: skip
     volume_claim: Annotated[
-        str, FieldInfo("The PersistentVolumeClaim for both; empty: feeds are not recorded, and channels do not run."
-                       " Kubernetes only.",
+        str, FieldInfo("The PersistentVolumeClaim for both; empty: only feeds whose `path` is in an object store are"
+                       " recorded, and channels run only with `ledgers`. Kubernetes only.",
                        pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a claim", max_length=253)
     ] = ""  # fmt: skip
     volume_access: Annotated[
@@ -271,7 +277,7 @@ class DatasetsSpec:
                                 " many. Kubernetes only."),
     ] = "ReadWriteOnce"  # fmt: skip
     store_secret: Annotated[
-        str, FieldInfo("The Secret with address and credentials of the object store, for feeds with a path there:"
+        str, FieldInfo("The Secret with address and credentials of the object store, for feeds, tables and ledgers:"
                        " AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY. Kubernetes only.",
                        pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a Secret", max_length=253)
     ] = ""  # fmt: skip

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
 from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.types.channel import PARAMETERS_VIEW, RESULT_ATTRIBUTES, ChannelSpec
+from plimsoll.core.spec.types.feed import STORE_PLACE, STORE_PLACE_FORM
 
 
 def check_channels(resources: Resources) -> Iterator[ResourceProblem]:
@@ -42,6 +45,14 @@ def _views(channel: Resource[ChannelSpec]) -> Iterator[ResourceProblem]:
             path: Path = ("spec", field, index, "name")
             yield channel.problem(path, f'the query has a view "{name}" already', "Choose another name.")
         known.add(name.casefold())
+    for index, table in enumerate(spec.tables):
+        yield from store_problems(channel, ("spec", "tables", index, "path"), table.path)
+
+
+def store_problems(owner: Resource[Any], path: Path, place: str) -> Iterator[ResourceProblem]:
+    """A place in a store that has another form. Other paths are those of a file system."""
+    if "://" in place and not re.fullmatch(STORE_PLACE, place):
+        yield owner.problem(path, f"{place} is no place in an object store", f"Write {STORE_PLACE_FORM}.")
 
 
 def _feeds(channel: Resource[ChannelSpec], feeds: list[str]) -> Iterator[ResourceProblem]:

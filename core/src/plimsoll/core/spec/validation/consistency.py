@@ -22,7 +22,7 @@ from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.types.consumer_groups import FUNCTIONS_BY_ATTRIBUTE, GroupSlicesSpec
 from plimsoll.core.spec.types.feed import RESERVED_COLUMNS
 from plimsoll.core.spec.types.policy import FLEET_WIDE_TYPES, DeadlineThresholds, PolicySpec
-from plimsoll.core.spec.validation.channels import check_channels
+from plimsoll.core.spec.validation.channels import check_channels, store_problems
 
 SMALLEST_LOG_BYTES = 2**20
 LEAST_DISK_LOG = 8 * 1024 * 1024
@@ -85,6 +85,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
     ]
     if not problems:
         problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
+        problems += [each for each, _ in check_client_names(resources)]
     yield from problems
 
 
@@ -109,6 +110,7 @@ def check_feeds(resources: Resources) -> Iterator[ResourceProblem]:
             if column.name in RESERVED_COLUMNS:
                 path: Path = ("spec", "schema", "columns", index, "name")
                 yield feed.problem(path, f'every feed has a column "{column.name}" of its own', "Remove it.")
+        yield from store_problems(feed, ("spec", "path"), feed.spec.path)
         place = feed.spec.path.rstrip("/") or f"feeds/{name}"
         if (other := paths.setdefault(place, name)) != name:
             yield feed.problem(("spec", "path"), f"Feed/{other} is recorded there, too", "Write another path.")
@@ -378,6 +380,16 @@ def check_names(resources: Resources) -> Iterator[ResourceProblem]:
         elif counts[place.name] > 1:
             found = f'the broker name "{place.name}" is used {counts[place.name]} times in this fleet'
             yield place.owner.problem(place.path, found, "Give each edge or group of the fleet a name of its own.")
+
+
+def check_client_names(resources: Resources) -> Iterator[tuple[ResourceProblem, brokers.DeclaredBroker]]:
+    """A client has the name of no broker: a name is one identity. With each problem the broker of this name."""
+    places = {place.name: place for place in brokers.declared_brokers(resources)}
+    for index, client in enumerate(resources.fleet.spec.security.clients):
+        if (place := places.get(client.name)) is not None:
+            path: Path = ("spec", "security", "clients", index, "name")
+            found = f'a broker of this fleet is called "{client.name}", too'
+            yield resources.fleet.problem(path, found, "Give the client another name."), place
 
 
 def _tree(resources: Resources) -> Iterator[ResourceProblem]:

@@ -32,9 +32,13 @@ def _fleet(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
     old, new = running.fleet, wanted.fleet
     if old.name != new.name:
         yield _refusal(new, ("metadata", "name"), f"the running fleet is called {old.name}")
-    for field in ("security", "telemetry", "time_scale_percent"):
+    if old.spec.security.plain != new.spec.security.plain:
+        yield _refusal(new, ("spec", "security", "plain"), "this cannot change while the fleet runs")
+    for field in ("telemetry", "time_scale_percent"):
         if getattr(old.spec, field) != getattr(new.spec, field):
             yield _refusal(new, ("spec", camel_case(field)), "this cannot change while the fleet runs")
+    if old.spec.datasets.ledgers != new.spec.datasets.ledgers and running.channels:
+        yield _refusal(new, ("spec", "datasets", "ledgers"), "channels have their ledgers there")
     for field in ("subscribers", "publishers", "timing", "log_size"):
         if getattr(old.spec.defaults, field) != getattr(new.spec.defaults, field):
             yield _refusal(new, ("spec", "defaults", camel_case(field)), "this cannot change while the fleet runs")

@@ -4,7 +4,7 @@ from plimsoll.broker.auth.permission_parser import parse_permissions
 from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec
-from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_of, authorized_keys_text
+from plimsoll.mediator.authorized_keys import KeyHolder, authorized_keys_of, authorized_keys_text
 
 
 def test_a_name_may_have_two_keys_while_they_change():
