@@ -1,6 +1,6 @@
 """Channels measured beside the same query in plain Spark from files: delays of a continuous one, lateness of periods.
 
-    python -m bench.channels [continuous|repetitive|all] [--rate 1000] [--subscriptions 1000] [--seconds 60]
+    python -m bench.channels [continuous|repetitive|all] [--rate 1000] [--subscriptions 1000] [--seconds 50]
         [--periods 2 5 10] [--json FILE]
 
 Both together take less than five minutes. `continuous` and `repetitive` beside this file say what is measured.
@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("what", nargs="?", choices=("continuous", "repetitive", "all"), default="all")
     parser.add_argument("--rate", type=float, default=1000.0, help="publications a second")
     parser.add_argument("--subscriptions", type=int, default=1000, help="back-end subscriptions of each channel")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long, behind the first ones, not judged")
+    parser.add_argument("--seconds", type=float, default=50.0, help="how long, behind the first ones, not judged")
     parser.add_argument("--periods", type=float, nargs="+", default=[2.0, 5.0, 10.0], help="whole seconds")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

@@ -126,4 +126,4 @@ def see_parameters(spark: SparkSession, subscriptions: int) -> None:
 
 
 def p95(values: Sequence[float]) -> float:
-    return statistics.quantiles(values, n=20)[18]
+    return statistics.quantiles(values, n=20, method="inclusive")[18]

@@ -193,7 +193,9 @@ def test_if_the_head_forgets_as_well_nothing_is_repeated_and_the_rest_is_counted
             break
 
 
-def life_while_the_head_restarts(root: Path, fleet: ScriptedFleet, opened: list[ChannelLedger]) -> ResultPublisher:
+def life_while_the_head_restarts(
+    root: DatasetPath, fleet: ScriptedFleet, opened: list[ChannelLedger]
+) -> ResultPublisher:
     """One life of a driver: two batches, with a restart of its head before and behind each."""
     ledger = ChannelLedger(root)
     opened.append(ledger)

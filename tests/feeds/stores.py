@@ -14,14 +14,14 @@ class CrashError(BaseException):
 
 
 class ScriptedStore:
-    """`crash_at`: the number of the request before which the process is killed; 0: none.
+    """`crash_at`: the number of the request before which the process is killed; 0: none. `reads`: objects read.
 
     `inner`: the store; else one in memory.
     """
 
     def __init__(self, inner: Any = None) -> None:
         self._inner = inner if inner is not None else MemoryStore()
-        self.count = self.crash_at = 0
+        self.count = self.crash_at = self.reads = 0
 
     def arm(self, crash_at: int) -> None:
         self.count, self.crash_at = 0, crash_at
@@ -44,6 +44,7 @@ class ScriptedStore:
         self._inner.delete(key)
 
     def get(self, key: str) -> Any:
+        self.reads += 1
         return self._inner.get(key)
 
     def head(self, key: str) -> Any:

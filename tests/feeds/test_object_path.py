@@ -10,7 +10,7 @@ from tests.feeds.publications import HOUR_US, START_US, ScriptedSource, stock
 from tests.feeds.stores import CrashError, ScriptedStore, place
 
 from plimsoll.feeds import commit_log, parquet
-from plimsoll.feeds.commit_log import FeedDatasetError, read_last_commit, read_state
+from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits, read_last_commit, read_state
 from plimsoll.feeds.dataset import FeedDataset, dataset_files
 from plimsoll.feeds.object_path import ObjectPath, ObjectStoreError, dataset_root
 
@@ -58,6 +58,22 @@ def test_a_crash_before_every_request_loses_nothing_and_repeats_nothing(monkeypa
             assert crash_at > 25, "the exploration has become small"
             return
         assert recorded(root) == list(range(1, 10))
+
+
+def test_a_reader_that_comes_again_reads_each_commit_once() -> None:
+    store, known = ScriptedStore(), KnownCommits()
+    root = place(store, "feeds/stocks")
+    dataset = FeedDataset(root, SUBSCRIPTION)
+    for number, each in enumerate(PUBLISHED[:4], 1):
+        dataset.add(each, START_US)
+        dataset.commit(("head", 1, number), [], START_US)
+        store.reads = 0
+        assert len(read_state(root, known).files) == number
+        assert read_last_commit(root, known) == dataset.state.last
+        assert store.reads == 1, "the newest, and for both"
+    (root / "_commits" / "000000000004.json").write_bytes((root / "_commits" / "000000000003.json").read_bytes())
+    with pytest.raises(FeedDatasetError, match="commit 4 is missing"):
+        read_state(root, known)
 
 
 def test_a_second_recorder_commits_nothing_and_takes_nothing_from_the_first() -> None:

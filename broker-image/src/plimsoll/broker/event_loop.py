@@ -136,7 +136,8 @@ class BrokerLoop:
         machine, sockets = self.machine, self.sockets
         due = machine.next_poll_at()
         if self._feed is not None:
-            due = self._feed_due(self._feed, due)
+            is_behind = isinstance(self.disk, ReplicatedLog) and self.disk.is_behind
+            due = 0.0 if is_behind else min(due, self._feed.next_poll_at())
         now = time.monotonic()
         sockets.wait(min(due - now, LONGEST_WAIT_SECONDS))
         started = time.monotonic()
@@ -193,11 +194,6 @@ class BrokerLoop:
             "revoked": sum(lane.counters["frames_of_revoked_keys"] for lane in lanes),
             "ended": self.links_ended,
         }
-
-    def _feed_due(self, feed: LogFeed, due: float) -> float:
-        if isinstance(self.disk, ReplicatedLog) and self.disk.is_behind:
-            return 0.0
-        return min(due, feed.next_poll_at())
 
     # -- in ------------------------------------------------------------------------------------------------------------
 

@@ -109,7 +109,6 @@ def _add_lifecycle_commands(add: AddCommand) -> None:
     made.add_argument(
         "--metrics",
         type=parse_address,
-        default="",
         metavar="HOST:PORT",
         help="serve metrics of feeds and channels for Prometheus there, as 127.0.0.1:9420",
     )

@@ -18,6 +18,7 @@ from plimsoll.broker.storage.memory_log import MemoryLog
 from plimsoll.core.config import BrokerConfig, HeadStandby
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.standby.leadership import silence_seconds
+from plimsoll.core.transport.handshakes import introduce
 
 log = logging.getLogger(__name__)
 
@@ -80,5 +81,5 @@ def kept_for_standby(
     kept.begin_feed(make_feed(config, head.epoch, new_id, head.epoch))
     silence = silence_seconds(head.link_limits.heartbeat_seconds)
     head.info = msgspec.structs.replace(head.info, silence_ms=round(silence * 1000))
-    head.handshakes.introduce(head.info)
+    introduce(head.handshakes, head.info)
     return kept

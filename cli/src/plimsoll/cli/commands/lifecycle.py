@@ -28,9 +28,9 @@ def up(options: argparse.Namespace) -> int:
         raise CommandError(BAD_INPUT, message)
     try:
         if options.detach:
-            runtime.up_detached(resources, print_lines, options.metrics)
+            runtime.up_detached(resources, print_lines, options.metrics or "")
         else:
-            runtime.up(resources, print_lines, metrics=options.metrics)
+            runtime.up(resources, print_lines, metrics=options.metrics or "")
     except FleetBusyError as error:
         raise CommandError(CONFLICT, str(error)) from error
     except FleetStartError as error:

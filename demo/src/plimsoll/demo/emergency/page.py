@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from plimsoll.demo.emergency.fleet import EDGE_PLACES
 from plimsoll.demo.emergency.plan import BY_NAME, SIDE, CityPlan
 from plimsoll.demo.emergency.run import EmergencyRun, cov
 from plimsoll.demo.report import page_parts
+from plimsoll.demo.report.report_files import write_report_files
 from plimsoll.pages.charts import Chart, ChartLine
 
 COUNTS: Final = ("due", "delivered", "missing", "wrong", "lost", "duplicated", "reordered")
@@ -85,8 +85,7 @@ def write_report(run: EmergencyRun, folder: Path) -> dict[str, Any]:
     """Write both files; returns the report."""
     report = plain(run)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "channels.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (folder / "channels.html").write_text(render_page(report, run.plan), encoding="utf-8")
+    write_report_files(folder, "channels", report, render_page(report, run.plan))
     return report
 
 
@@ -117,9 +116,7 @@ def render_page(report: Mapping[str, Any], plan: CityPlan) -> str:
              for name, status in sorted(report["channels"].items())),
         ),
         "<h2>Edges over time</h2>",
-        '<div class="charts">',
-        *(page_parts.figure(chart, caption) for chart, caption in _charts(report)),
-        "</div>",
+        page_parts.charts(page_parts.figure(chart, caption) for chart, caption in _charts(report)),
         "<h2>Map</h2>",
         city_map(plan),
     ]  # fmt: skip

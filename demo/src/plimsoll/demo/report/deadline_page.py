@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from plimsoll.demo.report import page_parts
+from plimsoll.demo.report.report_files import write_report_files
 from plimsoll.pages.charts import Chart, ChartLine
 
 COUNTS: Final = ("published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps")
@@ -15,8 +15,7 @@ COUNTS: Final = ("published", "expected", "delivered", "lost", "duplicated", "re
 
 def write_report(report: Mapping[str, Any], folder: Path) -> None:
     """`deadlines.json` and `deadlines.html`."""
-    (folder / "deadlines.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (folder / "deadlines.html").write_text(render_page(report), encoding="utf-8")
+    write_report_files(folder, "deadlines", report, render_page(report))
 
 
 def render_page(report: Mapping[str, Any]) -> str:
@@ -35,9 +34,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         "<h2>What moved</h2>",
         *page_parts.bullets(events(report)),
         "<h2>Over time</h2>",
-        '<div class="charts">',
-        *(page_parts.figure(chart, caption) for chart, caption in _charts(report)),
-        "</div>",
+        page_parts.charts(page_parts.figure(chart, caption) for chart, caption in _charts(report)),
     ]
     return page_parts.page("Deadlines", body)
 

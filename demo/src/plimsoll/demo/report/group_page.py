@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from plimsoll.demo.report import page_parts
+from plimsoll.demo.report.report_files import write_report_files
 from plimsoll.pages.charts import Chart, ChartLine
 
 COUNTS: Final = ("published", "processed_once", "lost", "repeated", "redelivered", "reordered")
@@ -15,8 +15,7 @@ COUNTS: Final = ("published", "processed_once", "lost", "repeated", "redelivered
 
 def write_report(report: Mapping[str, Any], folder: Path) -> None:
     """`groups.json` and `groups.html`."""
-    (folder / "groups.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (folder / "groups.html").write_text(render_page(report), encoding="utf-8")
+    write_report_files(folder, "groups", report, render_page(report))
 
 
 def render_page(report: Mapping[str, Any]) -> str:
@@ -32,9 +31,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         "<h2>What happened</h2>",
         *page_parts.bullets([f"{at:.1f} s: {text}" for at, text in report["events"]]),
         "<h2>Consumers over time</h2>",
-        '<div class="charts">',
-        *(page_parts.figure(chart, caption) for chart, caption in _charts(report)),
-        "</div>",
+        page_parts.charts(page_parts.figure(chart, caption) for chart, caption in _charts(report)),
         "<h2>Consumers</h2>",
         _consumers(report),
     ]

@@ -26,9 +26,9 @@ def render_page(report: Mapping[str, Any]) -> str:
         *_problems(report),
         *([balancing_page.claims(report), balancing_page.summary(report)] if _is_balanced(report) else []),
         "<h2>Loads over time</h2>",
-        '<div class="charts">',
-        *(page_parts.figure(chart, caption, _paper_figure(report, chart)) for chart, caption in _charts(report)),
-        "</div>",
+        page_parts.charts(
+            page_parts.figure(chart, caption, _paper_figure(report, chart)) for chart, caption in _charts(report)
+        ),
         *_sessions(report),
         *prediction_page.section(report),
         "<h2>Brokers</h2>",

@@ -19,6 +19,7 @@ from plimsoll.demo.analysis.claims import ClaimsVerdict
 from plimsoll.demo.analysis.load_series import LoadSeries
 from plimsoll.demo.fleet import DemoBroker
 from plimsoll.demo.report.html_page import render_page
+from plimsoll.demo.report.report_files import write_report_files
 from plimsoll.demo.run_audit import DemoAudit
 from plimsoll.demo.workload import DemoScenario
 
@@ -127,11 +128,5 @@ def package_versions() -> dict[str, str]:
 
 
 def write_report(report: Mapping[str, Any], folder: Path) -> None:
-    """Write `report.json` and `report.html`, each atomically, so that no reader sees half a file."""
-    for name, data in (
-        ("report.json", msgspec.json.format(msgspec.json.encode(report), indent=1)),
-        ("report.html", render_page(report).encode()),
-    ):
-        partial = folder / f".{name}.new"
-        partial.write_bytes(data)
-        partial.replace(folder / name)
+    """Write `report.json` and `report.html`."""
+    write_report_files(folder, "report", report, render_page(report))

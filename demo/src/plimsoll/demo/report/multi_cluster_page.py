@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from plimsoll.demo.report import page_parts
+from plimsoll.demo.report.report_files import write_report_files
 from plimsoll.pages.charts import Chart, ChartLine
 
 FIGURES: Final = (
@@ -19,8 +19,7 @@ FIGURES: Final = (
 
 def write_report(report: Mapping[str, Any], folder: Path) -> None:
     """`global.json` and `global.html`."""
-    (folder / "global.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (folder / "global.html").write_text(render_page(report), encoding="utf-8")
+    write_report_files(folder, "global", report, render_page(report))
 
 
 def render_page(report: Mapping[str, Any]) -> str:
@@ -31,9 +30,7 @@ def render_page(report: Mapping[str, Any]) -> str:
         f"<h1>Balancing between {len(report['clusters'])} clusters in a chain</h1>",
         page_parts.verdict(passed, "Passed" if passed else "Failed", counts),
         *page_parts.bullets(report["problems"]),
-        '<div class="charts">',
-        *(_figure(report, *figure) for figure in FIGURES),
-        "</div>",
+        page_parts.charts(_figure(report, *figure) for figure in FIGURES),
         "<h2>In the end</h2>",
         _clusters(report),
         "<h2>Sessions between clusters</h2>",

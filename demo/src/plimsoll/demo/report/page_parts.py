@@ -44,6 +44,11 @@ def figure(chart: Chart, caption: str, beside: str = "") -> str:
     )
 
 
+def charts(figures: Iterable[str]) -> str:
+    """Figures beside each other, as many as there is room for."""
+    return "\n".join(['<div class="charts">', *figures, "</div>"])
+
+
 def claims(found: Iterable[Mapping[str, Any]]) -> str:
     """The claims of a report: value, bound, and whether it held."""
     rows = (

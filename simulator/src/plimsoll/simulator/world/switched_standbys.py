@@ -12,6 +12,7 @@ from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.standby.leadership import silence_seconds
 from plimsoll.core.head.standby.log_copy import LogCopy
+from plimsoll.core.transport.handshakes import introduce
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.world.standby_heads import StandbyPair
 
@@ -97,7 +98,7 @@ class SwitchedPair(StandbyPair):
         self._copy = LogCopy(head, self._store, self.pair.log_bytes // ENTRIES_SHARE)
         silence = silence_seconds(head.link_limits.heartbeat_seconds)
         head.info = msgspec.structs.replace(head.info, silence_ms=round(silence * 1000))
-        head.handshakes.introduce(head.info)
+        introduce(head.handshakes, head.info)
         self._begin_feed(head)
         self.host.wake()
 
