@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from tests.exploration.search import Result, ViolationError, search, visit
 from tests.exploration.standby_head import Config, Edge, Leadership, Message, Process, Publisher, World
@@ -98,70 +99,70 @@ class SwitchedWorld(World):
 
     # -- the setting
 
-    def do_switch(self) -> World:
+    def do_switch(self) -> Self:
         return replace(self, wants=not self.wants, switches=self.switches + 1)
 
-    def do_write(self) -> World:
+    def do_write(self) -> Self:
         return replace(self, file=self.wants)
 
-    def do_mount(self, number: int) -> World:
+    def do_mount(self, number: int) -> Self:
         both = (self.file, self.volumes[1]) if number == 0 else (self.volumes[0], self.file)
         return replace(self, volumes=both)
 
-    def do_pod(self) -> World:
+    def do_pod(self) -> Self:
         """A pod that is made has the file as it is now."""
         return replace(self, has_pod=True, volumes=(self.volumes[0], self.file)).do_restart(1)
 
-    def do_end_pod(self) -> World:
+    def do_end_pod(self) -> Self:
         ended = replace(self, has_pod=False)
         w = ended.do_crash(1) if self.both[1].life else ended.without_channels("1")
         return replace(w, crashes=self.crashes, may_lose=self.may_lose)
 
     # -- process 0
 
-    def do_read(self) -> World:
+    def do_read(self) -> Self:
         return replace(self, has_read=True)
 
-    def do_copy(self) -> World:
+    def do_copy(self) -> Self:
         """An entry; with the last one it has a journal."""
         copied = min(self.copied + 1, len(self.both[0].log))
         return replace(self, copied=copied, keeps=copied == len(self.both[0].log))
 
-    def do_give_term(self) -> World:
+    def do_give_term(self) -> Self:
         life = self.both[0].life
         store = Leadership(self.store.term + 1, 0, leads=life)
         return replace(self, store=store).send("m", "0", "LEAD", store.term, life)
 
-    def do_lead_alone(self) -> World:
+    def do_lead_alone(self) -> Self:
         return self.put(0, role="lead", term=0, has_edge=False)
 
-    def do_restart(self, number: int) -> World:
+    def do_restart(self, number: int) -> Self:
         if self.volumes[number]:
             return super().do_restart(number)
         lives = self.lives + 1
         return replace(self, lives=lives).put(number, life=lives, role="lead", term=0)
 
-    def do_crash(self, number: int) -> World:
+    def do_crash(self, number: int) -> Self:
         w = replace(self, has_read=False, copied=0, keeps=False) if number == 0 else self
-        return World.do_crash(w, number)
+        return super(SwitchedWorld, w).do_crash(number)
 
-    def m_on_status(self, src: str, term: int, sync: int, standby: int) -> World:
+    def m_on_status(self, src: str, term: int, sync: int, standby: int) -> Self:
         """One that is not wanted any more is not noted again, however often it comes in sync."""
         return super().m_on_status(src, term, sync, standby) if self.wants else self
 
-    def h_on_lead(self, number: int, src: str, term: int, life: int) -> World:
+    def h_on_lead(self, number: int, src: str, term: int, life: int) -> Self:
         one = self.both[number]
         if one.role == "lead" and life == one.life and not one.term:
             return self.put(number, term=term)
         return super().h_on_lead(number, src, term, life)
 
-    def h_on_follow(self, number: int, src: str, life: int, term: int, size: int) -> World:
+    def h_on_follow(self, number: int, src: str, life: int, term: int, size: int) -> Self:
         w = super().h_on_follow(number, src, life, term, size)
-        if number == 0 and not self.keeps and isinstance(w, SwitchedWorld):  # only without the rule
+        if number == 0 and not self.keeps:  # only without the rule
             return self._cut_short(w, src)
         return w
 
-    def _cut_short(self, w: World, src: str) -> World:
+    def _cut_short(self, w: Self, src: str) -> Self:
         """What is not in segments yet is not sent."""
         sent = dict(w.channels).get(("0", src), ())
         missing = set(self.both[0].log[self.copied :])
