@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import statistics
 import subprocess
@@ -42,6 +41,8 @@ from plimsoll.core.protocol import wire
 
 MIB = 1024 * 1024
 SMALL_SEGMENT_BYTES = 256 * 1024
+BATCH, SMALL_BATCH = 64, 3
+"""Publications of a batch. Small segments have as many places in their index as whole ones only with small batches."""
 LARGE_LOG_BYTES = 100 * 1024 * MIB
 SUBSCRIPTIONS, LINKS = 1000, 10
 """Some six deliveries each."""
@@ -107,20 +108,22 @@ def medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(one[name] for one in runs) for name in common}
 
 
-def write_log(folder: Path, is_enough: Callable[[LogStore], bool], segment_bytes: int = SEGMENT_BYTES) -> None:
-    """A log of this size, 64 publications a batch."""
+def write_log(
+    folder: Path, is_enough: Callable[[LogStore], bool], segment_bytes: int = SEGMENT_BYTES, batch: int = BATCH
+) -> None:
+    """A log, with so many publications a batch."""
     disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     disk.store.segment_bytes = segment_bytes
     disk.recover()
-    for _ in written(disk.store):
+    for _ in written(disk.store, batch):
         if is_enough(disk.store):
             break
     disk.folder.sync()
     disk.close()
 
 
-def written(store: LogStore) -> Iterator[int]:
-    """Write batches of 64 publications, as long as this is asked for; yields the position of the last one."""
+def written(store: LogStore, batch: int) -> Iterator[int]:
+    """Write batches, as long as this is asked for; yields the position of the last publication."""
     body = wire.encode(msg.Body({"class": "STOCK", "symbol": "YHOO", "open": 25.25, "high": 43.0}, b"x" * 200))
     offset = store.position
     known = [PublisherKnown(f"p{i}", 1) for i in range(100)]
@@ -130,7 +133,7 @@ def written(store: LogStore) -> Iterator[int]:
             store.remove_old()
             store.begin(Checkpoint([EpochBegan(1, 1, 1)], [("h", 1, offset)], known, [], []))
         records: list[DiskRecord] = []
-        for _ in range(64):
+        for _ in range(batch):
             offset += 1
             pub = msg.Pub(offset, "h", 1, offset, f"p{offset % 100}", 1, offset // 100 + 1, 0, 0, msgspec.Raw(body))
             records.append(Logged(wire.encode(pub)))
@@ -138,26 +141,35 @@ def written(store: LogStore) -> Iterator[int]:
         yield store.position
 
 
+def memory_mib(which: str) -> float:
+    """Of this process, as its system tells: `VmRSS` now, `VmHWM` at most; `ru_maxrss` begins with its parent."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(which)]
+    return int(line.split()[1]) / 1024
+
+
 def recover(folder: Path) -> dict[str, float]:
     """Recover a head from its log, in this process: the time, and the memory that this took at most."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    Path("/proc/self/clear_refs").write_text("5")  # the highest is what it is now
+    before = memory_mib("VmRSS")
     began = time.perf_counter()
     disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     recovered = disk.recover()
     config = BrokerConfig(name="h", role="head", cluster="c", data="-", control="-", security=LinkSecurity(plain=True))
     head = Head(config, 2, lambda: 1, recovered)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    peak = memory_mib("VmHWM") - before
     disk.close()
     return {
         "mib": disk.store.bytes / MIB, "segments": len(disk.store.segments), "entries": head.log.last,
-        "seconds": seconds, "peak_mib": peak / 1024,
+        "seconds": seconds, "peak_mib": peak,
     }  # fmt: skip
 
 
 def retain(folder: Path) -> dict[str, float]:
     """Recover a large log, read all of it back, and write until nothing of it is left; each with its memory at most."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    Path("/proc/self/clear_refs").write_text("5")  # the highest is what it is now
+    before = memory_mib("VmRSS")
     disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     began = time.perf_counter()
     recovered = disk.recover()
@@ -170,7 +182,7 @@ def retain(folder: Path) -> dict[str, float]:
 
     def done(what: str) -> None:
         found[f"{what}_seconds"] = time.perf_counter() - began
-        found[f"{what}_peak_mib"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        found[f"{what}_peak_mib"] = memory_mib("VmHWM") - before
 
     done("recovered")
     last, began = head.log.last, time.perf_counter()
@@ -179,7 +191,7 @@ def retain(folder: Path) -> dict[str, float]:
     began = time.perf_counter()
     store.size, store.segment_bytes = store.bytes, SMALL_SEGMENT_BYTES
     with small_index():
-        for _ in written(store):
+        for _ in written(store, SMALL_BATCH):
             if store.first > last:
                 break
     done("replaced")
@@ -226,10 +238,11 @@ def large_log(folder: Path) -> dict[str, float]:
     """`retain` a log of small segments, each with the index of a whole one, which stand for 100 GiB."""
 
     def is_enough(store: LogStore) -> bool:
-        return len(store.segments) * SEGMENT_BYTES > LARGE_LOG_BYTES
+        places = sum(len(one.starts) for one in store.segments) if len(store.segments) % 50 == 0 else 0
+        return places * INDEX_BYTES > LARGE_LOG_BYTES
 
     with small_index():
-        write_log(folder, is_enough, SMALL_SEGMENT_BYTES)
+        write_log(folder, is_enough, SMALL_SEGMENT_BYTES, SMALL_BATCH)
     found = in_a_process("retain", folder)
     shutil.rmtree(folder)
     return found

@@ -14,6 +14,8 @@ from typing import Any
 from plimsoll import client
 
 WAIT_SECONDS = 0.05
+KEYS = {"group": "g", "plain": "p"}
+"""What shares out the publications of each kind: neither is matched against subscriptions to the other's."""
 
 
 def publish(pipe: Connection, head: str) -> None:
@@ -24,7 +26,7 @@ def publish(pipe: Connection, head: str) -> None:
         while True:
             _, kind, count, slices = pipe.recv()
             for n in range(count):
-                publisher.publish({"class": kind, "g": n % slices, "n": n})
+                publisher.publish({"class": kind, KEYS[kind]: n % slices, "n": n})
             publisher.flush(120.0)
             pipe.send(None)
 
@@ -50,7 +52,7 @@ class Takers:
     def _subscriber(self, i: int, _: str) -> None:
         subscriber = client.Subscriber(self.connections[i], name=self.names[i])
         for number in self.shares[i]:
-            subscriber.subscribe(f"[class,=,'plain'],[g,=,{number}]", wait=False)
+            subscriber.subscribe(f"[class,=,'plain'],[{KEYS['plain']},=,{number}]", wait=False)
         self._take(i, subscriber.receive)
 
     def _take(self, i: int, receive: Callable[[float], Any]) -> None:

@@ -11,6 +11,7 @@ import pytest
 import zmq
 
 from plimsoll.client import ClientLimits, Connection, Curve, Delivery, Publisher, Subscriber, errors
+from plimsoll.client.waiting import run
 from plimsoll.core.transport.link import LinkLimits
 
 
@@ -46,6 +47,23 @@ def test_a_closed_connection_says_so(fleet: Any):
         with pytest.raises(errors.ClosedError):
             call()
     assert threading.active_count() == threads
+
+
+def test_what_other_threads_change_is_looked_at_under_the_lock(fleet: Any, monkeypatch: pytest.MonkeyPatch):
+    with fleet.connection() as connection:
+        connection.wait_open()
+        engine, looks = connection.engine, list[bool]()
+        original = engine.seconds_to_next
+
+        def look() -> float:
+            looks.append(connection.lock.locked())
+            return float(original())
+
+        monkeypatch.setattr(engine, "seconds_to_next", look)
+        with connection.lock:
+            connection.wake()
+            run(connection.wait_for(lambda: len(looks) > 2, 30.0, "looked at"))
+    assert all(looks)
 
 
 def test_closing_waits_for_answers(fleet: Any):

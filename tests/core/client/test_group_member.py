@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.core.group_play import GROUP, GroupPlay
 
-from plimsoll.core.client import Address, Client
+from plimsoll.core.client import Address, Client, SlicesChanged
 from plimsoll.core.protocol import messages as msg
 
 
@@ -92,6 +92,24 @@ def test_a_new_epoch_replaces_an_older_assignment_and_an_older_one_is_ignored() 
     owned: Any = member.slices[2]
     assert (owned.assignment, owned.acked, owned.epoch) == (12, ("h", 1, 7), (12, 0))
     assert list(client.subscribers) == ["g@@2"]
+    whys = [event.why for event in member.events if isinstance(event, SlicesChanged)]
+    assert whys == ["assigned", "lost", "assigned"]  # its head has taken it to have lost the slice in between
+
+
+def test_one_that_stood_still_for_longer_than_its_lease_does_not_claim_its_slices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    play = GroupPlay(count=1)
+    play.join("a")
+    play.run(1.0)
+    member, client = play.consumers["a"].member, play.consumers["a"].client
+    said: list[Any] = []
+    monkeypatch.setattr(client, "say", lambda link, record: said.append(record))
+    client.now += 2.1
+    member.join()  # over a new link, before its own look at the time
+    assert member.slices == {}
+    [joining] = [record for record in said if isinstance(record, msg.GroupJoin)]
+    assert [(place.is_released, place.was_cut_off) for place in joining.places] == [(True, True)]
 
 
 def test_a_lease_without_an_answer_ends_all_slices() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from tests.core.group_play import GroupPlay
 
-from plimsoll.core.client import GroupMember
+from plimsoll.core.client import GroupMember, HandedItem
 from plimsoll.core.protocol import messages as msg
 
 
@@ -69,6 +72,44 @@ def test_what_is_taken_back_waits_again_in_its_order() -> None:
     assert numbers(member) == []
     member.refill(6)
     assert sorted(numbers(member), key=lambda n: (n % 2, n)) == [2, 4, 6, 3, 5]
+
+
+class SharedItems(deque[HandedItem]):
+    """The application takes one, in its thread, whenever the member does."""
+
+    def __init__(self, items: Iterable[HandedItem]) -> None:
+        super().__init__(items)
+        self.taken: list[HandedItem] = []
+
+    def pop(self) -> HandedItem:  # type: ignore[override]  # a deque has no index here
+        found = super().pop()
+        self._take()
+        return found
+
+    def popleft(self) -> HandedItem:
+        found = super().popleft()
+        self._take()
+        return found
+
+    def _take(self) -> None:
+        if self:
+            self.taken.append(super().popleft())
+
+
+@pytest.mark.parametrize("number", [0, 1, None])
+def test_the_application_may_take_items_in_the_middle_of_a_recall(number: int | None) -> None:
+    _, member = member_with_items()
+    member.refill(8)
+    member.buffer.ready = shared = SharedItems(member.buffer.ready)
+    member.buffer.take_back(None if number is None else member.slices[number])
+    for owned in member.slices.values():
+        taken = [handed for handed in shared.taken if handed.owned is owned]
+        waits = [handed for handed in shared if handed.owned is owned]
+        assert list(owned.handed) == [*taken, *waits]
+        order = [*(handed.item.token for handed in (*taken, *waits)), *(item.token for item in owned.events)]  # type: ignore[union-attr]  # publications
+        assert order == sorted(order)
+        assert len(order) == 4
+        assert not waits or owned.slice != number
 
 
 def test_one_whose_lease_is_over_gives_nothing_that_was_not_taken() -> None:

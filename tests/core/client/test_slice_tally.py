@@ -48,6 +48,6 @@ def test_memory_is_bounded():
     tally = SliceTally([])
     for offset in range(1, 10 * REMEMBERED):
         tally.saw(pub(offset))
-    assert sum(len(recent) for recent in tally._recent.values()) == REMEMBERED
+    assert sum(len(seen.recent) for seen in tally._seen.values()) == REMEMBERED
     tally.saw(pub(1))
     assert tally.count().reordered == 1

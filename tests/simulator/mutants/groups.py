@@ -14,7 +14,11 @@ from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.restart import GroupRestart
+from plimsoll.core.head.groups.slice_attachments import SliceAttachments
 from plimsoll.core.head.groups.slice_audit import SliceAudit
+from plimsoll.core.head.groups.slice_commands import SliceCommands
+from plimsoll.core.head.groups.slice_moves import SliceMoves
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.membership import Membership
@@ -53,7 +57,7 @@ MUTANTS = [
     Mutant(
         "revoked-slice-gives-more",
         "A slice that is revoked gives the application nothing more.",
-        (Change(GroupMember.take, "if owned.events and not owned.is_stopping:", "if owned.events:"),),
+        (Change(GroupMember.take, "if not owned.is_stopping and self", "if self"),),
         (CALM, FAULTS, MOVES),
         harmless="it is released later, behind what is finished by then: the move takes longer",
     ),
@@ -105,7 +109,7 @@ MUTANTS = [
     Mutant(
         "restarted-head-does-not-wait-for-members",
         "A head that restarts lets members say what they have before it assigns anything.",
-        (Change(GroupRequests._hold_until, "self._has_restarted or self._is_served(group)", "False"),),
+        (Change(GroupRestart.hold_until, "self._has_restarted or self.is_served(group)", "False"),),
         (HEADS,),
     ),
     Mutant(
@@ -114,8 +118,8 @@ MUTANTS = [
         (
             Change(
                 Membership.on_report,
-                "host.startup.expect(host.groups.edge_reported(report))",
-                "host.groups.edge_reported(report)",
+                "host.startup.expect(host.groups.restart.edge_reported(report))",
+                "host.groups.restart.edge_reported(report)",
             ),
         ),
         (HEADS,),
@@ -300,5 +304,71 @@ MUTANTS = [
         "A drained consumer that gets slices for want of another is one like any other again.",
         (Change(ConsumerGroup._settle, "if all(member.is_emptied for member in staying):", "if False:"),),
         (SESSIONS,),
+    ),
+    Mutant(
+        "answer-of-another-head-is-believed",
+        "A member of another cluster is told what the head of its group says, and no other.",
+        (Change(GroupLinks.on_answer, "way is None or way.head != head", "way is None"),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "answer-to-an-earlier-life-is-believed",
+        "What was said to an earlier life of a member's head is not for a member of this one.",
+        (Change(GroupLinks.on_answer, "if answer.epoch == self.host.epoch else None", ""),),
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "gone-elsewhere-is-called-stayed",
+        "A slice that has gone to a third consumer has not stayed.",
+        (Change(SliceMoves._decide, "DETACHED", "STAYED"),),
+        (SESSIONS,),
+    ),
+    Mutant(
+        "told-giver-is-decided-early",
+        "A giver that was told to let go is waited for, though its taker has gone.",
+        (Change(SliceMoves._look, "and not move.waits_for(each)", ""),),
+        (SESSIONS,),
+    ),
+    Mutant(
+        "stopped-drain-stays-drained",
+        "A consumer whose drain is stopped before it begins is one like any other.",
+        (Change(SliceMoves.abort, "group.withdraw(tuple(move.moves()))", "None"),),
+        (SESSIONS,),
+    ),
+    Mutant(
+        "late-command-is-carried-out",
+        "A command that comes after its stop moves nothing.",
+        (Change(SliceMoves.abort, "self._remember(self._failed(session_id, why))", "None"),),
+        (SESSIONS,),
+    ),
+    Mutant(
+        "quiet-group-is-announced",
+        "A group with next to no work is left as it is.",
+        (Change(SliceCommands.announce, "< QUIET_LOAD", "< 0.0"),),
+        (SESSIONS,),
+    ),
+    Mutant(
+        "whole-restart-is-not-learned",
+        "Slices that began as those of a new group begin again when a member says that the head has restarted.",
+        (Change(GroupRequests.on_join, "known.learn_of_restart()", "pass"),),
+        (HEADS,),
+    ),
+    Mutant(
+        "earlier-member-counts-as-the-last",
+        "A slice that is not claimed after a restart may have been with a member that has died since.",
+        (Change(ConsumerGroup._doubt_places, "if not each.holder:", "if False:"),),
+        (HEADS,),
+    ),
+    Mutant(
+        "older-claim-is-kept",
+        "Of two members that claim a slice after a restart the one with the newer epoch has it.",
+        (Change(ConsumerGroup._take_places, "and place.epoch > each.epoch:", "and not each.holder:"),),
+        (HEADS,),
+    ),
+    Mutant(
+        "cover-begins-with-the-attachment",
+        "A head without neighbours has had all publications of a group since it knows the group.",
+        (Change(SliceAttachments.covered_since, "None if self.host.routes.neighbors else", "None if True else"),),
+        (HEADS,),
     ),
 ]

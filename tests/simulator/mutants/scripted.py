@@ -27,6 +27,8 @@ from tests.core.head import test_outbox as outbox
 from tests.core.head import test_publisher_moves as publisher_moves
 from tests.core.head.groups import test_cache_sessions as cache_sessions
 from tests.core.head.groups import test_group_links as group_links
+from tests.core.head.groups import test_restart as group_restart
+from tests.core.head.groups import test_slice_moves as slice_moves
 from tests.core.head.groups import test_slices as slices
 from tests.core.head.handover import test_between_guards as between
 from tests.core.head.handover import test_commands as commands
@@ -70,6 +72,44 @@ SCRIPTED: Final = MappingProxyType(
             (),
         ),
         "silent-head-is-waited-for": (group_links.test_a_member_whose_question_is_lost_asks_again, ()),
+        "answer-of-another-head-is-believed": (
+            group_links.test_an_answer_that_is_not_for_this_way_is_passed_over,
+            ("x", 7),
+        ),
+        "answer-to-an-earlier-life-is-believed": (
+            group_links.test_an_answer_that_is_not_for_this_way_is_passed_over,
+            ("h", 6),
+        ),
+        "gone-elsewhere-is-called-stayed": (
+            slice_moves.test_what_was_on_its_way_to_a_taker_that_dies_has_not_stayed_but_gone_to_another,
+            (),
+        ),
+        "told-giver-is-decided-early": (
+            slice_moves.test_what_was_on_its_way_to_a_taker_that_dies_has_not_stayed_but_gone_to_another,
+            (),
+        ),
+        "stopped-drain-stays-drained": (
+            slice_moves.test_a_drain_that_is_stopped_before_it_begins_leaves_its_consumer_as_it_was,
+            (),
+        ),
+        "late-command-is-carried-out": (slice_moves.test_a_command_that_comes_after_its_stop_moves_nothing, ()),
+        "quiet-group-is-announced": (slice_moves.test_a_group_with_next_to_no_work_is_left_as_it_is, (0.02, False)),
+        "whole-restart-is-not-learned": (
+            group_restart.test_one_that_comes_before_those_who_had_the_slices_begins_them_again_behind_the_gap,
+            (),
+        ),
+        "earlier-member-counts-as-the-last": (
+            group_restart.test_what_one_may_have_had_that_died_before_it_could_say_so_is_marked,
+            (),
+        ),
+        "older-claim-is-kept": (
+            group_restart.test_of_two_that_claim_a_slice_the_one_with_the_newer_epoch_has_it,
+            (),
+        ),
+        "cover-begins-with-the-attachment": (
+            group_restart.test_what_a_head_accepts_while_it_waits_for_members_is_given_to_them,
+            (),
+        ),
         "publisher-leaves-for-nothing": (head_relief.test_those_that_bring_no_relief_stay_and_say_why, ()),
         "what-comes-back-is-not-counted": (
             head_fleet.test_subscribers_at_the_source_get_everything_back_over_the_way,

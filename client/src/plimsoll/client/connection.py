@@ -47,6 +47,7 @@ class Connection(BaseConnection):
         self.changed = ThreadSignal(threading.Condition(self.lock))
         self._has_ended = False
         self._is_woken = False
+        self._next_round_at = 0.0
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -133,13 +134,15 @@ class Connection(BaseConnection):
             self._end()
 
     def _round(self) -> None:
-        self._engine.transport.wait(0.0 if self._is_woken else self._engine.seconds_to_next())
+        self._engine.transport.wait(0.0 if self._is_woken else max(0.0, self._next_round_at - time.monotonic()))
         with self.lock:
             if self._is_woken:
                 self._is_woken = False
                 with contextlib.suppress(BlockingIOError):  # a full pipe took no byte of this wake-up
                     os.read(self._wake_read, 4096)
             calls = self._serve()
+            # Under the lock: other threads change what the machine goes through here.
+            self._next_round_at = time.monotonic() + self._engine.seconds_to_next()
             self.changed.notify()
         for owner in calls:
             owner.call()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from msgspec import Struct
+
 from plimsoll.core import client as core
 from plimsoll.core.protocol.wire import Scalar
 
@@ -15,16 +17,17 @@ class ItemFinisher(Protocol):
     def finish(self, handed: list[core.HandedItem], /) -> None: ...
 
 
-class GroupItem:
+class GroupItem(Struct, eq=False):
     """An item of a slice. `is_redelivered`: another consumer may have been given it before, and has gone.
 
     `delivery` is a gap instead if something may be missing: then `is_gap` is true.
     """
 
-    __slots__ = ("_handed", "_subscriber")
+    _subscriber: ItemFinisher
+    _handed: core.HandedItem
 
-    def __init__(self, subscriber: ItemFinisher, handed: core.HandedItem) -> None:
-        self._subscriber, self._handed = subscriber, handed
+    def __repr__(self) -> str:
+        return f"<GroupItem of slice {self.slice}: {self._handed.item!r}>"
 
     @property
     def slice(self) -> int:

@@ -377,8 +377,9 @@ def test_what_may_have_been_given_stays_marked_through_changes_of_the_holder() -
     play.check(is_exact=False)
 
 
-def test_a_slice_without_a_member_loses_nothing_when_its_edge_dies() -> None:
-    play = GroupPlay(count=2)
+@pytest.mark.parametrize("west", [False, True])
+def test_a_slice_without_a_member_loses_nothing_when_its_edge_dies(west: bool) -> None:
+    play = GroupPlay(count=2, west=west)
     play.join("a")
     play.run(1.0)
     play.run(1.0, rate=40)

@@ -75,7 +75,7 @@ def test_a_definition_that_changes_reaches_publishers_that_run():
     play.leave("a")
     play.run(1.0)
     by_hash = definition(4, function="Hash")
-    head.groups.declare([Declared("h", GROUP, by_hash)])
+    head.group_declarations.declare([Declared("h", GROUP, by_hash)])
     play.definition = by_hash
     play.run(0.2)
     for sensor in range(8):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from tests.core.group_play import GROUP, GroupPlay, definition
 
+from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.protocol import messages as msg
 
 
@@ -169,3 +172,25 @@ def test_one_with_another_definition_is_refused_for_good() -> None:
     failed = play.consumers["b"].member.failed
     assert failed is not None
     assert "defined otherwise" in failed.text
+
+
+@pytest.mark.parametrize(("head", "epoch"), [("x", 7), ("h", 6)])
+def test_an_answer_that_is_not_for_this_way_is_passed_over(head: str, epoch: int) -> None:
+    """Of a head that is not the group's, or to an earlier life of this one."""
+    said, sent = list[Any](), list[Any]()
+
+    def send(_: str, message: Any) -> bool:
+        sent.append(message)
+        return True
+
+    host = SimpleNamespace(now=0.0, name="w", epoch=7, say=lambda link, record: said.append(record))
+    router = SimpleNamespace(send=send)
+    links = GroupLinks(cast(Any, host), cast(Any, router), 1.0, 4.0)
+    link = cast(Any, Mock(identity="app"))
+    links.pass_on(link, "h", msg.GroupJoin(GROUP, "a", 1, None))
+    [asked] = sent
+    left = msg.GroupLeft(GROUP)
+    links.on_answer(head, msg.GroupAnswer(epoch, asked.client, 1, left))
+    assert said == []
+    links.on_answer("h", msg.GroupAnswer(7, asked.client, 1, left))
+    assert said == [left]

@@ -74,7 +74,7 @@ def test_members_of_two_clusters_are_told_and_get_what_the_log_has_and_no_head_m
     play.join("c", home="w")  # the name is free in other clusters once its time there is over
     play.run(2.0)
     assert (play.consumers["c"].member.is_member, failed(play, "c")[0]) == (False, "")
-    ended = play.fleet.head("w").groups._ended_elsewhere
+    ended = play.fleet.head("w").group_declarations._ended_elsewhere
     ended.update({name: (each, play.fleet.now) for name, (each, _) in ended.items()})
     play.run(2.0)
     assert play.consumers["c"].member.is_member

@@ -11,7 +11,7 @@ from tests.core.head.groups import test_consumer_group as runs
 from plimsoll.core.client.group_member import GroupMember
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
-from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.slice_attachments import SliceAttachments
 from plimsoll.core.protocol import messages as msg
 
 
@@ -62,18 +62,23 @@ def a_restarted_head_does_not_wait(patch: pytest.MonkeyPatch) -> None:
         original(self, host, name, definition, times, 0.0)
 
     patch.setattr(ConsumerGroup, "__init__", init)
+    patch.setattr(ConsumerGroup, "hold", lambda self, until: None)
 
 
 def anyone_may_attach_a_slice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupRequests, "refusal", lambda self, resume: None)
+    patch.setattr(SliceAttachments, "refusal", lambda self, resume: None)
 
 
 def places_of_slices_have_a_lease(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupRequests, "keeps", lambda self, subscriber: False)
+    patch.setattr(SliceAttachments, "keeps", lambda self, subscriber: False)
 
 
 def moved_a_hundred_times() -> None:
     runs.test_a_slice_that_moves_a_hundred_times_under_load_is_processed_once(2)
+
+
+def without_a_member_beside_another_cluster() -> None:
+    runs.test_a_slice_without_a_member_loses_nothing_when_its_edge_dies(True)
 
 
 def a_slow_giver() -> None:
@@ -91,7 +96,7 @@ RULES: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]] = [
     (a_member_without_answers_goes_on, runs.test_one_that_is_cut_off_stops_by_itself_before_another_goes_on),
     (a_restarted_head_does_not_wait, runs.test_a_restarted_head_asks_who_has_what_and_moves_nothing),
     (anyone_may_attach_a_slice, runs.test_a_client_that_was_not_assigned_a_slice_may_not_attach_it),
-    (places_of_slices_have_a_lease, runs.test_a_slice_without_a_member_loses_nothing_when_its_edge_dies),
+    (places_of_slices_have_a_lease, without_a_member_beside_another_cluster),
 ]
 
 

@@ -164,7 +164,7 @@ class BaseMember(BaseReceiver):
             inner.buffer.finished.append(current)
             if current.owned.is_stopping:  # looked at after the item was put there: `ItemBuffer` says why
                 return None
-        if self._is_stopped or self._is_over or now > inner.lease_until:
+        if self._is_stopped or self._closed or self._connection.is_closed or now > inner.lease_until:
             return None
         try:
             handed = inner.buffer.ready.popleft()

@@ -9,9 +9,8 @@ Rules of the place (tests/exploration/slice_move.py shows each to be needed):
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, Protocol, assert_never
 
 from msgspec import Struct
@@ -19,7 +18,7 @@ from msgspec import Struct
 from plimsoll.core.client.caching_slices import CachingSlices
 from plimsoll.core.client.events import Failed
 from plimsoll.core.client.item_buffer import ItemBuffer
-from plimsoll.core.client.slice_subscriber import HandedItem, SliceSubscriber, places
+from plimsoll.core.client.slice_subscriber import HandedItem, SliceSubscriber, count_finished, places
 from plimsoll.core.client.subscriber import ClientSubscriber, SubscriberHost
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_subscription
@@ -78,9 +77,6 @@ class MemberHost(SubscriberHost, Protocol):
     def member_ready(self, member: GroupMember, /) -> None: ...
 
 
-_owned = attrgetter("owned")
-
-
 def no_usage() -> tuple[float, float]:
     """For a process that does not measure itself."""
     return 0.0, 0.0
@@ -105,7 +101,7 @@ class GroupMember:
         self.failed: GroupFailed | None = None
         self.last_error = self.head = self.over = ""
         self._released: dict[int, tuple[msg.SlicePlace, int]] = {}
-        self._turns: list[int] = []
+        self._turns: deque[SliceSubscriber] = deque()  # those with items, and some that had some
         self._beat_seconds = self._lease_seconds = 1.0
         self._next_beat = self._join_at = NEVER
         self._answered = 0
@@ -127,16 +123,17 @@ class GroupMember:
         if self.slices and now > self._heard_at + self._lease_seconds:
             self._stop("lost")
         found: list[HandedItem] = []
-        for _ in range(len(self._turns)):
+        turns = self._turns
+        for _ in range(len(turns)):
             if len(found) >= most:
                 break
-            number = self._turns.pop(0)
-            owned = self.slices.get(number)
-            if owned is None:
-                continue
-            self._turns.append(number)
-            if owned.events and not owned.is_stopping:
+            owned = turns.popleft()
+            if not owned.is_stopping and self.slices.get(owned.slice) is owned:
                 found += owned.hand(most - len(found), now)
+                if owned.events:
+                    turns.append(owned)
+                    continue
+            owned.has_turn = False
         return found
 
     @property
@@ -153,17 +150,14 @@ class GroupMember:
         """Count what the application has finished; returns whether the brokers are to be told of it at once."""
         is_awaited = False
         for owned in self._count_finished():
-            is_awaited |= owned.is_stopping or owned.stream.queue.is_held
-            self._finished(owned)
+            if owned.is_stopping or owned.stream.queue.is_held:
+                is_awaited = True
+                self._finished(owned)
         return is_awaited
 
     def _count_finished(self) -> list[SliceSubscriber]:
         """Returns the slices of which the application has finished something."""
-        found = []
-        for owned, done in groupby(self.buffer.take_finished(), _owned):
-            owned.finish(done)
-            found.append(owned)
-        return found
+        return count_finished(self.buffer.take_finished())
 
     def _recall(self, owned: SliceSubscriber | None = None) -> None:
         """What the application has not taken of a slice, or of all, it is not given any more."""
@@ -182,7 +176,7 @@ class GroupMember:
         if handed.is_done:
             return
         handed.finished_at = self._client.now
-        handed.owned.finish((handed,))
+        count_finished((handed,))
         self._finished(handed.owned)
 
     def _finished(self, owned: SliceSubscriber) -> None:
@@ -239,6 +233,9 @@ class GroupMember:
         link = self._client.home_link
         if link is None or self.has_left or self.failed is not None:
             return
+        if self._client.now > self.lease_until:
+            self._stop("lost")  # it has stood still for longer, and others may have gone on
+            self._join_at = NEVER
         self._sent.clear()
         self.settle()
         self.caching.forget_all()
@@ -296,8 +293,9 @@ class GroupMember:
         known = self.slices.get(assigned.number)
         if known is not None and known.assignment >= assigned.epoch:
             return
-        if known is not None:
+        if known is not None:  # its head takes it to have lost the slice
             self._let_go(known)
+            self._tell(SlicesChanged((), (assigned.number,), "lost"))
         self.caching.forget(assigned.number)
         self._released.pop(assigned.number, None)
         owned = SliceSubscriber(self._client, self, assigned)
@@ -313,7 +311,7 @@ class GroupMember:
     def _have(self, owned: SliceSubscriber) -> None:
         """The application is given what comes of this slice from here on."""
         self.slices[owned.slice] = owned
-        self._turns.append(owned.slice)
+        self.items_ready(owned)
         self._tell(SlicesChanged((owned.slice,), (), "assigned"))
 
     def on_cache(self, part: msg.SliceCache) -> None:
@@ -396,7 +394,11 @@ class GroupMember:
         """An edge serves it: a taker says from where on it caches."""
         self.caching.attached(owned)
 
-    def items_ready(self) -> None:
+    def items_ready(self, owned: SliceSubscriber) -> None:
+        """This slice has items; in its turn it is asked for them."""
+        if not owned.has_turn:
+            owned.has_turn = True
+            self._turns.append(owned)
         self._client.member_ready(self)
 
     def _stop(self, why: str) -> None:

@@ -3,7 +3,8 @@
 Rules of the place:
 - The application takes from `ready` and puts into `finished`, each in one step, perhaps in a thread of its own. All
   else happens where the member is used; only there items get into `ready`.
-- What the application has taken from `ready` it has in hand; what it has not taken can be taken back.
+- What the application has taken from `ready` it has in hand; what it has not taken can be taken back, from the other
+  end: so whenever the application takes one meanwhile, that is ahead of all that is taken back.
 - A slice is marked as stopping before `finished` is looked at, and the application looks at the mark after it has put
   an item there: so one of the two sees that a slice is waited for.
 """
@@ -30,14 +31,14 @@ class ItemBuffer:
 
     def take_back(self, owned: SliceSubscriber | None = None) -> None:
         """Give a slice what the application has not taken of it; without a slice, all of them."""
-        back: list[HandedItem] = []
         kept: list[HandedItem] = []
-        while self.ready:
+        while True:
             try:
-                handed = self.ready.popleft()
+                handed = self.ready.pop()
             except IndexError:
-                break  # the application has taken the last one
-            (back if owned in (None, handed.owned) else kept).append(handed)
-        self.ready.extend(kept)
-        for handed in reversed(back):
-            handed.owned.take_back(handed)
+                break  # also if the application has taken the last one
+            if owned in (None, handed.owned):
+                handed.owned.take_back(handed)
+            else:
+                kept.append(handed)
+        self.ready.extend(reversed(kept))

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
+from msgspec import Struct
+
 from plimsoll.core.client.events import Delivery, Failed, GapNotice, Item, SubscriberEvent
 from plimsoll.core.client.slice_cache import GiverCache, merged_caches
 from plimsoll.core.client.slice_tally import SliceTally
@@ -25,30 +27,34 @@ class SliceOwner(Protocol):
     group: str
     head: str
 
-    def items_ready(self) -> None: ...
+    def items_ready(self, owned: SliceSubscriber) -> None: ...
     def slice_failed(self, owned: SliceSubscriber, failed: Failed) -> None: ...
     def slice_attached(self, owned: SliceSubscriber) -> None: ...
 
 
-class HandedItem:
+class HandedItem(Struct, eq=False):
     """An item that the application has; `is_done` once it is acknowledged. `taken_at`, `finished_at`: seconds."""
 
-    __slots__ = ("finished_at", "is_done", "is_redelivered", "item", "owned", "taken_at")
+    owned: SliceSubscriber
+    item: Item
+    taken_at: float
+    finished_at: float
+    is_redelivered: bool = False
+    is_done: bool = False
 
-    def __init__(self, owned: SliceSubscriber, item: Item, taken_at: float, is_redelivered: bool) -> None:
-        self.owned, self.item, self.taken_at, self.is_redelivered = owned, item, taken_at, is_redelivered
-        self.finished_at, self.is_done = taken_at, False
+    def __repr__(self) -> str:
+        return f"<item of slice {self.owned.slice}: {self.item!r}>"
 
 
 class SliceSubscriber(ClientSubscriber):
     """`assignment`: its epoch. `handed`: what the application has, in order. `acked`, `acked_marks`: behind all of it
     that is acknowledged without a break. `cache`: what a taker has of its giver's, until the slice is its own.
-    `may_send_cache`: it is a giver's, and may be asked for one.
+    `may_send_cache`: it is a giver's, and may be asked for one. `has_turn`: the member will look at its items.
     """
 
     __slots__ = (
         "_given_to", "_marks", "_owner", "acked", "assignment", "busy_seconds", "cache", "finished", "handed",
-        "is_stopping", "may_send_cache", "side", "slice", "tally",
+        "has_turn", "is_stopping", "may_send_cache", "side", "slice", "tally",
     )  # fmt: skip
 
     def __init__(self, client: SubscriberHost, owner: SliceOwner, assigned: msg.SliceAssigned) -> None:
@@ -63,7 +69,7 @@ class SliceSubscriber(ClientSubscriber):
         self._given_to = assigned.given_to
         self.tally = SliceTally(assigned.marks)
         self.handed: deque[HandedItem] = deque()
-        self.is_stopping = self.may_send_cache = False
+        self.is_stopping = self.may_send_cache = self.has_turn = False
         self.cache: GiverCache | None = GiverCache() if assigned.caches else None
         self.finished, self.busy_seconds = 0, 0.0
 
@@ -102,12 +108,16 @@ class SliceSubscriber(ClientSubscriber):
 
     def hand(self, most: int, now: float) -> list[HandedItem]:
         """Give the application the next items."""
+        events = self.events
         found = [
-            HandedItem(self, event, now, self._given_to is not None and self._may_have_been_given(event))
-            for event in self.events[:most]
+            HandedItem(self, event, now, now)
+            for event in (events if len(events) <= most else events[:most])
             if type(event) is Delivery or isinstance(event, GapNotice)
         ]
-        del self.events[:most]
+        if self._given_to is not None:
+            for each in found:
+                each.is_redelivered = self._may_have_been_given(each.item)
+        del events[:most]
         self.handed.extend(found)
         return found
 
@@ -121,6 +131,7 @@ class SliceSubscriber(ClientSubscriber):
         if self.handed.pop() is not handed:
             raise RuntimeError("items of a slice were taken back out of order")
         self.events.insert(0, handed.item)
+        self._owner.items_ready(self)
 
     def _may_have_been_given(self, item: Item) -> bool:
         until = self._given_to
@@ -128,31 +139,22 @@ class SliceSubscriber(ClientSubscriber):
             return False
         return isinstance(item, Delivery) and item.token[:2] == until[:2] and item.token <= until
 
-    def finish(self, done: Iterable[HandedItem]) -> None:
-        """The application has finished these items. What counts is all up to the first that it has not finished."""
-        for each in done:
-            each.is_done = True
-            self.finished += 1
-            if each.finished_at > each.taken_at:
-                self.busy_seconds += each.finished_at - each.taken_at
-        count, handed, item = 0, self.handed, None
+    def advance(self) -> None:
+        """Acknowledge what is finished: all up to the first item that the application has not finished."""
+        count, handed, marks, item = 0, self.handed, self._marks, None
         while handed and handed[0].is_done:
             item = handed.popleft().item
             count += 1
-            self._pass(item)
+            if isinstance(item, Delivery):
+                pub = item.pub  # its offset is higher than any before it of the same head
+                marks[pub.head, pub.epoch] = pub.offset
+                self.tally.saw(pub)
+            else:
+                for head, epoch, offset in item.last:
+                    marks[head, epoch] = max(offset, marks.get((head, epoch), 0))
         if item is not None:
             self.acked = item.token
             self.stream.queue.consumed(count)
-
-    def _pass(self, item: Item) -> None:
-        marks = self._marks
-        if isinstance(item, Delivery):
-            self.tally.saw(item.pub)
-            pub = item.pub  # its offset is higher than any before it of the same head
-            marks[pub.head, pub.epoch] = pub.offset
-            return
-        for head, epoch, offset in item.last:
-            marks[head, epoch] = max(offset, marks.get((head, epoch), 0))
 
     def place(self, *, is_released: bool = False, was_cut_off: bool = False) -> msg.SlicePlace:
         """How far it has got: the stream itself, if the application has finished all that came."""
@@ -191,7 +193,7 @@ class SliceSubscriber(ClientSubscriber):
         """Give the application what comes, for nothing is asked any more."""
         if self.may_send_cache:
             self.is_stopping = self.may_send_cache = False
-            self._owner.items_ready()
+            self._owner.items_ready(self)
 
     def merge(self, place: msg.SlicePlace) -> None:
         """The giver's cache is here: go on behind its place, with what either side has cached, once and in order."""
@@ -213,12 +215,27 @@ class SliceSubscriber(ClientSubscriber):
     def tell(self, event: SubscriberEvent) -> None:
         if isinstance(event, GapNotice):
             self.events.append(event)
-            self._owner.items_ready()
+            self._owner.items_ready(self)
         elif isinstance(event, Failed):
             self._owner.slice_failed(self, event)
 
     def mark_ready(self) -> None:
-        self._owner.items_ready()
+        self._owner.items_ready(self)
+
+
+def count_finished(done: Iterable[HandedItem]) -> list[SliceSubscriber]:
+    """The application has finished these items; returns the slices of which they are."""
+    found: dict[SliceSubscriber, None] = {}
+    for each in done:
+        each.is_done = True
+        owned = each.owned
+        owned.finished += 1
+        if each.finished_at > each.taken_at:
+            owned.busy_seconds += each.finished_at - each.taken_at
+        found[owned] = None
+    for owned in found:
+        owned.advance()
+    return list(found)
 
 
 def places(owned: Iterable[SliceSubscriber]) -> list[msg.SlicePlace]:

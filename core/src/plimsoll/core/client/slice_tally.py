@@ -20,34 +20,41 @@ REMEMBERED: Final = 64
 """Offsets of an origin that are remembered. An older one that comes again counts as reordered, which is a fault too."""
 
 
+class _SeenOffsets:
+    """Of one origin. `begin`: of the assignment."""
+
+    __slots__ = ("begin", "highest", "recent")
+
+    def __init__(self, begin: int) -> None:
+        self.begin = self.highest = begin
+        self.recent: deque[int] = deque(maxlen=REMEMBERED)
+
+
 class SliceTally:
     """`items`: finished for the first time here. `duplicated`: had before, here or by an earlier member."""
 
-    __slots__ = ("_begin", "_highest", "_recent", "duplicated", "items", "reordered")
+    __slots__ = ("_begin", "_seen", "duplicated", "items", "reordered")
 
     def __init__(self, marks: Iterable[Token]) -> None:
         self.items = self.duplicated = self.reordered = 0
         self._begin: dict[Origin, int] = {(head, epoch): offset for head, epoch, offset in marks}
-        self._recent: dict[Origin, deque[int]] = {}
-        self._highest = dict(self._begin)
+        self._seen: dict[Origin, _SeenOffsets] = {}
 
     def saw(self, pub: msg.PubOpen) -> None:
         """The application has finished this publication."""
         origin, offset = (pub.head, pub.epoch), pub.offset
-        recent = self._recent.get(origin)
-        if recent is None:
-            recent = self._recent[origin] = deque(maxlen=REMEMBERED)
-        if offset > self._highest.get(origin, 0):  # as nearly all are: neither had before nor late
-            self._highest[origin] = offset
-            self.items += 1
-            recent.append(offset)
-            return
-        if offset <= self._begin.get(origin, 0) or offset in recent:
+        seen = self._seen.get(origin)
+        if seen is None:
+            seen = self._seen[origin] = _SeenOffsets(self._begin.get(origin, 0))
+        if offset > seen.highest:  # as nearly all are: neither had before nor late
+            seen.highest = offset
+        elif offset <= seen.begin or offset in seen.recent:
             self.duplicated += 1
             return
-        self.reordered += bool(recent) and offset < recent[-1]
+        else:
+            self.reordered += bool(seen.recent) and offset < seen.recent[-1]
         self.items += 1
-        recent.append(offset)
+        seen.recent.append(offset)
 
     def count(self) -> msg.SliceCount:
         """As it stands now."""

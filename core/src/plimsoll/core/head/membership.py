@@ -14,7 +14,8 @@ from plimsoll.core.head.bundles import Bundles
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durable_places import DurablePlaces
-from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.group_table import GroupTable
+from plimsoll.core.head.groups.slice_attachments import SliceAttachments
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 from plimsoll.core.head.head_cordon import HeadCordon
@@ -56,7 +57,8 @@ class MembershipContext(Protocol):
     owners: OwnershipTable
     placement: Placement
     bundles: Bundles
-    groups: GroupRequests
+    groups: GroupTable
+    slice_attachments: SliceAttachments
     topics: TopicOwners
     startup: StartupBarrier
     mediator_fence: MediatorFence
@@ -120,7 +122,7 @@ class Membership(HeadPart):
             host.continuation.send_missed(outbox, start)
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
-        host.startup.expect(host.groups.edge_reported(report))
+        host.startup.expect(host.groups.restart.edge_reported(report))
         host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))
 
     def broker_lost(self, outbox: Outbox) -> None:
@@ -166,7 +168,7 @@ class Membership(HeadPart):
         if newest >= resume.epoch:
             host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))
             return
-        covered = host.groups.covered_since(x)
+        covered = host.slice_attachments.covered_since(x)
         is_again = resume.token is not None and covered is None
         began = (host.epoch, host.log.last) if covered is None else covered
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
@@ -177,7 +179,7 @@ class Membership(HeadPart):
         host.coordinator.resumed(x, resume.session, outbox.name)
         # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.
         at = self._start(resume, owner)
-        host.groups.resumed(x, (host.name, host.epoch, at.start))
+        host.slice_attachments.resumed(x, (host.name, host.epoch, at.start))
         lapsed = at.lapsed or owner.has_lapsed(host.name, resume.token)
         lease_seconds = host.durable_places.lease_seconds(x)
         host.outboxes.send(
@@ -205,7 +207,7 @@ class Membership(HeadPart):
         entry = host.owners.entries.get(x)
         if not host.name_grants.permits(resume.identity, x, entry.identity if entry is not None else ""):
             return NOT_PERMITTED, foreign_name("subscriber", x)
-        if (refusal := host.groups.refusal(resume)) is not None:
+        if (refusal := host.slice_attachments.refusal(resume)) is not None:
             return refusal
         fault = incarnation_fault(resume.epoch[0], newest[0])
         return ("range", fault) if fault else None
@@ -220,7 +222,7 @@ class Membership(HeadPart):
         A place that the head keeps for longer goes on without the edge.
         """
         host, key, x = self.host, outbox.key, expire.subscriber
-        if host.groups.keeps(x) and x in host.owners.entries:
+        if host.slice_attachments.keeps(x) and x in host.owners.entries:
             return
         entry = host.owners.entries.get(x)
         if entry is not None and entry.key == key and entry.epoch == expire.epoch:
@@ -259,7 +261,7 @@ class Membership(HeadPart):
         """docs/handover.md, Time: a dead edge's entries expire at the head."""
         for key in [key for key, at in self.ghosts.items() if at <= self.host.now]:
             for subscriber in self.host.owners.of(key):
-                if not self.host.groups.keeps(subscriber):
+                if not self.host.slice_attachments.keeps(subscriber):
                     self._lapse(subscriber)
         self.host.owners.forget_past(self.host.now - self.lease_seconds)
         self.drop_ghosts()

@@ -14,10 +14,13 @@ from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, durable_log
 from plimsoll.core.head.durable_places import DurablePlaces
+from plimsoll.core.head.groups.declarations import GroupDeclarations
 from plimsoll.core.head.groups.definition import declared_in
 from plimsoll.core.head.groups.group_links import GroupLinks
+from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.slice_attachments import SliceAttachments
 from plimsoll.core.head.groups.slice_commands import SliceCommands
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.handover.commands import MediatorCommands
@@ -159,8 +162,11 @@ class HeadParts(OverlayNode):
         )
         times = GroupTimes.of(lease_seconds, config.time_factor)
         self.group_links = GroupLinks(self, self.router, times.beat, times.lease)
-        self.groups = GroupRequests(self, config.cluster, times)
-        self.groups.declare(declared_in(config))
+        self.groups = GroupTable(self, times)
+        self.group_declarations = GroupDeclarations(self, self.groups, config.cluster)
+        self.group_requests = GroupRequests(self, self.groups, self.group_declarations)
+        self.slice_attachments = SliceAttachments(self, self.groups)
+        self.group_declarations.declare(declared_in(config))
 
     def _build_handovers(self) -> None:
         """What moves subscribers and publishers, and the commands for that."""
@@ -181,7 +187,8 @@ class HeadParts(OverlayNode):
             self.startup, self.covers, self.record_input, self.durable_places, self.membership,
             self.remote_members, self.coordinator, self.places_elsewhere,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
-            self.publisher_moves, self.publisher_audit, self.group_links, self.groups, self.slice_commands,
+            self.publisher_moves, self.publisher_audit, self.group_links, self.group_requests, self.groups,
+            self.group_declarations, self.slice_commands,
             self.distributor, self.router, self.handovers, self.mediator_fence,
             self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
             self.log_reader, self.bundles, self.topics,

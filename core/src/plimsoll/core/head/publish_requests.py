@@ -9,7 +9,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal
-from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.head_cordon import HeadCordon
 from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.part import HeadPart
@@ -53,7 +53,7 @@ class PublishContext(Protocol):
     startup: StartupBarrier
     head_cordon: HeadCordon
     distributor: Distributor
-    groups: GroupRequests
+    groups: GroupTable
     counters: Counter[str]
     name_grants: NameGrants
     meter: LoadMeter
@@ -153,7 +153,7 @@ class PublishRequests(HeadPart):
             host.say(link, opened)  # it answers all numbers but those
             return
         host.publisher_moves.opened(host.publishers.by_name[opening.publisher])
-        host.groups.opened(link)
+        host.groups.notices.tell(link)
         host.say(link, opened)
         for exception in exceptions:
             host.say(link, exception)
@@ -220,5 +220,5 @@ class PublishRequests(HeadPart):
             return
         if host.publisher_paths.attribute:
             host.publisher_paths.note(link, body.attributes)
-        request, body = host.groups.stamped(publisher.name, request, body)
+        request, body = host.groups.stamps.stamped(publisher.name, request, body)
         host.distributor.publish(publisher, request, body.attributes)

@@ -16,8 +16,10 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from plimsoll.core import session as s
+from plimsoll.core.head.groups.declarations import GroupDeclarations
 from plimsoll.core.head.groups.definition import Declared
 from plimsoll.core.head.groups.group_links import GroupLinks
+from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.slice_commands import SliceCommands
@@ -133,12 +135,14 @@ class GroupWorld:
         self.journal, self.publishers = None, SimpleNamespace(links=list)
         self.group_lags = GroupLags(host)
         self.group_links = GroupLinks(host, cast(Any, None), times.beat, times.lease)
-        self.groups = GroupRequests(host, "east", times)
+        self.groups = GroupTable(host, times)
+        declarations = GroupDeclarations(host, self.groups, "east")
+        self.asked = GroupRequests(host, self.groups, declarations)
         self.commands = SliceCommands(host, self.groups, MediatorCommands(host, lambda _: []))
         self.engine = s.MediatorEngine(1)
         self.groups.tick()
         definition = msg.GroupDefinition("", len(rates), "Modulo", "n", balancing=balancing)
-        self.groups.declare([Declared("east", GROUP, definition)])
+        declarations.declare([Declared("east", GROUP, definition)])
 
     # -- what the head's parts ask of it
 
@@ -162,12 +166,12 @@ class GroupWorld:
         made = ModelConsumer(name, seconds_per_item, self._joined, link, inbox=inbox, next_beat=self.now)
         made.measured_at = self.now
         self.consumers[name] = made
-        self.groups.on_join(link, msg.GroupJoin(GROUP, name, self._joined, None))
+        self.asked.on_join(link, msg.GroupJoin(GROUP, name, self._joined, None))
         return made
 
     def leave(self, name: str) -> None:
         """It gives all, then ends."""
-        self.groups.on_leave(self.consumers[name].link, msg.GroupLeave(GROUP))
+        self.asked.on_leave(self.consumers[name].link, msg.GroupLeave(GROUP))
 
     @property
     def group(self) -> Any:
@@ -292,14 +296,14 @@ class GroupWorld:
     def _release(self, consumer: ModelConsumer, number: int) -> None:
         place = self._place(consumer, number, is_released=True)
         del consumer.slices[number]
-        self.groups.on_released(consumer.link, msg.SliceReleased(GROUP, place))
+        self.asked.on_released(consumer.link, msg.SliceReleased(GROUP, place))
 
     def _beat(self, consumer: ModelConsumer) -> None:
         consumer.beats += 1
         consumer.next_beat = self.now + self.groups.times.beat
         load = self._load(consumer) if consumer.beats % REPORT_BEATS == 0 else None
         places = [self._place(consumer, number) for number in sorted(consumer.slices)]
-        self.groups.on_beat(consumer.link, msg.GroupBeat(GROUP, consumer.beats, places, load))
+        self.asked.on_beat(consumer.link, msg.GroupBeat(GROUP, consumer.beats, places, load))
 
     def _load(self, consumer: ModelConsumer) -> msg.MemberLoad:
         seconds = max(self.now - consumer.measured_at, self.step)

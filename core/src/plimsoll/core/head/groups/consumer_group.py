@@ -7,7 +7,8 @@ Rules, each of which tests/exploration/slice_move.py shows to be needed:
 - A member that has not been heard for longer than its lease has stopped by itself. Only then is it taken to be gone.
 - A head that restarts lets members say what they have before it assigns anything. Of a slice of which none says
   anything it does not know what has been processed: whatever its earlier lives have accepted is told as a gap, and
-  what it has accepted itself is marked.
+  what it has accepted itself is marked. Where nothing has told the head that it has restarted before a member says
+  so, the slices that began as those of a new group begin again, behind that gap.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from plimsoll.core.policies.consumer_groups.model import ConsumerLoad, SliceMove
 from plimsoll.core.policies.consumer_groups.named import BALANCING
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import AnswerToMember
-from plimsoll.core.protocol.slice_names import side_of_name, slice_name
+from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import NEVER
 
@@ -66,8 +67,9 @@ def announce_to_none(*_: object) -> bool:
 class ConsumerGroup:
     """`hold_until`: until then members may still say which slices they have. `version`: of members and their slices.
 
-    `removal`: of a group that was declared. `commanded`: moves of sessions, which begin once those before them have
-    ended; what members do comes before them.
+    `begins_at`: the position from which on this head has its publications, with their stamps. `removal`: of a group
+    that was declared. `commanded`: moves of sessions, which begin once those before them have ended; what members do
+    comes before them.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ConsumerGroup:
         self._is_settled = False
         self._has_forgotten = host.now < hold_until < NEVER
         self._without_members_since = host.now
+        self.begins_at = host.log.last
         self._next_balance = host.now + times.balance
 
     def hold(self, until: float) -> None:
@@ -142,9 +145,8 @@ class ConsumerGroup:
         said = {place.number: place for place in places if place.number < len(self.slices)}
         for each in self.slices:
             place = said.get(each.number)
-            if place is not None and not each.holder and self.host.now < self.hold_until and place.epoch > each.epoch:
-                each.begin(member.name, place.epoch)  # known from before this head has restarted
-                each.side = place.side
+            if place is not None and self.host.now < self.hold_until and place.epoch > each.epoch:
+                self._believe(each, member, place)
             if place is None or not each.is_held(member.name, place.epoch):
                 if place is not None and not place.is_released:
                     self.say(member, msg.SliceRevoked(self.name, each.number, place.epoch))
@@ -156,6 +158,14 @@ class ConsumerGroup:
                 self._give_up(each, is_certain=not place.was_cut_off)
             elif each.is_revoked:
                 self.say(member, msg.SliceRevoked(self.name, each.number, each.epoch))
+
+    def _believe(self, each: GroupSlice, member: MemberEntry, place: msg.SlicePlace) -> None:
+        """It has had the slice since before this head has restarted; one that has said so under an older epoch, not."""
+        older = self.members.get(each.holder)
+        if older is not None:
+            self.say(older, msg.SliceRevoked(self.name, each.number, each.epoch))
+        each.begin(member.name, place.epoch)
+        each.side = place.side
 
     def beat(self, member: MemberEntry, beat: msg.GroupBeat) -> None:
         """It lives; take over how far it has got, and its load."""
@@ -227,6 +237,8 @@ class ConsumerGroup:
         self.caches.cancel(each, "lost")
         given_to: Token | None = None if is_certain else (self.host.name, self.host.epoch, self.host.log.last)
         giver, taker = each.holder, self.members.get(each.end(given_to))
+        if each.is_doubted:
+            self._begin_again(each)
         self._revoked.discard(each.number)
         self._changed(giver)
         if taker is not None and not taker.is_leaving:
@@ -248,6 +260,7 @@ class ConsumerGroup:
     def _assign(self, each: GroupSlice, member: MemberEntry) -> None:
         """In a new epoch, from the last acknowledgement."""
         each.begin(member.name, self.next_epoch(each))
+        each.is_blind |= each.token is None
         self._changed(member.name)
         self.say(
             member,
@@ -261,33 +274,6 @@ class ConsumerGroup:
     def say(self, member: MemberEntry, record: AnswerToMember) -> None:
         if member.link is not None:  # without a link it says what it has when it comes back
             self.host.group_links.say(member.link, record)
-
-    # -- what an edge asks
-
-    def refusal(self, number: int, resume: msg.ResumeUp) -> str:
-        """Why a client may not attach a slice; empty if it may: it is a member, which has it under this epoch."""
-        if number >= len(self.slices):
-            return f"group {self.name!r} has {len(self.slices)} slices"
-        each = self.slices[number]
-        if not each.holder and self.host.now < self.hold_until:
-            return ""
-        if side_of_name(resume.subscriber) != each.side:
-            is_taker = self.caches.may_attach(each, resume)
-            return "" if is_taker else f"slice {number} of group {self.name!r} does not move to this member"
-        member = self.members.get(each.holder)
-        if member is None or member.identity != resume.member or each.epoch != resume.epoch[0]:
-            return f"slice {number} of group {self.name!r} is not assigned to this member"
-        return ""
-
-    def covered_by(self, name: str, number: int) -> str:
-        """The name under which a slice is served that a taker attaches as well; empty for any other attachment."""
-        is_other = number in self.caches.under_way and side_of_name(name) != self.slices[number].side
-        return slice_name(self.name, number, self.slices[number].side) if is_other else ""
-
-    def resumed(self, number: int, token: Token) -> None:
-        """A slice that has never been acknowledged begins here: the member that has it later goes on from there."""
-        if self.slices[number].token is None:
-            self.slices[number].token = token
 
     # -- time
 
@@ -321,13 +307,36 @@ class ConsumerGroup:
     def _doubt_places(self) -> None:
         """All that members can say of what this head has forgotten has been said.
 
-        One that has died since may have been given what this life of the head has accepted.
+        One that has died since may have been given what this life of the head has accepted; so it may of a slice of
+        which only an earlier member has spoken, which had released it.
         """
         self._has_forgotten = False
         for each in self.slices:
             if each.token is None:
-                each.token = self.host.name, 0, 0
+                self._begin_again(each)
+            if not each.holder:
                 each.given_to = self.host.name, self.host.epoch, self.host.log.last
+
+    def _begin_again(self, each: GroupSlice) -> None:
+        """From before all that this head has accepted: whatever it has forgotten is told as a gap."""
+        each.token, each.is_doubted = (self.host.name, 0, 0), False
+
+    def learn_of_restart(self) -> None:
+        """A member says what an earlier life of this head has told it, and slices may have begun without that."""
+        now = self.host.now
+        if now < self.hold_until:
+            return
+        if not any(each.holder for each in self.slices):
+            self.hold(now + self.times.gone)
+            return
+        for each in self.slices:
+            if each.token is None and not each.holder:
+                self._begin_again(each)
+            elif each.is_blind:
+                each.is_doubted = True
+                if each.holder and not each.is_revoked:
+                    self._revoke(each, "")
+            each.is_blind = False
 
     def _look_at_members(self, now: float) -> None:
         """Members that are gone, and those that leave and have nothing left."""

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 import msgspec
 
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
-from plimsoll.core.head.groups.requests import GroupRequests
+from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.slice_moves import SliceMoves, SliceMovesHost
 from plimsoll.core.head.handover.commands import FencedHead, MediatorCommands
 from plimsoll.core.head.handover.outcomes import parse_session_id
@@ -40,7 +40,7 @@ class SliceCommandsHost(SliceMovesHost, FencedHead, Protocol):
 class SliceCommands(HeadPart):
     """`groups`: of this head; `commands` judges who may command."""
 
-    def __init__(self, host: SliceCommandsHost, groups: GroupRequests, commands: MediatorCommands) -> None:
+    def __init__(self, host: SliceCommandsHost, groups: GroupTable, commands: MediatorCommands) -> None:
         self.host, self.groups, self.commands = host, groups, commands
         self.moves = SliceMoves(host, groups.by_name.get, self.broadcast)
         groups.announce_by(self.announce)

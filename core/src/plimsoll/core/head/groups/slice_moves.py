@@ -42,6 +42,11 @@ class CommandedMove:
     def is_over(self) -> bool:
         return ASKED not in self.slices.values()
 
+    def waits_for(self, each: GroupSlice) -> bool:
+        """Whether its giver has been told to let go of this slice and has not yet, though its taker may have gone."""
+        began = self.began.get(each.number)
+        return began is not None and each.is_revoked and each.is_held(self.plan.giver, began.epoch)
+
     def moves(self) -> Iterator[SliceMove]:
         """Those that are under way."""
         for number, state in self.slices.items():
@@ -165,7 +170,7 @@ class SliceMoves:
                 self._put(move, one.number, GONE)
                 continue
             each = group.slices[one.number]
-            if not group.is_under_way(one):
+            if not group.is_under_way(one) and not move.waits_for(each):
                 self._decide(move, each)
             elif each.is_revoked and one.number not in move.began:
                 move.began[one.number] = each.place

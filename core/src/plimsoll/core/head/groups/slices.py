@@ -25,7 +25,8 @@ class GroupSlice:
     `token`, `marks`: behind the last acknowledgement that is known. `given_to`: what lies between the two may have been
     given by a holder that has gone, however many have had it since. `counted`: by the holder, up to `token`.
     `released`: where its last holder let go of it in an orderly way. `side`: of its two names, the one that the holder
-    uses.
+    uses. `is_blind`: it began at the end of the log, since nothing was known of it; `is_doubted`: something should have
+    been.
     """
 
     number: int
@@ -39,6 +40,8 @@ class GroupSlice:
     side: int = 0
     counted: SliceCount | None = None
     released: CountedPlace | None = None
+    is_blind: bool = False
+    is_doubted: bool = False
 
     @property
     def place(self) -> CountedPlace:

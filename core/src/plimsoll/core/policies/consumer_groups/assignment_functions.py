@@ -56,6 +56,8 @@ class AssignmentFunction:
                 return None
 
     def _modulo(self, value: Scalar | None) -> int | None:
+        if type(value) is int:  # as nearly all are
+            return value % self.count
         if isinstance(value, bool) or not isinstance(value, int | float) or value % 1:
             return None
         return int(value) % self.count

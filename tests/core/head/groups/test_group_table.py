@@ -1,0 +1,36 @@
+"""Groups of a head: what it shows of them, and their end."""
+
+from __future__ import annotations
+
+from tests.core.group_play import GROUP, GroupPlay
+
+from plimsoll.core.protocol.slice_names import slice_name
+
+
+def test_status_has_consumers_with_their_slices_and_backlog() -> None:
+    play = GroupPlay()
+    play.join("a", work=0.05)
+    play.run(1.0)
+    for n in range(40):
+        play.publish(n)
+    play.run(1.2)
+    shown = play.fleet.head().groups.by_group()[GROUP]
+    assert (shown["slices"], shown["without_consumer"]) == (4, 0)
+    assert shown["consumers"]["a"]["slices"] == 4
+    assert 0 < shown["consumers"]["a"]["backlog"] <= 40
+    assert shown["consumers"]["a"]["items_per_second"] > 0
+    assert play.fleet.head().status()["groups"] == [GROUP]
+
+
+def test_a_group_without_members_is_forgotten_with_the_places_of_its_slices() -> None:
+    play = GroupPlay(count=1)
+    play.join("a")
+    play.run(1.0)
+    play.leave("a")
+    play.run(1.0)
+    head = play.fleet.head()
+    assert slice_name(GROUP, 0) in head.owners.entries
+    play.group._without_members_since = -1e9  # an hour ago, and more
+    play.run(1.0)
+    assert head.groups.by_name == {}
+    assert slice_name(GROUP, 0) not in head.owners.entries
