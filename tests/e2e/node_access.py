@@ -118,6 +118,7 @@ def small_folder(node: str, path: str, size: str) -> Iterator[None]:
         yield
     finally:
         run_on_node(node, ON_NODE, "umount", "-l", path)
+        run_on_node(node, ON_NODE, "rmdir", path)
 
 
 def resize_folder(node: str, path: str, size: str) -> None:
