@@ -86,10 +86,10 @@ def run(load: Load, setting: str, folder: Path, flat_out: int, rate: float, seco
         first += warm
         out = one.run(flat_out, 1e9, deliveries=load.deliveries(first, flat_out))
         first += flat_out
-        one.head.ask("held")
+        one.held()
         count = max(100, int(rate * seconds))
         slow = one.run(count, rate, deliveries=load.deliveries(first, count))
-        found = {**latency(slow, rate), **one.head.ask("held")}
+        found = {**latency(slow, rate), **one.held()}
         found["publications_per_second"] = flat_out / out["seconds"]
         found["head_cpu_us_per_publication"] = out["head_cpu"] / flat_out * 1e6
         if folder.exists():

@@ -24,7 +24,6 @@ from bench.broker.held_times import HeldTimes
 from bench.broker.machines import edge_config, head_config
 from msgspec import Raw
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.main import answer_by_machine, new_id, report_usage, serve_http
 from plimsoll.broker.monitoring.process_probes import ProcessProbes
@@ -39,6 +38,7 @@ from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.network.auth.authorized_keys import AuthorizedKeys
 from plimsoll.telemetry.http_server import HttpServer
 
 FORK = mp.get_context("fork")

@@ -122,6 +122,10 @@ class DeliveryRun(Run, ABC):
     def state(self) -> str:
         """What is said of the system when deliveries are missing."""
 
+    def held(self) -> dict[str, float]:
+        """How long output waited for a log since the last call, as `HeldTimes.figures`; nothing if none did."""
+        return {}
+
     def deliver(self, count: int, rate: float, deliveries: int) -> dict[str, Any]:
         """Publish at a rate, in publications/s; returns when all deliveries have arrived."""
         got = self.sink.ask("count")
@@ -184,6 +188,10 @@ class ChainRun(DeliveryRun):
 
     def state(self) -> str:
         return str(self.edge.ask("status"))
+
+    def held(self) -> dict[str, float]:
+        found: dict[str, float] = self.head.ask("held")
+        return found
 
     def run(self, count: int, rate: float, *, deliveries: int) -> dict[str, Any]:
         """As `deliver`, with the CPU seconds of the two loops."""

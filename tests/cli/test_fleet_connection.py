@@ -56,6 +56,14 @@ def test_a_connection_file_and_other_addresses_of_its_heads(file: Path):
     assert found.security == Curve(secret=SECRET, server={"tcp://x:1": PUBLIC, "tcp://y:1": PUBLIC})
 
 
+def test_the_recorders_of_a_connection_file_are_kept(file: Path):
+    feeds = {"stocks": Address("tcp://r:1", PUBLIC)}
+    file.write_text(connection_file_text({"a": Address("tcp://a:1", PUBLIC)}, (PUBLIC, SECRET), feeds))
+    assert connection_settings(stored(connection_file=str(file))).feeds == feeds
+    assert connection_settings(stored(connection_file=str(file), addresses=("tcp://x:1",))).feeds == feeds
+    assert connection_settings(stored(addresses=("tcp://h:1",), plain=True)).feeds == {}
+
+
 def test_a_file_with_several_heads_needs_an_address_for_each(file: Path):
     with pytest.raises(CommandError, match="has several heads: give an --address for each") as caught:
         connection_settings(stored(connection_file=str(file), addresses=("tcp://x:1",)))

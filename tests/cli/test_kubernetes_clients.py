@@ -35,7 +35,11 @@ class Place:
 
     def objects(self, *kinds: str) -> list[Any]:
         clusters = [{"metadata": {"name": "east"}, "status": {"endpoint": "tcp://east:7400"}}] if self._fleets else []
-        found: dict[str, list[Any]] = {"BrokerFleet": self._fleets, "BrokerCluster": clusters}
+        feeds = [
+            {"metadata": {"name": "stocks"}, "status": {"endpoint": "tcp://recorder:7421"}},
+            {"metadata": {"name": "new"}},
+        ]
+        found: dict[str, list[Any]] = {"BrokerFleet": self._fleets, "BrokerCluster": clusters, "Feed": feeds}
         return found[kinds[0]]
 
     def secret_data(self, name: str) -> dict[str, str]:
@@ -47,6 +51,7 @@ class Place:
         return "there is no BrokerCluster in namespace ships"
 
 
+FEEDS = {"stocks": {"endpoint": "tcp://recorder:7421", "publicKey": "R" * 40}}
 TRADERS = {"clients": [{"name": "traders"}]}
 
 
@@ -90,6 +95,14 @@ def test_the_file_has_what_the_secret_has(place: Any):
     assert list(made["heads.json"]) == ["west"]
 
 
+def test_the_recorders_that_a_client_may_read_from_are_in_its_secret(place: Any):
+    choice = place(Place(TRADERS, {**SECRET, "feeds.json": json.dumps(FEEDS)}))
+    found = kubernetes_clients.client_settings(choice, None, None).feeds
+    assert found == {"stocks": Address("tcp://recorder:7421", "R" * 40)}
+    made = json.loads(kubernetes_clients.kubernetes_connection_file(choice, "traders", None))
+    assert made["feeds.json"] == FEEDS
+
+
 def test_the_only_client_need_not_be_named(place: Any):
     found = kubernetes_clients.client_settings(place(Place(TRADERS, SECRET)), None, None)
     assert found.heads == tuple(Address(head["endpoint"], head["publicKey"]) for head in HEADS.values())
@@ -99,6 +112,7 @@ def test_the_only_client_need_not_be_named(place: Any):
 def test_a_fleet_without_keys(place: Any):
     found = kubernetes_clients.client_settings(place(Place({"plain": True})), None, None)
     assert (found.heads, found.security) == ((Address("tcp://east:7400"),), "plain")
+    assert found.feeds == {"stocks": Address("tcp://recorder:7421")}
 
 
 @pytest.mark.parametrize(

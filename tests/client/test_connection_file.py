@@ -13,7 +13,12 @@ import zmq
 
 from plimsoll.client import Address, Connection, Curve
 from plimsoll.client.aio import AsyncConnection
-from plimsoll.client.connection_file import MOST_BYTES, connection_file_text, read_connection_file
+from plimsoll.client.connection_file import (
+    MOST_BYTES,
+    addresses_by_name,
+    connection_file_text,
+    read_connection_file,
+)
 from plimsoll.client.errors import ConnectionFileError
 from plimsoll.client.security import Keyring
 
@@ -35,6 +40,27 @@ def test_what_is_written_is_read(tmp_path: Path):
     plain = {"c": Address("tcp://127.0.0.1:7000")}
     found = read_connection_file(written(tmp_path, connection_file_text(plain, None)))
     assert (found.heads, found.security) == ((Address("tcp://127.0.0.1:7000"),), "plain")
+
+
+FEEDS = {"stocks": Address("tcp://127.0.0.1:7421", HEAD)}
+
+
+def test_the_recorders_of_feeds_are_beside_the_heads(tmp_path: Path):
+    for heads, keys, feeds in (
+        (HEADS, (PUBLIC, SECRET), FEEDS),
+        ({"c": Address("tcp://127.0.0.1:7000")}, None, {"stocks": Address("tcp://127.0.0.1:7421")}),
+    ):
+        found = read_connection_file(written(tmp_path, connection_file_text(heads, keys, FEEDS)))
+        assert found.feeds == feeds
+    assert read_connection_file(written(tmp_path, connection_file_text(HEADS, (PUBLIC, SECRET)))).feeds == {}
+    folder = mounted(tmp_path)
+    assert read_connection_file(folder).feeds == {}
+    (folder / "feeds.json").write_text(json.dumps(addresses_by_name(FEEDS)))
+    assert read_connection_file(folder).feeds == FEEDS
+    for text, said in (("{", "is not JSON"), ("[]", "is not an object"), ('{"a": 1}', "a has no endpoint")):
+        (folder / "feeds.json").write_text(text)
+        with pytest.raises(ConnectionFileError, match=rf"feeds\.json.*{said}"):
+            read_connection_file(folder)
 
 
 def test_one_cluster_may_be_chosen(tmp_path: Path):

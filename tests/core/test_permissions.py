@@ -32,6 +32,24 @@ def test_a_refusal_names_the_identity_and_the_role_that_it_lacks():
     assert NO_PERMISSIONS.subscribe_refusal
 
 
+def test_feeds_are_read_by_role_and_by_name():
+    all_feeds, some = ClientPermissions("ann"), ClientPermissions("ann", feeds=("quotes", "trades"))
+    assert all_feeds.read_refusal("quotes") == some.read_refusal("quotes") == ""
+    assert some.read_refusal("fires") == "ann may not read the feed fires; it may read quotes, trades"
+    none = ClientPermissions("ann", feeds=())
+    assert none.read_refusal("fires") == "ann may not read the feed fires; it may read no feed"
+    assert NO_PERMISSIONS.read_refusal("fires")
+    without = ClientPermissions("ann", reads=False, feeds=("fires",))
+    assert without.read_refusal("fires") == "ann may not read feeds; its roles lack read"
+
+
+def test_who_may_have_some_channels_alone_reads_no_feed_that_is_not_named():
+    """A feed may hold the results of any channel, since its recorder may subscribe to all."""
+    restricted = ClientPermissions("ann", channels=("fires",))
+    assert restricted.read_refusal("quotes").endswith("so the feeds that it may read have to be named")
+    assert ClientPermissions("ann", channels=("fires",), feeds=("quotes",)).read_refusal("quotes") == ""
+
+
 def test_the_longest_prefix_of_a_name_decides():
     names = NameGrants({"desk-": frozenset({"ann"}), "desk-7": frozenset({"bob", "cat"})})
     assert names.holders("desk-1") == {"ann"}

@@ -47,6 +47,9 @@ class ScriptedStore:
         self.reads += 1
         return self._inner.get(key)
 
+    def get_range(self, key: str, *, start: int, length: int) -> Any:
+        return self._inner.get_range(key, start=start, length=length)
+
     def head(self, key: str) -> Any:
         return self._inner.head(key)
 

@@ -87,6 +87,50 @@ def test_small_files_of_an_hour_become_one_with_the_same_rows(tmp_path: Path) ->
     dataset.close()
 
 
+def test_files_hold_disjoint_ranges_of_rows_though_the_clock_goes_back(tmp_path: Path) -> None:
+    dataset = FeedDataset(tmp_path, SUBSCRIPTION)
+    for number, hour in enumerate((1, 1, 0, 0, 1, 2, 1, 1), 1):
+        dataset.add(stock(number), START_US + hour * HOUR_US)
+        if number in (5, 7, 8):
+            dataset.commit(("head", 1, number), [], START_US)
+    ranges = [(1, 2), (3, 4), (5, 5), (6, 6), (7, 7), (8, 8)]
+    assert [(each.first_row, each.last_row) for each in dataset.state.table("rows")] == ranges
+    while dataset.compact(START_US + 9 * HOUR_US):
+        pass
+    merged = [(1, 2), (3, 4), (5, 5), (6, 6), (7, 8)]
+    assert [(each.first_row, each.last_row) for each in dataset.state.table("rows")] == merged
+    dataset.close()
+
+
+def test_retention_takes_the_beginning_of_a_table_and_says_up_to_which_row(tmp_path: Path) -> None:
+    dataset = FeedDataset(tmp_path, SUBSCRIPTION)
+    for number, hour in enumerate((5, 1, 6, 7), 1):
+        dataset.add(stock(number), START_US + hour * HOUR_US)
+        dataset.commit(("head", 1, number), [], START_US)
+    dataset.expire(Retention(seconds=3600.0), START_US + 4 * HOUR_US)
+    assert [each.first_row for each in dataset.state.table("rows")] == [1, 2, 3, 4], "row 1 is not old enough"
+    dataset.expire(Retention(seconds=3600.0), START_US + 6 * HOUR_US + 1)
+    assert [each.first_row for each in dataset.state.table("rows")] == [3, 4]
+    dataset.commit(("head", 1, 4), [], START_US)
+    assert dataset.state.expired_to("rows") == read_state(tmp_path).expired_to("rows") == 2
+    assert dataset.state.expired_to("dead-letters") == 0
+    dataset.close()
+
+
+def test_a_dataset_has_a_name_that_every_commit_keeps(tmp_path: Path) -> None:
+    first = recorded(tmp_path / "a")
+    assert first.state.last is not None
+    name = first.state.last.dataset
+    first.close()
+    again, other = FeedDataset(tmp_path / "a", SUBSCRIPTION), recorded(tmp_path / "b")
+    again.compact(START_US + 9 * HOUR_US)
+    assert again.commit(None, [], START_US).dataset == name
+    assert other.state.last is not None
+    assert other.state.last.dataset not in (name, "")
+    again.close()
+    other.close()
+
+
 def test_retention_by_size_keeps_the_newest(tmp_path: Path) -> None:
     dataset = recorded(tmp_path)
     newest = dataset.state.table("rows")[-1]

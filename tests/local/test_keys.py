@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.broker.auth.authorized_keys import parse_authorized_keys
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import StateWriteError, write_private
+from plimsoll.network.auth.authorized_keys import parse_authorized_keys
 
 
 def test_a_pair_is_made_once(home):
@@ -45,6 +45,10 @@ def test_a_client_that_the_fleet_names_has_a_key_of_its_own_with_its_rights(home
     assert (own.name, own.grant.publishes, own.grant.channels) == ("shelters", False, ("fires",))
     assert identities[keys.client_key_pair(folder, "clients").public].grant.channels is None
     assert identities[keys.key_pair(folder, keys.CLIENTS).public].name == keys.ANY_NAME
+    readers = parse_authorized_keys(folder.feed_readers.read_text(), "here")
+    assert not readers[keys.key_pair(folder, keys.CLIENTS).public].grant.read_refusal("stocks")
+    assert readers[keys.client_key_pair(folder, "shelters").public].grant.read_refusal("stocks")
+    assert len(readers) == 3, "of clients alone"
 
 
 def test_a_pair_that_was_half_written_is_made_again(home, monkeypatch):

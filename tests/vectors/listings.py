@@ -6,6 +6,7 @@ from typing import Any
 
 from plimsoll.core.protocol import messages as msg
 
+DATASET = "7f3a9c2e51d80b64"
 STOCK = "[class,=,'STOCK']"
 LISTINGS: list[tuple[str, str, Any]] = [
     ("list-publications", "a query for what the head has logged after position 40", msg.ListPublications(16, 40)),
@@ -36,4 +37,24 @@ LISTINGS: list[tuple[str, str, Any]] = [
         "two subscriptions ask for fires; nothing else holds any more",
         msg.ParameterPage(18, 12, 9, [msg.ParameterItem("[channel,=,'near'],[kind,=,'fire']", 2)], True),
     ),
+    (
+        "list-feed-files",
+        "which files of the feed stocks hold rows from 101 on?",
+        msg.ListFeedFiles(1, "stocks", "rows", 101),
+    ),
+    (
+        "feed-files-page",
+        "one file holds them; retention has deleted the rows up to 60",
+        msg.FeedFilesPage(
+            1, DATASET, STOCK, 150, 0, 60,
+            [msg.FeedFileItem(61, 150, 88, 9000, 1764000000000000, 1764000009000000)],
+        ),
+    ),
+    (
+        "read-feed-file",
+        "the beginning of that file",
+        msg.ReadFeedFile(2, "stocks", DATASET, "rows", 61, 150, 0, 4096),
+    ),
+    ("feed-file-part", "its first four bytes", msg.FeedFilePart(2, b"PAR1")),
+    ("feed-refused", "there is no such file any more", msg.FeedRefused(3, "gone", "list again")),
 ]

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 from bench.broker import jetstream, nats_servers
-from bench.broker.jetstream import SETTINGS, chosen, medians, table
+from bench.broker.durable import medians
+from bench.broker.jetstream import SETTINGS, chosen, held, table
 from bench.broker.nats_servers import configuration, find_program
 
-RUN = {"publications_per_second": 1000.0, "server_cpu_us": 20.0, "end_cpu_us": 10.0, "p50_ms": 1.0, "p99_ms": 4.0}
 SLOW = {"publications_per_second": 100.0, "server_cpu_us": 50.0, "end_cpu_us": 10.0}
+RUN = {
+    "publications_per_second": 1000.0, "server_cpu_us": 20.0, "end_cpu_us": 10.0,
+    "p50_ms": 1.0, "p99_ms": 4.0, "server_cpu_us_at_rate": 90.0,
+}  # fmt: skip
 
 
 def test_a_figure_that_a_run_lacks_has_no_median():
@@ -20,13 +24,20 @@ def test_a_figure_that_a_run_lacks_has_no_median():
 
 
 def test_the_table_has_each_setting_beside_memory():
-    lines = table({"memory": [RUN], "R1 always": [SLOW, SLOW]}).splitlines()
-    assert (
-        lines[2]
-        == "| memory | the head has it in memory | 1,000 (1,000 to 1,000) | 1.00 | 20 us | 10 us | 1.0 ms | 4.0 ms |"
-    )
-    assert lines[3].startswith("| R1 always | it is synced | 100 (100 to 100) | 0.10 |")
-    assert lines[3].endswith("| below the rate | below the rate |")
+    memory, synced = table({"memory": [RUN], "R1 always": [SLOW, SLOW]}).splitlines()[2:]
+    assert memory.startswith("| memory | the head has it in memory | 1,000 (1,000 to 1,000) | 1.00 |")
+    assert memory.endswith("| 20 us | 90 us | 10 us | 1.0 ms | 4.0 ms |")
+    assert synced.startswith("| R1 always | it is synced | 100 (100 to 100) | 0.10 | 50 us | below the rate | 10 us |")
+    assert synced.endswith("| below the rate | below the rate |")
+
+
+def test_what_heads_held_is_told_of_those_that_hold_anything():
+    waits = {"held_p50_ms": 0.25, "held_p99_ms": 1.5}
+    synced = {**RUN, **waits, "sync_p50_ms": 0.15, "sync_p99_ms": 0.9}
+    assert held({"memory": [RUN], "standby": [{**RUN, **waits}], "Always": [synced]}).splitlines() == [
+        "standby: held 0.25 ms, p99 1.50 ms",
+        "Always: held 0.25 ms, p99 1.50 ms; one sync 0.15 ms, p99 0.90 ms",
+    ]
 
 
 def test_a_table_without_memory_has_no_ratios():

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, KeyIdentity
 from plimsoll.broker.auth.peer_check import PeerCheck
 from plimsoll.core.protocol import messages, wire
+from plimsoll.network.auth.authorized_keys import AuthorizedKeys, KeyIdentity
 
 
 def hello(name: str, role: str = "client") -> bytes:

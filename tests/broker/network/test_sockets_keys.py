@@ -11,11 +11,11 @@ import pytest
 import zmq
 from tests.broker.network.lanes import DEADLINE_SECONDS, LIMITS, all_frames, dealer, pump
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys
 from plimsoll.broker.network.sockets import REDIAL_SECONDS, UNCONNECTED_SECONDS, BrokerSockets
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import Dial, Hangup
+from plimsoll.network.auth.authorized_keys import AuthorizedKeys, SecretKeyFile
 
 
 class Keys:
@@ -351,7 +351,7 @@ def test_a_peer_that_is_dialled_again_is_tried_with_its_next_key(keys: Keys, tmp
 def test_a_secret_key_is_read_again_and_what_cannot_be_read_changes_nothing(tmp_path: Path):
     path, (first, second) = tmp_path / "secret.key", (zmq.curve_keypair()[1].decode() for _ in range(2))
     path.write_text(first)
-    own = BrokerSecretKey.read(str(path))
+    own = SecretKeyFile.read(str(path))
     assert not own.refresh()
     path.write_text("half a ke")
     assert not own.refresh()

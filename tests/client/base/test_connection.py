@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
+from tests.client.base.conftest import NOWHERE
 
-from plimsoll.client import Connection, GapNotice, Publisher, Subscriber, errors
+from plimsoll.client import Connection, Publisher, errors
 from plimsoll.client.aio import AsyncConnection, AsyncPublisher
 from plimsoll.client.base.connection import connection_for
 from plimsoll.client.waiting import run
 from plimsoll.core.client import Answered
 from plimsoll.core.client.publisher_position import PublisherPosition
 
-NOWHERE = "tcp://127.0.0.1:1"
 EARLIER = PublisherPosition(incarnation=3, number=7, seq=7, head="h", epoch=1)
-
-
-@pytest.fixture
-def connection() -> Iterator[Connection]:
-    with Connection(NOWHERE, security="plain") as made:
-        yield made
-        made.close(timeout=0.0)
 
 
 def test_a_connection_is_shared_as_it_is_and_made_only_with_its_security(connection: Connection) -> None:
@@ -72,18 +64,3 @@ def test_answers_of_a_closed_publisher_are_given_to_its_callback(connection: Con
     assert [answer.answer for answer in answers] == ["refused"]
     with pytest.raises(errors.NotAcceptedError, match="refused"):
         receipt.wait(0)
-
-
-def test_a_member_and_a_subscriber_end_with_their_connection(connection: Connection) -> None:
-    subscriber = Subscriber(connection)
-    member = connection.group("readings").subscribe(wait=False)
-    with pytest.raises(errors.WaitTimeoutError, match="nothing was delivered within 0 s"):
-        subscriber.receive(0.0)
-    with pytest.raises(errors.WaitTimeoutError, match="nothing was delivered within 0 s"):
-        member.receive(0.0)
-    connection.close(timeout=0.0)
-    for receive in (subscriber.receive, member.receive):
-        with pytest.raises(errors.ClosedError):
-            receive()
-    assert [item for item in subscriber if isinstance(item, GapNotice)] == []
-    member.close()

@@ -31,6 +31,8 @@ DECODERS = (
     msg.control,
     msg.from_standby,
     msg.to_standby,
+    msg.feed_request,
+    msg.feed_answer,
 )
 
 
@@ -61,7 +63,9 @@ def test_numbers_are_unique_and_those_of_control_sockets_are_apart():
     assert set(map(number, of_audits)) == set(range(140, 144))
     of_places = {msg.PlaceQuery, msg.PlaceReply}
     assert set(map(number, of_places)) == {183, 184}
-    apart = of_standbys | of_groups | of_audits | of_places
+    of_feeds = {*msg.FeedRequest.__args__, *msg.FeedAnswer.__args__}
+    assert set(map(number, of_feeds)) == set(range(162, 167))
+    apart = of_standbys | of_groups | of_audits | of_places | of_feeds
     above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in apart}
     assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__))
     assert set(map(number, of_standbys)) == set(range(170, 176))
@@ -80,6 +84,8 @@ def test_every_record_has_a_direction():
         msg.FromStandby,
         msg.ToStandby,
         msg.ControlRecord,
+        msg.FeedRequest,
+        msg.FeedAnswer,
     )
     assert {struct for union in unions for struct in union.__args__} == set(STRUCTS.values())
 

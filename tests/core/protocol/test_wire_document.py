@@ -56,6 +56,8 @@ SPEAKERS: dict[str, Any] = {
     "standby to head": msg.FromStandby,
     "head to standby": msg.ToStandby,
     "control socket": msg.ControlRecord,
+    "reader to recorder": msg.FeedRequest,
+    "recorder to reader": msg.FeedAnswer,
 }
 TYPES = {
     "HeadAddress": "head_address",
@@ -118,6 +120,11 @@ TYPES = {
     "RowItem": "row",
     "PublicationItem": "published",
     "ParameterItem": "parameter",
+    "FeedFileItem": "feed_file",
+    "FeedTable": '"rows" or "dead-letters"',
+    "FeedRefusal": '"role" or "feed" or "gone" or "fault"',
+    "DatasetName": "text",
+    "PartSize": "u32",
     "SubscriptionListItem": "list",
     "Bits": "bytes",
     "Resource": "name",

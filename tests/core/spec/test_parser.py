@@ -159,7 +159,7 @@ WINDOWS = "east.spec.maintenanceWindows"
         ("fleet.spec.pods.image", "no spaces", "not of the right form", "registry/name:tag"),
         ("fleet.spec.pods.lostNodeAfter", "2h", "too large", "at most 3600s"),
         ("fleet.spec.security.clients", [{"name": "a"}, {"name": "a"}], "already the name", "Rename"),
-        ("fleet.spec.security.clients", [{"name": "a", "roles": ["Read"]}], "not a choice", "Publish, Subscribe"),
+        ("fleet.spec.security.clients", [{"name": "a", "roles": ["Own"]}], "not a choice", "Publish, Read"),
         ("fleet.spec.security.clients", [{"name": "w-0"}], 'a broker of this fleet is called "w-0"', "another name"),
         ("fleet.spec.telemetry.spark.launcher", "Yarn", "not a choice", "Kubernetes"),
         ("fleet.spec.globalBalancing.interval", "10ms", "too small", "at least 1s"),
@@ -434,7 +434,7 @@ def judged(given_documents: list[SourceDocument]) -> tuple[ResourceProblem, ...]
 def test_a_client_may_do_all_if_nothing_is_said_and_nothing_if_that_is_said():
     objects = put(fleet(), "fleet.spec.security.clients", [{"name": "a"}, {"name": "b", "roles": []}])
     first, second = parse(documents(objects)).fleet.spec.security.clients
-    assert (first.roles, second.roles) == (("Publish", "Subscribe", "Group"), ())
+    assert (first.roles, second.roles) == (("Publish", "Subscribe", "Group", "Read"), ())
     assert to_mapping(parse(documents(objects)).fleet.spec.security.clients) == [
         {"name": "a"},
         {"name": "b", "roles": []},

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.cli import main as cli_main
 from plimsoll.client import Connection, Curve, Publisher
 from plimsoll.core.client import Address
 from plimsoll.core.spec import SourceDocument, parse
@@ -97,6 +98,9 @@ def test_a_feed_has_each_publication_once_whatever_is_killed(fleet: FleetFolder)
 
         publish(100)
         wait_until(lambda: received(dataset) > 0, "a first commit")
+        copy = dataset.parents[2] / "copy"
+        assert cli_main.main(["fetch", "stocks", "--to", str(copy)]) == 0
+        assert received(copy) > 0
         recorder = stored(fleet, "Feed")["stocks"]["pid"]
         os.kill(recorder, signal.SIGKILL)
         publish(100)
@@ -109,6 +113,8 @@ def test_a_feed_has_each_publication_once_whatever_is_killed(fleet: FleetFolder)
             wait_until(lambda: received(dataset) >= sent, "all are recorded")
         found = recorded_identities(dataset)
         assert sorted(found) == [("quotes", found[0][1], number) for number in range(1, sent + 1)]
+        wait_until(lambda: cli_main.main(["fetch", "stocks", "--to", str(copy)]) == 0, "the recorder serves again")
+        assert sorted(recorded_identities(copy)) == sorted(found), "it goes on, though recorder and port are others"
         counts = read_state(dataset).last.counts  # type: ignore[union-attr]  # there are commits
         assert (counts.received, counts.dead_letters, counts.gaps) == (sent, sent // 50, 0)
         assert stored(fleet, "Feed")["stocks"]["restarts"] == 1

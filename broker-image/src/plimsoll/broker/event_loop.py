@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
 from plimsoll.broker.auth.peer_check import PeerCheck
 from plimsoll.broker.garbage_collection import GarbageCollectionSchedule
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage, RoundDurations, UsageMeter
@@ -25,6 +24,7 @@ from plimsoll.core.config import BrokerHardware
 from plimsoll.core.head.standby.log_feed import LogFeed
 from plimsoll.core.permissions import ClientPermissions, NameGrants
 from plimsoll.core.transport.overlay_node import Dial, Hangup
+from plimsoll.network.auth.authorized_keys import AuthorizedKeys, SecretKeyFile
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class BrokerLoop:
         hardware: BrokerHardware,
         *,
         authority: AuthorizedKeys | None = None,
-        own: BrokerSecretKey | None = None,
+        own: SecretKeyFile | None = None,
         leave_seconds: float = 30.0,
         round_frames: int = ROUND_FRAMES,
         round_bytes: int = ROUND_BYTES,
@@ -292,7 +292,7 @@ class BrokerLoop:
         if authority.fault and authority.fault != fault:
             log.error("%s; keeping the keys loaded before", authority.fault)
 
-    def _refresh_secret_key(self, own: BrokerSecretKey) -> None:
+    def _refresh_secret_key(self, own: SecretKeyFile) -> None:
         """Use a changed key of our own at once; connections are made again, and their links resume."""
         fault = own.fault
         if own.refresh():

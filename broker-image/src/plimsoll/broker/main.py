@@ -19,13 +19,6 @@ from typing import Final
 
 import msgspec
 
-from plimsoll.broker.auth.authorized_keys import (
-    AuthorizedKeys,
-    BrokerSecretKey,
-    BrokerSecurityError,
-    is_key,
-    read_secret_key,
-)
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.monitoring.process_probes import ProcessProbes
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage
@@ -45,6 +38,13 @@ from plimsoll.core.head.standby.log_feed import ReplacedHeadError
 from plimsoll.core.head.standby.log_follower import StaleStandbyError
 from plimsoll.core.matching import warm_up
 from plimsoll.core.printable import printable, printable_lines
+from plimsoll.network.auth.authorized_keys import (
+    AuthorizedKeys,
+    KeyFileError,
+    SecretKeyFile,
+    is_key,
+    read_secret_key,
+)
 from plimsoll.telemetry.http_server import HttpServer, address_of
 from plimsoll.telemetry.log_lines import log_to_stderr
 
@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
     log_to_stderr()
     try:
         return run(read_config(options.config), options.parent_pid, options.leave_seconds)
-    except (BrokerConfigError, BrokerSecurityError) as error:
+    except (BrokerConfigError, KeyFileError) as error:
         print(printable_lines(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except EndpointError as error:
@@ -122,7 +122,7 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
             opened.enter_context(contextlib.closing(serve_http(config.http, probes)))
         # An edge keeps the key that it started with: its head has announced that one to clients.
         is_rekeyed = curve is not None and config.role == "head"
-        own = BrokerSecretKey.read(config.security.secret_key_file) if is_rekeyed else None
+        own = SecretKeyFile.read(config.security.secret_key_file) if is_rekeyed else None
         disk: LogDisk | ReplicatedLog | None = None
         if config.standby is not None and config.role == "head":
             disk = opened.enter_context(contextlib.closing(standby_process.replicated_log(config)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 """Formats of objects."""
@@ -78,6 +78,22 @@ def parse_span(text: str) -> timedelta:
     from plimsoll.core.spec.quantities import Duration  # loads all kinds: not at every start
 
     return timedelta(seconds=Duration.parse(parse_duration(text)).seconds)
+
+
+def parse_since(text: str) -> int | datetime | timedelta:
+    """A row, as `1200`; a time, as `2026-11-25T16:00:00Z`; or how long ago, as `2h`. A time without a zone is local."""
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return max(1, int(text))
+    if re.match(r"[0-9]{4}-", text):
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a time: write it as 2026-11-25T16:00:00Z") from error
+    try:
+        return parse_span(text)
+    except argparse.ArgumentTypeError as error:
+        remedy = "write a row such as 1200, a time such as 2026-11-25T16:00:00Z, or a duration such as 2h"
+        raise argparse.ArgumentTypeError(f"{text!r} is none of these: {remedy}") from error
 
 
 def parse_numbers(text: str) -> list[int]:

@@ -13,6 +13,7 @@ from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, CommandError
 from plimsoll.cli.selectors import select_fleet
 from plimsoll.client import Address, Connection, Curve, errors
 from plimsoll.client.connection_file import ConnectionSettings, connection_file_text, read_connection_file
+from plimsoll.local.feed_access import served_feeds
 from plimsoll.local.head_access import HeadAccessError, all_head_access, application_key, named_clients
 
 
@@ -58,17 +59,19 @@ def local_connection_file(choice: LocalChoice, name: str, cluster: str | None) -
     except HeadAccessError as error:
         raise CommandError(NOT_FOUND, str(error)) from error
     heads = {way.cluster: Address(way.endpoint, way.server) for way in ways}
-    return connection_file_text(heads, (pair.public, pair.secret()) if ways[0].server else None)
+    feeds = served_feeds(folder, plain=not ways[0].server)
+    return connection_file_text(heads, (pair.public, pair.secret()) if ways[0].server else None, feeds)
 
 
 def local_settings(choice: LocalChoice, client: str | None, cluster: str | None) -> ConnectionSettings:
-    """Address of the first head that runs, and the key of a client; raises as `connection_settings` does."""
+    """Address of the first head that runs, the recorders, and the key of a client; raises as `connection_settings`."""
     folder = select_fleet(choice.fleet)
     ways = all_head_access(folder, cluster)
     heads = tuple(Address(way.endpoint, way.server) for way in ways)
+    feeds = served_feeds(folder, plain=not ways[0].server)
     if not ways[0].server:
-        return ConnectionSettings(heads[:1], "plain")
-    return ConnectionSettings(heads[:1], Curve(secret=application_key(folder, client).secret_file))
+        return ConnectionSettings(heads[:1], "plain", feeds)
+    return ConnectionSettings(heads[:1], Curve(secret=application_key(folder, client).secret_file), feeds)
 
 
 def address_settings(choice: AddressChoice, cluster: str | None) -> ConnectionSettings:
@@ -97,4 +100,4 @@ def _at_addresses(settings: ConnectionSettings, context: StoredContext) -> Conne
     if isinstance(security, Curve) and isinstance(security.server, Mapping):
         pairs = zip(context.addresses, endpoints, strict=True)
         security = Curve(security.secret, {address: security.server[endpoint] for address, endpoint in pairs})
-    return ConnectionSettings(heads, security)
+    return ConnectionSettings(heads, security, settings.feeds)

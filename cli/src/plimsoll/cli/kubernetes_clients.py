@@ -6,6 +6,7 @@ import base64
 import json
 import socket
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.cli.contexts.fleet_choice import KubernetesChoice
@@ -14,6 +15,7 @@ from plimsoll.cli.kubernetes_backend import KubernetesBackend
 from plimsoll.client import Address, Curve
 from plimsoll.client.connection_file import (
     ENDPOINT,
+    FEEDS,
     HEAD_KEY,
     HEADS,
     PUBLIC_KEY,
@@ -21,6 +23,7 @@ from plimsoll.client.connection_file import (
     ConnectionSettings,
     connection_file_text,
 )
+from plimsoll.client.security import Security
 from plimsoll.core.spec.problems import suggestion
 from plimsoll.local.storage.object_store import ObjectMissingError
 
@@ -28,9 +31,10 @@ from plimsoll.local.storage.object_store import ObjectMissingError
 def client_settings(choice: KubernetesChoice, client: str | None, cluster: str | None) -> ConnectionSettings:
     """Addresses and keys of a client of the fleet; `client` None: the only one."""
     place = KubernetesBackend.from_kubeconfig(choice.namespace, choice.context)
-    heads, keys = read_client(place, client, cluster)
-    _check_reach(heads)
-    return ConnectionSettings(tuple(heads.values()), "plain" if keys is None else Curve(secret=keys[1]))
+    found = read_client(place, client, cluster)
+    _check_reach(found.heads)
+    security: Security = "plain" if found.keys is None else Curve(secret=found.keys[1])
+    return ConnectionSettings(tuple(found.heads.values()), security, found.feeds)
 
 
 def _check_reach(heads: Mapping[str, Address]) -> None:
@@ -53,16 +57,27 @@ def _is_known(host: str) -> bool:
 def kubernetes_connection_file(choice: KubernetesChoice, client: str, cluster: str | None) -> str:
     """The text of a connection file with the keys of a client."""
     place = KubernetesBackend.from_kubeconfig(choice.namespace, choice.context)
-    return connection_file_text(*read_client(place, client, cluster))
+    found = read_client(place, client, cluster)
+    return connection_file_text(found.heads, found.keys, found.feeds)
 
 
-def read_client(
-    place: KubernetesBackend, client: str | None, cluster: str | None
-) -> tuple[dict[str, Address], tuple[str, str] | None]:
-    """The heads by cluster, and the public and secret key of a client; None in a fleet without keys."""
+@dataclass(frozen=True)
+class KubernetesClient:
+    """The heads by cluster, the public and the secret key of a client, the recorders that it may read, by feed.
+
+    `keys`: None in a fleet without keys.
+    """
+
+    heads: dict[str, Address]
+    keys: tuple[str, str] | None
+    feeds: dict[str, Address]
+
+
+def read_client(place: KubernetesBackend, client: str | None, cluster: str | None) -> KubernetesClient:
+    """What a client connects with; `client` None: the only one."""
     security = _security_spec(place)
     if security.get("plain", False):
-        return _chosen(_plain_heads(place), cluster, place), None
+        return KubernetesClient(_chosen(_plain_heads(place), cluster, place), None, _plain_feeds(place))
     name = _client_name(client, [str(each["name"]) for each in security.get("clients", [])], place)
     try:
         data = place.secret_data(f"plimsoll-client-{name}")
@@ -71,9 +86,18 @@ def read_client(
     found = {key: base64.b64decode(value).decode("utf-8").strip() for key, value in data.items()}
     if lacking := [key for key in (SECRET_KEY, PUBLIC_KEY, HEADS) if not found.get(key)]:
         raise CommandError(FAILED, f"Secret/plimsoll-client-{name} has no {lacking[0]} yet; try again when heads run")
-    listed: dict[str, Mapping[str, str]] = json.loads(found[HEADS])
-    heads = {each: Address(head[ENDPOINT], head[HEAD_KEY]) for each, head in sorted(listed.items())}
-    return _chosen(heads, cluster, place), (found[PUBLIC_KEY], found[SECRET_KEY])
+    heads, feeds = _addresses(found[HEADS]), _addresses(found.get(FEEDS, "{}"))
+    return KubernetesClient(_chosen(heads, cluster, place), (found[PUBLIC_KEY], found[SECRET_KEY]), feeds)
+
+
+def _addresses(text: str) -> dict[str, Address]:
+    listed: dict[str, Mapping[str, str]] = json.loads(text)
+    return {each: Address(found[ENDPOINT], found[HEAD_KEY]) for each, found in sorted(listed.items())}
+
+
+def _plain_feeds(place: KubernetesBackend) -> dict[str, Address]:
+    feeds = {item["metadata"]["name"]: item.get("status", {}).get("endpoint") for item in place.objects("Feed")}
+    return {name: Address(endpoint) for name, endpoint in sorted(feeds.items()) if endpoint}
 
 
 def _security_spec(place: KubernetesBackend) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from plimsoll.cli.argument_types import (
     parse_numbers,
     parse_seconds,
     parse_share,
+    parse_since,
     parse_span,
     parse_speed,
 )
@@ -323,6 +324,15 @@ def _add_feed_commands(add: AddCommand) -> None:
     made.add_argument("--seconds", type=parse_seconds, metavar="S", help="stop after S seconds")
     made.add_argument("--count", type=parse_number, metavar="N", help="stop when the dataset has N publications")
     _add_connection_options(made)
+    made = add("fetch", "fetch.fetch", "Copy the dataset of a feed from its recorder; again: what has come since.")
+    made.add_argument("feed", metavar="FEED", help="the feed")
+    made.add_argument("--to", metavar="DIR", help="folder of the copy; default: the name of the feed")
+    made.add_argument(
+        "--since", type=parse_since, metavar="ROW|TIME",
+        help="begin at a row, or with what was recorded since, as in 2h or 2026-11-25T16:00:00Z; default: with all",
+    )  # fmt: skip
+    made.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
+    _add_head_options(made)
     made = add("replay", "feeds.replay", "Publish a recorded dataset again, in its order and at its rates.")
     made.add_argument("path", metavar="DIR", help="folder of the dataset, or s3a://BUCKET/PREFIX")
     made.add_argument(

@@ -1,7 +1,8 @@
 """Connection files: the addresses of heads and the keys of one application, as `plimsoll client-config` prints them.
 
 A file is one JSON object with the keys of the Secret that the operator makes for a client: `secret.key`, `public.key`,
-and `heads.json` with endpoint and public key of each cluster's head. A folder in which such a Secret is mounted is read
+and `heads.json` with endpoint and public key of each cluster's head; and `feeds.json` with those of the recorder of
+each feed that serves it, if there are any. A folder in which such a Secret is mounted is read
 in the same way, and its files again whenever a connection has to be made. A fleet without keys says so in its file:
 `"security": "plain"`.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from plimsoll.client.errors import ConnectionFileError, SecurityError
 from plimsoll.client.security import Curve, Security, read_keys
 from plimsoll.core.client import Address
 
-SECRET_KEY, PUBLIC_KEY, HEADS, SECURITY = "secret.key", "public.key", "heads.json", "security"
+SECRET_KEY, PUBLIC_KEY, HEADS, FEEDS, SECURITY = "secret.key", "public.key", "heads.json", "feeds.json", "security"
 ENDPOINT, HEAD_KEY = "endpoint", "publicKey"
 MOST_BYTES: Final = 1 << 20
 """A larger file is refused unread: 1 MiB is what a Secret may hold."""
@@ -27,10 +28,11 @@ MOST_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """What a `Connection` is made with."""
+    """What a `Connection` is made with. `feeds`: the recorders that serve their datasets, by feed."""
 
     heads: tuple[Address, ...]
     security: Security
+    feeds: Mapping[str, Address] = field(default_factory=dict)
 
 
 def read_connection_file(path: str | os.PathLike[str], cluster: str = "") -> ConnectionSettings:
@@ -42,25 +44,36 @@ def read_connection_file(path: str | os.PathLike[str], cluster: str = "") -> Con
     """
     place = Path(path).absolute()
     content = _folder_content(place) if place.is_dir() else _file_content(place)
-    heads = _heads(content.get(HEADS), place)
+    heads, feeds = _heads(content.get(HEADS), place), _feeds(content.get(FEEDS), place)
     if cluster and cluster not in heads:
         raise ConnectionFileError(f'{place} has no cluster "{cluster}"; it has {", ".join(sorted(heads))}')
     chosen = tuple(address for name, address in sorted(heads.items()) if cluster in ("", name))
     if _is_plain(content, place):
-        return ConnectionSettings(tuple(Address(address.endpoint) for address in chosen), "plain")
+        served = {name: Address(address.endpoint) for name, address in feeds.items()}
+        return ConnectionSettings(tuple(Address(address.endpoint) for address in chosen), "plain", served)
     server = {address.endpoint: _head_key(address, place) for address in chosen}
     return ConnectionSettings(
-        tuple(Address(address.endpoint) for address in chosen), Curve(secret=content[SECRET_KEY], server=server)
+        tuple(Address(address.endpoint) for address in chosen), Curve(secret=content[SECRET_KEY], server=server), feeds
     )
 
 
-def connection_file_text(heads: Mapping[str, Address], keys: tuple[str, str] | None) -> str:
-    """The text of a connection file. `heads`: by cluster. `keys`: the public and the secret one; None for plain TCP."""
-    listed = {
-        name: {ENDPOINT: address.endpoint, HEAD_KEY: address.public_key} for name, address in sorted(heads.items())
-    }
+def connection_file_text(
+    heads: Mapping[str, Address], keys: tuple[str, str] | None, feeds: Mapping[str, Address] | None = None
+) -> str:
+    """The text of a connection file. `heads`: by cluster. `keys`: the public and the secret one; None for plain TCP.
+
+    `feeds`: the recorders that serve their datasets, by feed.
+    """
+    served = {FEEDS: addresses_by_name(feeds)} if feeds else {}
     secured = {SECURITY: "plain"} if keys is None else {PUBLIC_KEY: keys[0], SECRET_KEY: keys[1]}
-    return json.dumps({HEADS: listed, **secured}, indent=2)
+    return json.dumps({HEADS: addresses_by_name(heads), **served, **secured}, indent=2)
+
+
+def addresses_by_name(addresses: Mapping[str, Address]) -> dict[str, dict[str, str]]:
+    """Addresses as connection files and Secrets have them."""
+    return {
+        name: {ENDPOINT: address.endpoint, HEAD_KEY: address.public_key} for name, address in sorted(addresses.items())
+    }
 
 
 def _file_content(path: Path) -> Mapping[str, Any]:
@@ -79,7 +92,8 @@ def _file_content(path: Path) -> Mapping[str, Any]:
 def _folder_content(folder: Path) -> Mapping[str, Any]:
     """The content of a mounted Secret; the secret key stays a path, to be read again at every connection."""
     secret = folder / SECRET_KEY
-    return {HEADS: _text(folder / HEADS), **({SECRET_KEY: secret} if secret.exists() else {})}
+    served = {FEEDS: _text(folder / FEEDS)} if (folder / FEEDS).exists() else {}
+    return {HEADS: _text(folder / HEADS), **served, **({SECRET_KEY: secret} if secret.exists() else {})}
 
 
 def _text(path: Path) -> str:
@@ -96,18 +110,32 @@ def _text(path: Path) -> str:
 
 def _heads(given: object, place: Path) -> dict[str, Address]:
     """Addresses by cluster, from an object or from its text, as a Secret has it."""
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError) as error:
-            raise ConnectionFileError(f"{place}: {HEADS} is not JSON: {error}") from error
-    if not isinstance(given, dict) or not given:
+    listed = _decoded(given, f"{place}: {HEADS}")
+    if not isinstance(listed, dict) or not listed:
         raise ConnectionFileError(f"{place}: {HEADS} names no head; it has endpoint and publicKey by cluster")
-    return {name: _address(head, f"{place}: {HEADS}: {name}") for name, head in given.items()}
+    return {name: _address(head, f"{place}: {HEADS}: {name}") for name, head in listed.items()}
 
 
-def _address(head: object, where: str) -> Address:
-    endpoint, key = (head.get(ENDPOINT), head.get(HEAD_KEY, "")) if isinstance(head, dict) else (None, "")
+def _feeds(given: object, place: Path) -> dict[str, Address]:
+    """Addresses by feed, in the same way; there may be none."""
+    listed = {} if given is None else _decoded(given, f"{place}: {FEEDS}")
+    if not isinstance(listed, dict):
+        raise ConnectionFileError(f"{place}: {FEEDS} is not an object; it has endpoint and publicKey by feed")
+    return {name: _address(recorder, f"{place}: {FEEDS}: {name}") for name, recorder in listed.items()}
+
+
+def _decoded(given: object, where: str) -> object:
+    if not isinstance(given, str):
+        return given
+    try:
+        found: object = json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise ConnectionFileError(f"{where} is not JSON: {error}") from error
+    return found
+
+
+def _address(given: object, where: str) -> Address:
+    endpoint, key = (given.get(ENDPOINT), given.get(HEAD_KEY, "")) if isinstance(given, dict) else (None, "")
     if not isinstance(endpoint, str) or not endpoint.startswith(("tcp://", "ipc://")):
         raise ConnectionFileError(f"{where} has no endpoint; write tcp://HOST:PORT")
     if not isinstance(key, str):

@@ -18,7 +18,8 @@ class ClientPermissions:
     of them may then hold back of its log.
 
     `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone. `groups`: it may
-    make consumer groups. `channels`: those to whose results it may subscribe; None: all.
+    make consumer groups. `channels`: those to whose results it may subscribe; None: all. `reads`: it may read feeds;
+    `feeds`: these; None: all, but none if `channels` restricts it, since a feed may hold what it must not get.
     """
 
     identity: str = ""
@@ -32,6 +33,8 @@ class ClientPermissions:
     name_prefixes: tuple[str, ...] = ()
     groups: bool = True
     channels: tuple[str, ...] | None = None
+    reads: bool = True
+    feeds: tuple[str, ...] | None = None
 
     @property
     def publish_refusal(self) -> str:
@@ -45,9 +48,21 @@ class ClientPermissions:
     def group_refusal(self) -> str:
         return "" if self.groups else f"{self.identity} may not make consumer groups; its roles lack group"
 
+    def read_refusal(self, feed: str) -> str:
+        """Why it may not read a feed, and what would permit it; empty if it may."""
+        if not self.reads:
+            return f"{self.identity} may not read feeds; its roles lack read"
+        if self.feeds is None and self.channels is not None:
+            granted = "its channels are restricted, so the feeds that it may read have to be named"
+            return f"{self.identity} may not read the feed {feed}; {granted}"
+        if self.feeds is not None and feed not in self.feeds:
+            mine = ", ".join(self.feeds) if self.feeds else "no feed"
+            return f"{self.identity} may not read the feed {feed}; it may read {mine}"
+        return ""
+
 
 ALL_PERMISSIONS = ClientPermissions()
-NO_PERMISSIONS = ClientPermissions(publishes=False, subscribes=False, groups=False)
+NO_PERMISSIONS = ClientPermissions(publishes=False, subscribes=False, groups=False, reads=False)
 NOT_PERMITTED = "role"
 """The code of a refusal for lack of permission. It is final: a repeated request is refused again."""
 

@@ -44,10 +44,14 @@ CHECKPOINT_COMMITS: Final = 256
 
 Mark = tuple[str | int, ...]
 Table = Literal["rows", "dead-letters"]
+TABLES: Final[tuple[Table, ...]] = ("rows", "dead-letters")
 
 
 class FeedFile(Struct, frozen=True):
-    """A Parquet file of a dataset. `path`: below its folder. Times are of recording, in microseconds since 1970."""
+    """A Parquet file of a dataset. `path`: below its folder. Times are of recording, in microseconds since 1970.
+
+    Files of a table hold disjoint ranges of rows. `last_row`: 0 in a commit of an earlier version.
+    """
 
     path: str
     table: Table
@@ -56,6 +60,7 @@ class FeedFile(Struct, frozen=True):
     first_row: int
     first_us: int
     last_us: int
+    last_row: int = 0
 
     @property
     def staged_name(self) -> str:
@@ -76,7 +81,12 @@ class FeedCounts(Struct, frozen=True):
 
 
 class FeedCommit(Struct, frozen=True):
-    """One commit. `files`: all files of the dataset, in a checkpoint; else only `added` and `removed` are said."""
+    """One commit. `files`: all files of the dataset, in a checkpoint; else only `added` and `removed` are said.
+
+    `dataset`: the same in all commits of a dataset and in its copies, and another one in every other dataset; empty
+    until a first commit of this version. `expired_to`: the last row of each table that retention has deleted.
+    `copy_of`: of a copy, the feed; `copied_to`: the row of the feed up to which it has each table.
+    """
 
     number: int
     at_us: int
@@ -90,6 +100,10 @@ class FeedCommit(Struct, frozen=True):
     schema: FeedSchema | None = None
     gaps: tuple[str, ...] = ()
     format: int = FORMAT
+    dataset: str = ""
+    expired_to: dict[Table, int] = {}
+    copy_of: str = ""
+    copied_to: dict[Table, int] = {}
 
 
 class FeedDatasetError(Exception):
@@ -113,8 +127,27 @@ class FeedState:
         self.last = commit
 
     def table(self, table: Table) -> list[FeedFile]:
-        """The files of a table, in the order of recording."""
-        return sorted((each for each in self.files.values() if each.table == table), key=lambda each: each.first_row)
+        """The files of a table, in the order of recording.
+
+        Of a file without a last row it is the one in front of the next file's first, which is never too low.
+        """
+        files = sorted((each for each in self.files.values() if each.table == table), key=lambda each: each.first_row)
+        received = self.last.counts.received if self.last is not None else 0
+        bounds = [*(each.first_row - 1 for each in files[1:]), received]
+        return [
+            each if each.last_row else msgspec.structs.replace(each, last_row=bound)
+            for each, bound in zip(files, bounds, strict=False)
+        ]
+
+    def expired_to(self, table: Table) -> int:
+        """The last row of a table that retention has deleted; 0: none.
+
+        Commits of earlier versions do not tell: then any row in front of the first file may be.
+        """
+        if self.last is None or not self.last.counts.expired_rows or self.last.expired_to:
+            return 0 if self.last is None else self.last.expired_to.get(table, 0)
+        files = self.table(table)
+        return files[0].first_row - 1 if files else self.last.counts.received
 
 
 class CommitLog:
@@ -353,6 +386,12 @@ def write_synced(path: Path, content: bytes) -> None:
     with path.open("wb") as file:
         file.write(content)
         file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_file(path: Path) -> None:
+    """Make the content of a file survive a loss of power."""
+    with path.open("rb") as file:
         os.fsync(file.fileno())
 
 

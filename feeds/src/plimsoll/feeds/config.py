@@ -21,10 +21,25 @@ FIGURES_PATH: Final = "/figures"
 """Where the page of a recorder, or of a driver of channels, has its figures."""
 
 
+class ServingConfig(Struct, frozen=True):
+    """Where a recorder serves its dataset to applications: tcp://ADDRESS:PORT, of which `*` leaves the port open.
+
+    `advertised`: where applications find it, if that is another address; empty: the same.
+    `key`: the file with its secret key; `readers`: that with the keys of clients and what they may read. Both are empty
+    in a fleet without keys.
+    """
+
+    endpoint: str
+    advertised: str = ""
+    key: str = ""
+    readers: str = ""
+
+
 class RecorderConfig(Struct, frozen=True):
     """The configuration of a recorder. `connection`: its connection file, or a folder with the files of one.
 
     `figures`: the file that it writes its figures to; `http`: tcp://HOST:PORT of a page with them; empty: none.
+    `serving`: None: it serves nothing.
     """
 
     feed: str
@@ -38,13 +53,14 @@ class RecorderConfig(Struct, frozen=True):
     retain_seconds: float | None = None
     retain_bytes: int | None = None
     http: str = ""
+    serving: ServingConfig | None = None
 
 
 class RecorderFigures(Struct, frozen=True):
     """What a recorder has recorded. Times are microseconds since 1970; counts as in `FeedCounts`.
 
     `waiting`: received, and in no commit yet. `lag_us`: how long ago the newest publication was sent, by its
-    publisher's clock, when it was received.
+    publisher's clock, when it was received. `endpoint`: where it serves the dataset; empty: nowhere.
     """
 
     path: str
@@ -62,6 +78,7 @@ class RecorderFigures(Struct, frozen=True):
     columns: tuple[str, ...] = ()
     waiting: int = 0
     lag_us: int = 0
+    endpoint: str = ""
 
 
 class RecorderConfigError(ValueError):
@@ -75,7 +92,14 @@ def dataset_path(root: Path, feed: Resource[FeedSpec]) -> str:
 
 
 def recorder_config(
-    feed: Resource[FeedSpec], root: Path, subscriber: str, connection: str, *, figures: str = "", http: str = ""
+    feed: Resource[FeedSpec],
+    root: Path,
+    subscriber: str,
+    connection: str,
+    *,
+    figures: str = "",
+    http: str = "",
+    serving: ServingConfig | None = None,
 ) -> RecorderConfig:
     """The configuration of the recorder of a feed."""
     spec = feed.spec
@@ -85,6 +109,7 @@ def recorder_config(
         connection=connection, figures=figures, schema=declared(spec.schema),
         commit_seconds=spec.commit_interval.seconds, retain_seconds=None if age is None else age.seconds,
         retain_bytes=None if size is None else int(size.value), http=http,
+        serving=serving,
     )  # fmt: skip
 
 
@@ -98,7 +123,7 @@ def read_config(path: Path) -> RecorderConfig:
         raise RecorderConfigError(f"{path} is not a recorder's configuration: {error}") from error
 
 
-def figures_of(dataset: FeedDataset, pid: int, now_us: int, lag_us: int = 0) -> RecorderFigures:
+def figures_of(dataset: FeedDataset, pid: int, now_us: int, lag_us: int = 0, endpoint: str = "") -> RecorderFigures:
     """The figures of a dataset as its last commit left it."""
     last, counts, files = dataset.state.last, dataset.counts, dataset.state.files.values()
     return RecorderFigures(
@@ -107,7 +132,7 @@ def figures_of(dataset: FeedDataset, pid: int, now_us: int, lag_us: int = 0) -> 
         dead_letters=counts.dead_letters, expired_rows=counts.expired_rows, gaps=counts.gaps, files=len(files),
         size_bytes=sum(each.size_bytes for each in files),
         columns=tuple(each.name for each in dataset.schema.columns) if dataset.schema else (),
-        waiting=dataset.pending, lag_us=lag_us,
+        waiting=dataset.pending, lag_us=lag_us, endpoint=endpoint,
     )  # fmt: skip
 
 

@@ -9,9 +9,10 @@ life, from the token of the last commit.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -20,6 +21,7 @@ import msgspec
 from plimsoll.core.protocol.wire import Scalar, Token
 from plimsoll.feeds import parquet
 from plimsoll.feeds.commit_log import (
+    TABLES,
     CommitLog,
     FeedCommit,
     FeedCounts,
@@ -29,15 +31,11 @@ from plimsoll.feeds.commit_log import (
     Mark,
     Table,
 )
+from plimsoll.feeds.compaction import HOUR_US, change, compact, file_name, hour_folder
 from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.schema import FeedSchema, MisfitError, inferred
 
-HOUR_US: Final = 3_600_000_000
 INFER_ROWS: Final = 100
-MERGE_FILES: Final = 16
-"""Small files of a finished hour are merged; those of the current one when there are this number."""
-SMALL_BYTES: Final = 32 * 2**20
-MERGED_BYTES: Final = 128 * 2**20
 
 
 class RecordedDelivery(Protocol):
@@ -91,6 +89,8 @@ class FeedDataset:
             self._log.state.last = last
 
     def _check(self, last: FeedCommit, schema: FeedSchema | None) -> None:
+        if last.copy_of:
+            raise FeedDatasetError(f"{self.root}: is a copy of the feed {last.copy_of}: record to another path")
         if last.subscription != self.subscription:
             raise FeedDatasetError(
                 f"{self.root}: was recorded with the subscription {last.subscription}, not {self.subscription}: "
@@ -163,10 +163,16 @@ class FeedDataset:
         made = FeedCommit(
             number=number, at_us=now_us, subscription=self.subscription, added=tuple(files), token=token,
             watermarks=tuple(tuple(mark) for mark in watermarks), counts=counts, schema=schema, gaps=tuple(self._gaps),
+            dataset=self._name, expired_to=self.state.last.expired_to if self.state.last is not None else {},
         )  # fmt: skip
         self._log.commit(made)
         self.schema, self._pending, self._gaps = schema, [], []
         return made
+
+    @property
+    def _name(self) -> str:
+        known = "" if self.state.last is None else self.state.last.dataset
+        return known or secrets.token_hex(8)
 
     def _sorted_rows(self, first: int, schema: FeedSchema | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         rows, dead = [], []
@@ -182,69 +188,49 @@ class FeedDataset:
         return rows, dead
 
     def _stage(self, table: Table, rows: list[dict[str, Any]], schema: Any, number: int) -> list[FeedFile]:
-        """Stage one file for each hour."""
-        hours: dict[int, list[dict[str, Any]]] = {}
-        for row in rows:
-            hours.setdefault(row["_recorded"] // HOUR_US, []).append(row)
+        """Stage one file for each hour; for more if the clock went back, since files hold disjoint ranges of rows."""
         files = []
-        for hour, part in sorted(hours.items()):
-            name = f"{number:012d}-{part[0]['_row']}{self._life}.parquet"
-            staged = f"{table}-{name}"
+        for hour, found in groupby(rows, lambda row: row["_recorded"] // HOUR_US):
+            part = list(found)
+            staged = file_name(table, number, part[0]["_row"], self._life)
             size = parquet.write_rows(self._log.staged(staged), schema, part)
             times = [row["_recorded"] for row in part]
-            path = f"{table}/{_hour_folder(hour)}/{staged}"
-            files.append(FeedFile(path, table, len(part), size, part[0]["_row"], min(times), max(times)))
+            path = f"{table}/{hour_folder(hour)}/{staged}"
+            first, last = part[0]["_row"], part[-1]["_row"]
+            files.append(FeedFile(path, table, len(part), size, first, min(times), max(times), last))
         return files
 
     # -- upkeep
 
     def compact(self, now_us: int) -> int:
         """Merge small files of the same hour; returns how many became one. Rows and their order stay the same."""
-        for table in ("rows", "dead-letters"):
-            folders: dict[str, list[FeedFile]] = {}
-            for file in self.state.table(table):
-                folders.setdefault(file.path.rpartition("/")[0], []).append(file)
-            for folder, files in sorted(folders.items()):
-                run = _small_run(files)
-                finished = files[-1].last_us // HOUR_US < now_us // HOUR_US
-                if len(run) >= (2 if finished else MERGE_FILES):
-                    self._merge(table, folder, run, now_us)
-                    return len(run)
-        return 0
-
-    def _merge(self, table: Table, folder: str, files: list[FeedFile], now_us: int) -> None:
-        number = self._log.next_number
-        name = f"{table}-{number:012d}-{files[0].first_row}{self._life}.parquet"
-        size = parquet.merge_files(self._log.staged(name), [self.root / each.path for each in files])
-        merged = FeedFile(
-            f"{folder}/{name}", table, sum(each.rows for each in files), size, files[0].first_row,
-            min(each.first_us for each in files), max(each.last_us for each in files),
-        )  # fmt: skip
-        self._change(now_us, added=(merged,), removed=tuple(each.path for each in files))
+        return compact(self._log, now_us, self._life)
 
     def expire(self, retention: Retention, now_us: int) -> int:
         """Delete the files that retention no longer keeps; returns how many rows."""
-        files = sorted(self.state.files.values(), key=lambda each: (each.last_us, each.first_row))
-        size, gone = sum(each.size_bytes for each in files), []
-        for file in files:
+        size, gone = sum(each.size_bytes for each in self.state.files.values()), []
+        expired_to = {table: self.state.expired_to(table) for table in TABLES}
+        for file in self._oldest_first():
             too_old = retention.seconds is not None and file.last_us < now_us - round(retention.seconds * 1e6)
             if not too_old and (retention.size_bytes is None or size <= retention.size_bytes):
                 break
             gone.append(file)
             size -= file.size_bytes
+            expired_to[file.table] = file.last_row
         rows = sum(each.rows for each in gone)
         if gone:
             counts = msgspec.structs.replace(self.counts, expired_rows=self.counts.expired_rows + rows)
-            self._change(now_us, removed=tuple(each.path for each in gone), counts=counts)
+            removed = tuple(each.path for each in gone)
+            change(self._log, now_us, removed=removed, counts=counts, expired_to=expired_to)
         return rows
 
-    def _change(self, now_us: int, **fields: Any) -> None:
-        last = self.state.last
-        if last is None:
-            raise AssertionError("files of a dataset come with a commit")
-        plain: dict[str, Any] = {"added": (), "removed": (), "files": None, "gaps": ()}
-        made = msgspec.structs.replace(last, number=self._log.next_number, at_us=now_us, **{**plain, **fields})
-        self._log.commit(made)
+    def _oldest_first(self) -> Iterator[FeedFile]:
+        """All files by time, but those of a table by row: what a table loses is always its beginning."""
+        left = {table: deque(self.state.table(table)) for table in TABLES}
+        while heads := [files[0] for files in left.values() if files]:
+            oldest = min(heads, key=lambda each: (each.last_us, each.first_row))
+            left[oldest.table].popleft()
+            yield oldest
 
 
 def dataset_files(root: DatasetPath, state: FeedState, table: Table = "rows") -> list[DatasetPath]:
@@ -254,26 +240,6 @@ def dataset_files(root: DatasetPath, state: FeedState, table: Table = "rows") ->
         path, staged = root / file.path, root / "_staging" / file.staged_name
         paths.append(staged if not path.exists() and staged.exists() else path)
     return paths
-
-
-def _small_run(files: list[FeedFile]) -> list[FeedFile]:
-    """The first run of neighbours that are worth merging, in the order of recording."""
-    run: list[FeedFile] = []
-    size = 0
-    for file in files:
-        if file.size_bytes < SMALL_BYTES and size + file.size_bytes <= MERGED_BYTES:
-            run.append(file)
-            size += file.size_bytes
-        elif len(run) >= 2:
-            break
-        else:
-            run, size = [], 0
-    return run
-
-
-def _hour_folder(hour: int) -> str:
-    at = datetime.fromtimestamp(hour * 3600, UTC)
-    return f"recorded_day={at:%Y-%m-%d}/recorded_hour={at:%H}"
 
 
 def _identity_values(delivery: RecordedDelivery, row: int, now_us: int) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,9 @@ from plimsoll.feeds.metrics import recorder_metrics
 from plimsoll.feeds.object_path import dataset_root
 from plimsoll.feeds.program import Fault, run_program
 from plimsoll.feeds.recorder import CommitLimits, FeedRecorder, resumed_subscriber
+from plimsoll.feeds.serving.feed_server import FeedServer
+from plimsoll.feeds.serving.feed_sockets import FeedEndpointError
+from plimsoll.network.auth.authorized_keys import KeyFileError
 
 EXIT_FLEET: Final = 1
 EXIT_CONFIG: Final = 2
@@ -38,8 +42,13 @@ def main(arguments: list[str]) -> int:
     return run_program(arguments, parser, lambda file, stop: run(read_config(file), stop), _fault_of)
 
 
+_WRONG_INPUT: Final = (
+    RecorderConfigError, FeedDatasetError, errors.ConnectionFileError, KeyFileError, FeedEndpointError,
+)  # fmt: skip
+
+
 def _fault_of(error: Exception) -> Fault | None:
-    if isinstance(error, RecorderConfigError | FeedDatasetError | errors.ConnectionFileError):
+    if isinstance(error, _WRONG_INPUT):
         return str(error), EXIT_CONFIG
     if isinstance(error, OSError):
         return str(error), EXIT_DISK
@@ -52,32 +61,55 @@ def run(config: RecorderConfig, stopped: Callable[[], bool]) -> None:
     try:
         settings = read_connection_file(config.connection)
         with (
+            _served(config, dataset) as server,  # first: what is recorded can be read without a head
             Connection(settings.heads, security=settings.security) as connection,
             resumed_subscriber(connection, config.subscriber, dataset, ACK_SECONDS) as subscriber,
         ):
-            _record(config, subscriber, dataset, stopped)
+            _record(config, subscriber, dataset, server, stopped)
     finally:
         dataset.close()
 
 
-def _record(config: RecorderConfig, subscriber: Subscriber, dataset: FeedDataset, stopped: Callable[[], bool]) -> None:
+def _record(
+    config: RecorderConfig,
+    subscriber: Subscriber,
+    dataset: FeedDataset,
+    server: FeedServer | None,
+    stopped: Callable[[], bool],
+) -> None:
     recorder = FeedRecorder(
         subscriber, dataset, CommitLimits(config.commit_seconds), Retention(config.retain_seconds, config.retain_bytes)
     )
-    with RecorderFiguresWriter(config) as written:
+    with RecorderFiguresWriter(config, server.endpoint if server is not None else "") as written:
         recorder.start()
         while not stopped():
             recorder.step()
+            if server is not None:
+                server.show(dataset.state)
             written.write_when_due(recorder, time.monotonic())
         recorder.finish()
         written.write(recorder)
 
 
+@contextmanager
+def _served(config: RecorderConfig, dataset: FeedDataset) -> Iterator[FeedServer | None]:
+    """Serve the dataset as the last commit left it, if it is to be served."""
+    if config.serving is None:
+        yield None
+        return
+    server = FeedServer(config.feed, dataset.root, config.serving)
+    try:
+        server.show(dataset.state)
+        yield server
+    finally:
+        server.close()
+
+
 class RecorderFiguresWriter:
     """Tells what a recorder has done: in a file, on a page, or both. Raises OSError."""
 
-    def __init__(self, config: RecorderConfig) -> None:
-        self._config = config
+    def __init__(self, config: RecorderConfig, endpoint: str = "") -> None:
+        self._config, self._endpoint = config, endpoint
         self._page = FiguresPage(config.http) if config.http else None
         self._due = 0.0
 
@@ -96,7 +128,7 @@ class RecorderFiguresWriter:
 
     def write(self, recorder: FeedRecorder) -> None:
         """Tell it now."""
-        figures = figures_of(recorder.dataset, os.getpid(), time.time_ns() // 1000, recorder.lag_us)
+        figures = figures_of(recorder.dataset, os.getpid(), time.time_ns() // 1000, recorder.lag_us, self._endpoint)
         if self._config.figures:
             write_figures(Path(self._config.figures), figures)
         if self._page is not None:

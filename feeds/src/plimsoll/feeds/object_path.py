@@ -82,6 +82,11 @@ class ObjectPath:
         with _told(self):
             return bytes(self._store.get(self._key).bytes())
 
+    def read_range(self, offset: int, size: int) -> bytes:
+        """A part of it, from `offset` on."""
+        with _told(self):
+            return bytes(self._store.get_range(self._key, start=offset, length=size))
+
     def write_bytes(self, content: bytes) -> None:
         """Write it, whether it exists or not."""
         with _told(self):

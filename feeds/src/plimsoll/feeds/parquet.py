@@ -5,25 +5,45 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from plimsoll.core.spec.types.feed import RESERVED_COLUMNS, ColumnType
 from plimsoll.feeds.object_path import DatasetPath
-from plimsoll.feeds.schema import FeedSchema
+from plimsoll.feeds.schema import FeedColumn, FeedSchema
 
 COMPRESSION: Final = "zstd"
 READ_ROWS: Final = 4096
 
-TYPES: Final = {"String": pa.string(), "Integer": pa.int64(), "Number": pa.float64(), "Boolean": pa.bool_()}
+TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
+    "String": pa.string(),
+    "Integer": pa.int64(),
+    "Number": pa.float64(),
+    "Boolean": pa.bool_(),
+}
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _IDENTITY: Final = (
     ("_row", pa.int64()), ("_publisher", pa.string()), ("_incarnation", pa.int64()), ("_seq", pa.int64()),
     ("_head", pa.string()), ("_head_epoch", pa.int64()), ("_offset", pa.int64()), ("_sent", _TIME),
     ("_recorded", _TIME),
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """What a file has. Times are of recording, in microseconds since 1970."""
+
+    first_row: int
+    last_row: int
+    rows: int
+    size_bytes: int
+    first_us: int
+    last_us: int
 
 
 def rows_schema(schema: FeedSchema) -> pa.Schema:
@@ -63,6 +83,60 @@ def read_rows(path: DatasetPath) -> Iterator[dict[str, Any]]:
             index = table.schema.get_field_index(name)
             table = table.set_column(index, name, table.column(name).cast(pa.int64()))
         yield from table.to_pylist()
+
+
+def row_range(path: Path) -> tuple[int, int, int]:
+    """How many rows a file has, and the numbers of the first and the last.
+
+    Raises:
+        ValueError: it is not a file of a feed, or its rows are not in order.
+
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            numbers = file.read(columns=["_row"]).column("_row").combine_chunks()
+        is_rising = pc.all(pc.less(numbers[:-1], numbers[1:]), min_count=0).as_py()
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise ValueError(f"it is not Parquet of a feed: {str(error).splitlines()[0]}") from error
+    if not len(numbers) or not is_rising:
+        raise ValueError("its rows are not in order")
+    return len(numbers), numbers[0].as_py(), numbers[-1].as_py()
+
+
+def keep_rows(path: Path, source: Path, from_row: int, since_us: int) -> FileRows | None:
+    """Write those rows of a file that have this number or a higher one, and were recorded since; None: there are none.
+
+    Raises OSError.
+    """
+    kept = [table.filter(_wanted(table, from_row, since_us)) for table in _tables(source)]
+    kept = [table for table in kept if table.num_rows]
+    if not kept:
+        return None
+    size = _write(path, kept[0].schema, iter(kept))
+    numbers = [pc.min_max(table.column("_row")).as_py() for table in kept]
+    times = [pc.min_max(table.column("_recorded").cast(pa.int64())).as_py() for table in kept]
+    return FileRows(
+        numbers[0]["min"], numbers[-1]["max"], sum(table.num_rows for table in kept), size,
+        min(each["min"] for each in times), max(each["max"] for each in times),
+    )  # fmt: skip
+
+
+def _wanted(table: pa.Table, from_row: int, since_us: int) -> pa.ChunkedArray:
+    recent = pc.greater_equal(table.column("_recorded").cast(pa.int64()), since_us)
+    return pc.and_(pc.greater_equal(table.column("_row"), from_row), recent)
+
+
+def schema_of(path: Path) -> FeedSchema:
+    """The schema of a feed, from a file with rows of it."""
+    with pq.ParquetFile(path) as file:
+        arrow = file.schema_arrow
+    names = {kind: name for name, kind in TYPES.items()}
+    columns = [
+        FeedColumn(each.name, names[each.type], required=not each.nullable)
+        for each in arrow
+        if each.name not in RESERVED_COLUMNS
+    ]
+    return FeedSchema(tuple(columns))
 
 
 def readable(path: DatasetPath) -> Path | pa.BufferReader:

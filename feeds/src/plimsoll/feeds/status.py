@@ -54,10 +54,11 @@ def recording_condition(figures: RecorderFigures | None, state: ProgramState) ->
 
 def figures_status(figures: RecorderFigures) -> dict[str, Any]:
     """What figures say, as fields of a status."""
+    served = {"endpoint": figures.endpoint} if figures.endpoint else {}
     at = datetime.fromtimestamp(figures.committed_us // 1_000_000, UTC)
     return {
         "path": figures.path, "received": figures.received, "rows": figures.rows, "deadLetters": figures.dead_letters,
         "expiredRows": figures.expired_rows, "gaps": figures.gaps, "files": figures.files,
         "sizeBytes": figures.size_bytes, "commits": figures.commits,
-        "committedAt": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "committedAt": at.strftime("%Y-%m-%dT%H:%M:%SZ"), **served,
     }  # fmt: skip

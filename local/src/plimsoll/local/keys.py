@@ -17,13 +17,15 @@ import zmq
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import write_private
-from plimsoll.mediator.authorized_keys import KeyHolder, KeyHolderRole, authorized_keys_text
+from plimsoll.mediator.authorized_keys import KeyHolder, KeyHolderRole, authorized_keys_text, feed_readers_text
 from plimsoll.mediator.control_plane import MediatorKeyPair
 
 SUPERVISOR = "local.supervisor"
 """The supervisor's name on the wire; brokers' names have no dot, so no broker can have it."""
 MEDIATOR = "local.mediator"
 CLIENTS = "local.clients"
+RECORDER = "local.recorder"
+"""The recorders of feeds; applications that read feeds know them by its key."""
 CHANNELS = "local.channels"
 """The driver of channels; its key, of a collector, lists parameters of channels at edges."""
 ANY_NAME = "*"
@@ -75,7 +77,7 @@ def write_authorized_keys(
     collecting: Iterable[str] = (),
     clients: Iterable[ClientSpec] = (),
 ) -> None:
-    """Write the authorized-keys file; brokers read it again when it changes. `collecting`: who may collect."""
+    """Write the authorized keys of brokers, and who may read feeds; both are read again. `collecting`: who may."""
     roles: list[tuple[str, KeyHolderRole]] = [
         *brokers, (SUPERVISOR, "mediator"), (MEDIATOR, "mediator"), *((name, "collector") for name in collecting),
     ]  # fmt: skip
@@ -84,3 +86,4 @@ def write_authorized_keys(
     holders.append(KeyHolder(ANY_NAME, "client", (key_pair(folder, CLIENTS).public,)))
     holders += [KeyHolder(each.name, "client", (client_key_pair(folder, each.name).public,), each) for each in clients]
     write_private(folder.authorized_keys, authorized_keys_text(holders))
+    write_private(folder.feed_readers, feed_readers_text(holders))

@@ -1,15 +1,17 @@
 """The lines of the authorized-keys file, from keys and the fleet's clients.
 
 A line is `Z85-public-key role name`, for clients followed by permissions and quotas. A name may have several keys:
-during a replacement the old one and the new one are both valid.
+during a replacement the old one and the new one are both valid. Recorders of feeds have a file of their own, with who
+may read: brokers have no use for it, and earlier ones could not read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec
 
@@ -27,9 +29,26 @@ class KeyHolder:
 
 
 def authorized_keys_text(holders: Iterable[KeyHolder]) -> str:
-    """The file: sorted by role and name, so that it changes only when its meaning does."""
+    """The file of brokers: sorted by role and name, so that it changes only when its meaning does."""
+    return _text(holders, _permissions)
+
+
+def feed_readers_text(holders: Iterable[KeyHolder]) -> str:
+    """The file of recorders: the clients, and which feeds they may read. One that may read none is told so."""
+    return _text((holder for holder in holders if holder.role == "client"), _read_permissions)
+
+
+def may_read(client: ClientSpec, feed: str) -> bool:
+    """Whether a client may read a feed, as its recorder decides."""
+    granted = ClientPermissions(
+        identity=client.name, reads="Read" in client.roles, channels=client.channels, feeds=client.feeds
+    )
+    return not granted.read_refusal(feed)
+
+
+def _text(holders: Iterable[KeyHolder], permissions: Callable[[ClientSpec | None], list[str]]) -> str:
     lines = [
-        " ".join([key, holder.role, holder.name, *_permissions(holder.client)])
+        " ".join([key, holder.role, holder.name, *permissions(holder.client)])
         for holder in sorted(holders, key=lambda holder: (holder.role, holder.name))
         for key in holder.keys
     ]
@@ -59,10 +78,23 @@ def _permissions(client: ClientSpec | None) -> list[str]:
     }
     given = [f"{name}={value}" for name, value in quotas.items() if value is not None]
     given += [f"names={','.join(sorted(set(client.name_prefixes)))}"] if client.name_prefixes else []
-    if client.channels is not None:
-        given += [f"channels={','.join(sorted(set(client.channels))) or '-'}"]
-    may = ",".join(sorted(role.lower() for role in client.roles)) or "none"
-    return [may, *given] if given or set(client.roles) != set(ClientSpec(name=client.name).roles) else []
+    given += _names("channels", client.channels)
+    roles, all_roles = ({*some} - {"Read"} for some in (client.roles, ClientSpec(name=client.name).roles))
+    may = ",".join(sorted(role.lower() for role in roles)) or "none"
+    return [may, *given] if given or roles != all_roles else []
+
+
+def _read_permissions(client: ClientSpec | None) -> list[str]:
+    """Which feeds a client may read, as recorders read it."""
+    if client is None:
+        return []
+    if "Read" not in client.roles:
+        return ["none"]
+    return ["read", *_names("channels", client.channels), *_names("feeds", client.feeds)]
+
+
+def _names(field: str, listed: Iterable[str] | None) -> list[str]:
+    return [] if listed is None else [f"{field}={','.join(sorted(set(listed))) or '-'}"]
 
 
 def _number(quantity: Quantity | None) -> str | None:

@@ -72,6 +72,8 @@ DATA_PORT, CONTROL_PORT, HTTP_PORT, PAIR_PORT = 7400, 7401, 7402, 7403
 LOG_FOLDER = "/var/lib/plimsoll/log"
 CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
 CONFIG_FILE, SECRET_FILE, PUBLIC_FILE, AUTHORIZED_FILE = "config.json", "secret.key", "public.key", "authorized_keys"
+READERS_FILE = "feed_readers"
+"""Beside the authorized keys of brokers: the clients, and which feeds each may read."""
 CONTAINER = "broker"
 USER = 10001
 
@@ -84,6 +86,7 @@ PARAMETER_KEYS = "plimsoll-parameter-keys"
 NETWORK_POLICY = "plimsoll-brokers"
 COLLECTOR_POLICY = "plimsoll-collectors"
 DATASET_POLICY = "plimsoll-datasets"
+FEED_POLICY = "plimsoll-feeds"
 
 
 def config_of(broker: str) -> str:

@@ -21,7 +21,7 @@ def test_lines_tell_type_default_and_bounds():
     assert fleet["spec.defaults.subscribers.queueSize"].default == "1Mi"
     assert fleet["spec.defaults.subscribers.blockFor"].bounds == "more than 0 s"
     assert fleet["spec.security.plain"].default == "false"
-    assert fleet["spec.security.clients[].roles[]"].default == "Publish, Subscribe, Group"
+    assert fleet["spec.security.clients[].roles[]"].default == "Publish, Subscribe, Group, Read"
 
 
 def test_pages_leave_the_fields_of_kubernetes_to_kubernetes():

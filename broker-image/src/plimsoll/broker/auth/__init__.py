@@ -1,4 +1,1 @@
-"""Who may connect and what a client may do: authorised keys, permissions, and the check of each peer's messages.
-
-A broker trusts a key, never a name: the name that a peer gives must be one that its key is authorised for.
-"""
+"""The check of each peer's messages: its role and name must be those that its key is authorised for."""

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.core.protocol import messages, wire
 from plimsoll.core.protocol.wire import WireError
+from plimsoll.network.auth.authorized_keys import AuthorizedKeys
 
 _HELLO: Final = bytes([wire.HELLO])
 _COMMANDS: Final = (

@@ -18,10 +18,10 @@ from typing import Final
 import zmq
 from zmq.backend import Socket as _RawSocket
 
-from plimsoll.broker.auth.authorized_keys import CONTROL_DOMAIN
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import wire
 from plimsoll.network import Connector
+from plimsoll.network.auth.authorized_keys import CONTROL_DOMAIN
 
 Peer = str | bytes
 

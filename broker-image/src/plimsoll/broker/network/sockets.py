@@ -18,12 +18,12 @@ from typing import Final
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from plimsoll.broker.auth.authorized_keys import CONTROL_DOMAIN, DATA_DOMAIN, AuthorizedKeys
 from plimsoll.broker.network.fine_timer import FineTimer
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer, SocketLane
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 from plimsoll.network import Connector
+from plimsoll.network.auth.authorized_keys import CONTROL_DOMAIN, DATA_DOMAIN, AuthorizedKeys
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
 from plimsoll.broker.event_loop import BrokerLoop, BrokerMachine
 from plimsoll.broker.monitoring.process_probes import ProcessProbes
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage
@@ -23,6 +22,7 @@ from plimsoll.core.head.standby.log_feed import LogFeed
 from plimsoll.core.head.standby.log_follower import LogFollower
 from plimsoll.core.head.standby.waiting import WaitingProcess
 from plimsoll.core.transport.overlay_node import link_limits
+from plimsoll.network.auth.authorized_keys import AuthorizedKeys, SecretKeyFile
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class ProcessShell:
     authority: AuthorizedKeys | None
     leave_seconds: float
     probes: ProcessProbes
-    own: BrokerSecretKey | None
+    own: SecretKeyFile | None
 
     def run(
         self, machine: BrokerMachine, hardware: BrokerHardware, unready: Callable[[], str],

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
 from plimsoll.cli.fleet_connection import open_connection
 from plimsoll.cli.output import print_error, print_line
+from plimsoll.cli.stop_signals import stop_signals
 from plimsoll.client import Publisher
 from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.spec.kinds import FeedSpec
@@ -57,7 +54,7 @@ def record(options: argparse.Namespace) -> int:
     name = options.name or subscriber_name(wanted.path)
     try:
         with (
-            _stop_signals() as interrupted,
+            stop_signals() as interrupted,
             open_connection(options) as connection,
             resumed_subscriber(connection, name, dataset, ACK_SECONDS) as subscriber,
         ):
@@ -85,7 +82,7 @@ def replay(options: argparse.Namespace) -> int:
 
     try:
         publications = recorded_publications(dataset_root(options.path))
-        with _stop_signals() as interrupted, open_connection(options) as connection:
+        with stop_signals() as interrupted, open_connection(options) as connection:
             publisher = Publisher(connection, name=options.name)
             try:
                 run = DatasetReplay(publisher, options.speed, time.monotonic, time.sleep)
@@ -134,19 +131,3 @@ def _feed_of(file: Path, name: str | None) -> Resource[FeedSpec]:
         raise CommandError(BAD_INPUT, f"{file} has the feeds {names}: name one of them with --feed")
     [found] = feeds
     return found  # type: ignore[return-value]  # its spec is a FeedSpec, as the line above asks
-
-
-@contextmanager
-def _stop_signals() -> Iterator[Callable[[], bool]]:
-    """Whether SIGINT or SIGTERM has come; the handlers of before are back afterwards."""
-    heard: list[int] = []
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        heard.append(number)
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(heard)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from plimsoll.client.base.connection import BaseConnection
-from plimsoll.client.errors import CallbackError, ClosedError, FailedError, WaitTimeoutError
+from plimsoll.client.base.receiver import BaseReceiver
+from plimsoll.client.errors import ClosedError, WaitTimeoutError
 from plimsoll.client.group_item import GroupItem
 from plimsoll.client.process_usage import OwnUsage
 from plimsoll.client.waiting import Timeout, run
@@ -57,8 +58,11 @@ class BaseGroup(Generic[M]):
         return found
 
 
-class BaseMember:
+class BaseMember(BaseReceiver):
     """The base of `GroupSubscriber` and `AsyncGroupSubscriber`."""
+
+    _kind = "member"
+    _inner: core.GroupMember
 
     def __init__(
         self,
@@ -69,21 +73,17 @@ class BaseMember:
         manual_ack: bool,
         on_change: OnChange | None,
     ) -> None:
+        super().__init__()
         self._connection, self._manual_ack, self._on_change = connection, manual_ack, on_change
         self._changes: list[core.SlicesChanged] = []
         self._current: core.HandedItem | None = None
-        self._callback_error: Exception | None = None
-        self._closed = self._is_stopped = False
+        self._is_stopped = False
         self._arrived = connection.new_signal()
         with connection.lock:
             own = name or connection.engine.own_name("m")
             self._inner = connection.machine.group_member(group.name, own, group.definition, OwnUsage())
             connection.own(self._inner, self)
             connection.wake()
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
 
     @property
     def slices(self) -> tuple[int, ...]:
@@ -127,11 +127,7 @@ class BaseMember:
         with self._connection.lock:
             self._look()
             while (item := self._next_ready()) is None:
-                self._check()
-                if limit.is_over:
-                    raise WaitTimeoutError(f"member {self.name!r}: nothing was delivered within {timeout:g} s")
-                left = limit.left()
-                await self._arrived.wait(LOOK_SECONDS if left is None else min(left, LOOK_SECONDS))
+                await self._wait_arrived(limit, timeout, LOOK_SECONDS)
                 self._look()
             return item
 
@@ -233,12 +229,7 @@ class BaseMember:
         connection.disown(self._inner)
 
     def _check(self) -> None:
-        if self._callback_error is not None:
-            raise CallbackError(f"the callback of {self.name!r} has raised") from self._callback_error
-        if (failed := self._inner.failed) is not None:
-            raise FailedError(failed.code, failed.text)
-        if self._closed and not self._connection.has_failed:
-            raise ClosedError(f"member {self.name!r} is closed")
+        self._check_itself()
         if self._is_stopped:
             raise ClosedError(f"member {self.name!r} takes nothing more: it was told to stop")
         self._connection.check()
@@ -263,6 +254,3 @@ class BaseMember:
             log.exception("the callback of member %s has raised; it is closed", self.name)
             self._callback_error = error
             run(self.shut(leave=False, timeout=0.0))  # waits for nothing, as it does not leave
-
-    def end(self) -> None:
-        self._arrived.notify()

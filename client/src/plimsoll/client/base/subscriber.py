@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic
 
 from plimsoll.client.base.connection import CLOSE_SECONDS, C, connection_for
-from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
+from plimsoll.client.base.receiver import BaseReceiver
+from plimsoll.client.errors import SubscriptionRefusedError
 from plimsoll.client.io_driver import Heads
 from plimsoll.client.lateness import Lateness
 from plimsoll.client.resume_position import (
@@ -39,10 +40,13 @@ OnState = Callable[[core.SubscriberEvent], None]
 ACK_SECONDS: Final = 10.0
 
 
-class BaseSubscriber(Generic[C]):
+class BaseSubscriber(BaseReceiver, Generic[C]):
     """The base of `Subscriber` and `AsyncSubscriber`."""
 
+    _kind = "subscriber"
     _connection_kind: type[C]
+    _connection: C
+    _inner: core.ClientSubscriber
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class BaseSubscriber(Generic[C]):
         on_batch: OnBatch | None = None,
         on_state: OnState | None = None,
     ) -> None:
+        super().__init__()
         self._connection, self._owns = connection_for(self._connection_kind, at, security)
         self._on_batch, self._on_state = on_batch, on_state
         self._queue: deque[Item] = deque()
@@ -67,8 +72,6 @@ class BaseSubscriber(Generic[C]):
         self._states: list[core.SubscriberEvent] = []
         self._untold = 0
         self._subscriptions = SubscriptionHandles()
-        self._callback_error: Exception | None = None
-        self._closed = False
         self._arrived = self._connection.new_signal()
         with self._connection.lock:
             machine = self._connection.machine
@@ -81,10 +84,6 @@ class BaseSubscriber(Generic[C]):
             self._lateness = Lateness(self._inner)
             self._connection.own(self._inner, self)
             self._connection.wake()
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
 
     # -- subscriptions
 
@@ -151,10 +150,7 @@ class BaseSubscriber(Generic[C]):
         while (item := self._next_queued()) is None:
             with self._connection.lock:
                 while not self._queue:
-                    self._check()
-                    if limit.is_over:
-                        raise WaitTimeoutError(f"subscriber {self.name!r}: nothing was delivered within {timeout:g} s")
-                    await self._arrived.wait(limit.left())
+                    await self._wait_arrived(limit, timeout)
         return item
 
     def _report_consumed(self) -> None:
@@ -224,15 +220,6 @@ class BaseSubscriber(Generic[C]):
         """A callback has raised."""
         self._detach(withdraw=False)
 
-    def _check(self) -> None:
-        if self._callback_error is not None:
-            raise CallbackError(f"the callback of {self.name!r} has raised") from self._callback_error
-        if (failed := self._inner.failed) is not None:
-            raise FailedError(failed.code, failed.text)
-        if self._closed and not self._connection.has_failed:
-            raise ClosedError(f"subscriber {self.name!r} is closed")
-        self._connection.check()
-
     # -- for the connection
 
     def take(self, events: list[core.SubscriberEvent]) -> bool:
@@ -264,6 +251,3 @@ class BaseSubscriber(Generic[C]):
             self._end_by_callback()
         else:
             self._batch = []
-
-    def end(self) -> None:
-        self._arrived.notify()

@@ -52,6 +52,10 @@ class FleetFolder:
     def authorized_keys(self) -> Path:
         return self.keys / "authorized_keys"
 
+    @property
+    def feed_readers(self) -> Path:
+        return self.keys / "feed_readers"
+
     def config(self, broker: str) -> Path:
         return self.path / "configs" / f"{broker}.json"
 

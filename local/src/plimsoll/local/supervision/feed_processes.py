@@ -17,15 +17,24 @@ import msgspec
 
 from plimsoll.core.spec import Resource, Resources
 from plimsoll.core.spec.kinds import FeedSpec
-from plimsoll.feeds.config import RecorderConfig, RecorderFigures, dataset_path, read_figures, recorder_config
+from plimsoll.feeds.config import (
+    RecorderConfig,
+    RecorderFigures,
+    ServingConfig,
+    dataset_path,
+    read_figures,
+    recorder_config,
+)
 from plimsoll.feeds.names import subscriber_name
 from plimsoll.feeds.status import ProgramState, figures_status, is_fresh, recording_condition
+from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import write_private
 from plimsoll.local.supervision.application_connection import ApplicationConnection
 from plimsoll.local.supervision.sidecar import RecordFleetEvent, Sidecar
 from plimsoll.mediator.resource_status import merged_conditions
 
+SERVED_AT: Final = "tcp://127.0.0.1:*"
 STOP_SECONDS: Final = 5.0
 """How long a recorder may take to commit what it holds."""
 
@@ -33,8 +42,8 @@ STOP_SECONDS: Final = 5.0
 class FeedProcesses:
     """The recorders of one fleet. `now` is seconds of one monotonic clock."""
 
-    def __init__(self, folder: FleetFolder) -> None:
-        self._folder = folder
+    def __init__(self, folder: FleetFolder, *, plain: bool) -> None:
+        self._folder, self._plain = folder, plain
         self._keepers: dict[str, Sidecar] = {}
         self._written: dict[str, bytes] = {}
         self._connection = ApplicationConnection(folder, "recorders-connection")
@@ -68,7 +77,15 @@ class FeedProcesses:
     def _config(self, feed: Resource[FeedSpec]) -> RecorderConfig:
         root = self._folder.path
         name = subscriber_name(dataset_path(root, feed))
-        return recorder_config(feed, root, name, str(self._connection.file), figures=str(self._figures_file(feed.name)))
+        figures = str(self._figures_file(feed.name))
+        return recorder_config(feed, root, name, str(self._connection.file), figures=figures, serving=self._serving())
+
+    def _serving(self) -> ServingConfig:
+        """The key that all applications of this user share may read all feeds; clients that the fleet names, theirs."""
+        if self._plain:
+            return ServingConfig(SERVED_AT)
+        pair = keys.key_pair(self._folder, keys.RECORDER)
+        return ServingConfig(SERVED_AT, key=str(pair.secret_file), readers=str(self._folder.feed_readers))
 
     def _keeper(self, name: str) -> Sidecar:
         command = recorder_command(self._folder.config(_process_name(name)))

@@ -77,7 +77,7 @@ class Supervisor:
         self._mediator = Sidecar(folder)
         self._collectors = CollectorProcesses(folder, self._fleet, spec)
         self._spark = SparkProcess(folder, self._fleet, spec, self._collectors.data)
-        self._feeds = FeedProcesses(folder)
+        self._feeds = FeedProcesses(folder, plain=plain)
         self._channels = ChannelProcess(folder, plain=plain)
         self._reconciler = BrokerReconciler(
             folder, store, resources, self._brokers, self._control, self._events, command, self._collectors.names

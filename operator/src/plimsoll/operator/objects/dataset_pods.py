@@ -22,7 +22,8 @@ from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import container_basics, digest, pod_basics, tolerations
 
-HTTP_PORT = 7420
+HTTP_PORT, FEED_PORT = 7420, 7421
+"""`FEED_PORT`: where a recorder serves its dataset."""
 DATA_FOLDER = "/data"
 TMP_FOLDER = "/tmp"  # noqa: S108  # a volume of the pod's own
 USER = 185
@@ -42,6 +43,7 @@ class DatasetPod:
     `keys`: the Secret of its identity as a client; `control_keys`: that of its identity at edges, and `control_key` the
     public key there, which it reads once; all empty in a fleet without keys. `config`: the text of its configuration.
     `restarts`: whether a change of it restarts the pod. `start_seconds`: how long it may take until it answers.
+    `serves`: whether it serves its dataset; with keys it then has the file of those who may read.
     """
 
     name: str
@@ -57,6 +59,7 @@ class DatasetPod:
     control_keys: str = ""
     control_key: str = ""
     restarts: bool = True
+    serves: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -122,7 +125,7 @@ def connection_of(resources: Resources) -> str:
 
 
 def pod_objects(resources: Resources, wanted: DatasetPod, metadata: Object, connection: str) -> Iterator[Object]:
-    """The ConfigMap and the StatefulSet. `connection`: the connection file, in a fleet without keys."""
+    """The ConfigMap, the StatefulSet, and the Service of what it serves. `connection`: the file of a plain fleet."""
     labels = {**_labels(resources.fleet.name, wanted), **wanted.labels}
     data = {names.CONFIG_FILE: wanted.config, **({CONNECTION_FILE: connection} if connection else {})}
     yield {
@@ -131,6 +134,8 @@ def pod_objects(resources: Resources, wanted: DatasetPod, metadata: Object, conn
         "metadata": {**metadata, "name": names.config_of(wanted.name), "labels": labels},
         "data": data,
     }
+    if wanted.serves:
+        yield _service(resources.fleet.name, wanted, {**metadata, "name": wanted.name, "labels": labels})
     annotations = {names.CONFIG_HASH: digest(data)} if wanted.restarts else {}
     annotations |= {names.KEY: wanted.control_key} if wanted.control_key else {}
     yield {
@@ -142,13 +147,32 @@ def pod_objects(resources: Resources, wanted: DatasetPod, metadata: Object, conn
             "revisionHistoryLimit": 1,
             "serviceName": wanted.name,
             "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {names.FLEET: resources.fleet.name, names.DATASET_POD: wanted.name}},
+            "selector": {"matchLabels": _selector(resources.fleet.name, wanted)},
             "template": {
                 "metadata": {"labels": labels, **({"annotations": annotations} if annotations else {})},
                 "spec": _pod_spec(resources, wanted),
             },
         },
     }
+
+
+def _service(fleet: str, wanted: DatasetPod, metadata: Object) -> Object:
+    """Where applications read. It has an address before the pod is ready: a dataset can be read without a head."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "selector": _selector(fleet, wanted),
+            "ports": [{"name": "feed", "port": FEED_PORT, "targetPort": "feed", "protocol": "TCP"}],
+        },
+    }
+
+
+def _selector(fleet: str, wanted: DatasetPod) -> dict[str, str]:
+    return {names.FLEET: fleet, names.DATASET_POD: wanted.name}
 
 
 def _labels(fleet: str, wanted: DatasetPod) -> dict[str, str]:
@@ -193,16 +217,18 @@ def _on_one_node(fleet: str) -> Object:
 def _container(wanted: DatasetPod, *, has_volume: bool) -> Object:
     memory, most_memory = wanted.memory
     basics = container_basics(ready_seconds=2)
+    ports = {"http": HTTP_PORT, **({"feed": FEED_PORT} if wanted.serves else {})}
     mounts = {"tmp": TMP_FOLDER, **({"data": DATA_FOLDER} if has_volume else {})}
     read_only = {"config": names.CONFIG_FOLDER}
     read_only |= {"keys": names.KEYS_FOLDER} if wanted.keys else {}
     read_only |= {"control-keys": CONTROL_KEYS_FOLDER} if wanted.control_keys else {}
+    read_only |= {"readers": names.AUTHORIZED_FOLDER} if _has_readers(wanted) else {}
     return {
         "name": wanted.component,
         "image": wanted.image,
         "imagePullPolicy": "IfNotPresent",
         "command": list(wanted.command),
-        "ports": [{"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"}],
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()],
         "resources": {"requests": {"cpu": wanted.cpu, "memory": memory}, "limits": {"memory": most_memory}},
         **basics,
         "startupProbe": {**basics["startupProbe"], "failureThreshold": wanted.start_seconds},
@@ -221,3 +247,10 @@ def _volumes(resources: Resources, wanted: DatasetPod) -> Iterator[Object]:
     for name, secret in (("keys", wanted.keys), ("control-keys", wanted.control_keys)):
         if secret:
             yield {"name": name, "secret": {"secretName": secret, "defaultMode": 0o440}}
+    if _has_readers(wanted):
+        file = {"key": names.READERS_FILE, "path": names.READERS_FILE}
+        yield {"name": "readers", "configMap": {"name": names.AUTHORIZED_KEYS, "items": [file]}}
+
+
+def _has_readers(wanted: DatasetPod) -> bool:
+    return wanted.serves and bool(wanted.keys)

@@ -156,7 +156,7 @@ def collector_policy(fleet: str, http: int, control: frozenset[int], metadata: O
 def dataset_policy(
     fleet: str, http: int, brokers: Iterable[BrokerConfig], metadata: Object, *, store: bool = False
 ) -> Object:
-    """All pods may reach the one port of recorders and of the driver of channels; these may reach brokers alone.
+    """All pods may reach the HTTP port of recorders and of the driver of channels; these may reach brokers alone.
 
     `store`: an object store as well, which may be at any address.
     """
@@ -177,6 +177,20 @@ def dataset_policy(
             "egress": [{"to": [_pods(fleet, "plimsoll-broker")], "ports": _ports(sorted(ports))}, {"ports": DNS}]
             if not store
             else [{}],
+        },
+    }
+
+
+def feed_policy(fleet: str, port: int, metadata: Object) -> Object:
+    """Applications may reach the port at which recorders serve their datasets, and that of recorders alone."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {**metadata, "name": names.FEED_POLICY, "labels": names.fleet_labels(fleet)},
+        "spec": {
+            **_pods(fleet, "plimsoll-recorder"),
+            "policyTypes": ["Ingress"],
+            "ingress": [{"ports": _ports([port])}],
         },
     }
 

@@ -8,15 +8,18 @@ from typing import Final
 
 import msgspec
 
+from plimsoll.core.client import Address
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import Resource, Resources
 from plimsoll.core.spec.kinds import GROUP, FeedSpec
-from plimsoll.feeds.config import dataset_path, recorder_config
+from plimsoll.core.spec.types.fleet import ClientSpec
+from plimsoll.feeds.config import ServingConfig, dataset_path, recorder_config
 from plimsoll.feeds.names import subscriber_name
+from plimsoll.mediator.authorized_keys import may_read
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import dataset_pods
-from plimsoll.operator.objects.dataset_pods import DATA_FOLDER, HTTP_PORT, RECORDER_COMPONENT, DatasetPod
+from plimsoll.operator.objects.dataset_pods import DATA_FOLDER, FEED_PORT, HTTP_PORT, RECORDER_COMPONENT, DatasetPod
 
 GRACE_SECONDS: Final = 30
 """Time for a recorder to commit what it holds."""
@@ -37,17 +40,37 @@ def recorder_objects(
     plain = resources.fleet.spec.security.plain
     connection = dataset_pods.plain_connection(heads) if plain else ""
     for feed in dataset_pods.recorded_feeds(resources):
-        wanted = _recorder(resources, feed, image)
+        wanted = _recorder(resources, feed, image, metadata["namespace"])
         yield from dataset_pods.pod_objects(resources, wanted, metadata, connection)
 
 
-def _recorder(resources: Resources, feed: Resource[FeedSpec], image: str) -> DatasetPod:
-    root = Path(DATA_FOLDER)
+def feeds_of(resources: Resources, client: ClientSpec, key: str, namespace: str) -> dict[str, Address]:
+    """The recorders of the feeds that a client may read, by feed. `key`: the public key of recorders."""
+    return {
+        feed.name: Address(_endpoint(resources.fleet.name, feed.name, namespace), key)
+        for feed in dataset_pods.recorded_feeds(resources)
+        if may_read(client, feed.name)
+    }
+
+
+def _endpoint(fleet: str, feed: str, namespace: str) -> str:
+    return f"tcp://{names.host_of(recorder_name(fleet, feed), namespace)}:{FEED_PORT}"
+
+
+def _recorder(resources: Resources, feed: Resource[FeedSpec], image: str, namespace: str) -> DatasetPod:
+    root, plain = Path(DATA_FOLDER), resources.fleet.spec.security.plain
+    serving = ServingConfig(
+        f"tcp://*:{FEED_PORT}",
+        advertised=_endpoint(resources.fleet.name, feed.name, namespace),
+        key="" if plain else f"{names.KEYS_FOLDER}/{names.SECRET_FILE}",
+        readers="" if plain else f"{names.AUTHORIZED_FOLDER}/{names.READERS_FILE}",
+    )
     # Another name than that of `plimsoll record`, which anyone may run: this one is the recorders' alone.
     subscriber = f"{RECORDER_COMPONENT}.{subscriber_name(dataset_path(root, feed))}"
     config = recorder_config(
-        feed, root, subscriber, dataset_pods.connection_of(resources), http=f"tcp://0.0.0.0:{HTTP_PORT}"
-    )
+        feed, root, subscriber, dataset_pods.connection_of(resources), http=f"tcp://0.0.0.0:{HTTP_PORT}",
+        serving=serving,
+    )  # fmt: skip
     return DatasetPod(
         name=recorder_name(resources.fleet.name, feed.name),
         component=RECORDER_COMPONENT,
@@ -58,6 +81,7 @@ def _recorder(resources: Resources, feed: Resource[FeedSpec], image: str) -> Dat
         memory=("160Mi", "512Mi"),
         grace_seconds=GRACE_SECONDS,
         start_seconds=START_SECONDS,
-        keys="" if resources.fleet.spec.security.plain else names.RECORDER_KEYS,
+        keys="" if plain else names.RECORDER_KEYS,
+        serves=True,
         labels={FEED_LABEL: feed.name},
     )

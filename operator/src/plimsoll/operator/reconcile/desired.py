@@ -14,6 +14,7 @@ from functools import cached_property
 
 import msgspec
 
+from plimsoll.client.connection_file import FEEDS, HEADS, addresses_by_name
 from plimsoll.core.config import BrokerConfig, Role
 from plimsoll.core.head.standby.leadership import stored_leadership
 from plimsoll.core.spec import BrokerEndpoints, Resources, broker_configs, declared_brokers, edge_brokers, wanted_ports
@@ -66,6 +67,7 @@ class DesiredFleet:
     edges: tuple[Object, ...] = ()
     shared: tuple[Object, ...] = ()
     authorized_hash: str = ""
+    readers_hash: str = ""
     usable: UsableFleet = field(default_factory=lambda: UsableFleet(None))
 
     @property
@@ -111,6 +113,8 @@ def desired_fleet(asked: Resources, known: DesiredInputs, settings: OperatorSett
     resources = with_ending_pairs(asked, known.stored)
     held = _key_holders(resources, known)
     lines = "" if held is None else authorized_keys.authorized_keys_text(held)
+    has_recorders = bool(dataset_pods.recorded_feeds(resources))
+    readers = "" if held is None or not has_recorders else authorized_keys.feed_readers_text(held)
     addresses = {name: _address(resources, name, ports, known) for name, ports in wanted_ports(resources).items()}
     configs = {config.name: config for config in broker_configs(resources, addresses)}
     brokers = {
@@ -123,8 +127,9 @@ def desired_fleet(asked: Resources, known: DesiredInputs, settings: OperatorSett
         resources=resources,
         brokers=brokers,
         edges=tuple(_edge_objects(resources, known)),
-        shared=_with_hash(_shared_objects(resources, known, configs.values(), lines, settings), settings),
+        shared=_with_hash(_shared_objects(resources, known, configs.values(), (lines, readers), settings), settings),
         authorized_hash=digest(lines) if lines else "",
+        readers_hash=digest(readers) if readers else "",
         usable=known.usable,
     )
 
@@ -259,8 +264,14 @@ def _owner(place: DeclaredBroker, known: DesiredInputs) -> Object | None:
 
 
 def _shared_objects(
-    resources: Resources, known: DesiredInputs, configs: Iterable[BrokerConfig], lines: str, settings: OperatorSettings
+    resources: Resources,
+    known: DesiredInputs,
+    configs: Iterable[BrokerConfig],
+    keys: tuple[str, str],
+    settings: OperatorSettings,
 ) -> Iterator[Object]:
+    """`keys`: the files of authorized keys, for brokers and for recorders; empty: none."""
+    lines, readers = keys
     fleet = known.stored.get(("BrokerFleet", resources.fleet.name))
     if fleet is None:
         return
@@ -271,7 +282,7 @@ def _shared_objects(
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {**metadata, "name": names.AUTHORIZED_KEYS, "labels": labels},
-            "data": {names.AUTHORIZED_FILE: lines},
+            "data": {names.AUTHORIZED_FILE: lines, **({names.READERS_FILE: readers} if readers else {})},
         }
     if known.usable.used:
         yield accepted_map(known.usable.used, metadata, resources.fleet.name)
@@ -321,6 +332,8 @@ def _dataset_objects(
         return
     store = resources.fleet.spec.datasets.store_secret
     yield network.dataset_policy(resources.fleet.name, dataset_pods.HTTP_PORT, told, metadata, store=bool(store))
+    if dataset_pods.recorded_feeds(resources):
+        yield network.feed_policy(resources.fleet.name, dataset_pods.FEED_PORT, metadata)
     yield from recorders.recorder_objects(resources, heads, settings.collector_image, metadata)
     spark = resources.fleet.spec.telemetry.spark
     image = (spark.image if spark is not None else "") or settings.spark_image
@@ -338,13 +351,16 @@ def _client_config_map(
     known: DesiredInputs,
     metadata: Object,
 ) -> Object:
-    """The addresses of the heads, in a ConfigMap beside a client's Secret, which is written only once."""
+    """The addresses of heads, and of the recorders that the client may read from, beside the keys in its Secret."""
     found = {
         cluster: {"endpoint": config.advertised, "publicKey": _public_key(config.name, known)}
         for cluster, config in sorted(heads.items())
     }
     secret, client = identity
     labels = {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
+    recorder = known.keys.get(names.RECORDER_KEYS)
+    feeds = recorders.feeds_of(resources, client, recorder.public, known.namespace) if recorder is not None else {}
+    served = {FEEDS: base64_text(json.dumps(addresses_by_name(feeds), indent=2) + "\n")} if feeds else {}
     keys = {f"{config.name}.key": _accepted_keys(config.name, known) for _, config in sorted(heads.items())}
     return {
         "apiVersion": "v1",
@@ -352,7 +368,8 @@ def _client_config_map(
         "metadata": {**metadata, "name": secret, "labels": labels},
         "type": "Opaque",
         "data": {
-            "heads.json": base64_text(json.dumps(found, indent=2) + "\n"),
+            HEADS: base64_text(json.dumps(found, indent=2) + "\n"),
+            **served,
             **{file: base64_text("".join(f"{key}\n" for key in keys_now)) for file, keys_now in keys.items()},
         },
     }

@@ -16,6 +16,7 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects import dataset_pods
 from plimsoll.operator.objects.channel_driver import driver_name
 from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, owner, ref, uid
+from plimsoll.operator.objects.recorders import recorder_name
 from plimsoll.operator.reconcile import edge_removal, rollout
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext
@@ -168,11 +169,20 @@ class _FleetPlan:
         told = [item for item in self.desired.shared if ref(item) == ("ConfigMap", names.AUTHORIZED_KEYS)]
         if any(needs_write(stored, item) for item in told):
             return
-        for pod in (pod for broker in self.observed.brokers() for pod in self.observed.pods(broker)):
-            if not is_leaving(pod) and annotation(pod, names.KEYS_HASH) != wanted:
-                now = {names.KEYS_HASH: wanted, names.KEYS_AT: rfc3339(self.context.now)}
+        for pod, known in self._key_readers(wanted):
+            if not is_leaving(pod) and annotation(pod, names.KEYS_HASH) != known:
+                now = {names.KEYS_HASH: known, names.KEYS_AT: rfc3339(self.context.now)}
                 patch = {"metadata": {"annotations": now}}
                 yield Patch(pod, patch, "the authorized keys have changed")
+
+    def _key_readers(self, wanted: str) -> Iterator[tuple[Object, str]]:
+        """The pods that have a file of authorized keys, each with the hash of its own."""
+        for broker in self.observed.brokers():
+            yield from ((pod, wanted) for pod in self.observed.pods(broker))
+        for feed in sorted(self.desired.resources.feeds) if self.desired.readers_hash else ():
+            pod = self.observed.get("Pod", names.pod_of(recorder_name(self.desired.fleet, feed)))
+            if pod is not None:
+                yield pod, self.desired.readers_hash
 
     def _driver_config(self) -> Iterator[ReconcileStep]:
         """Annotate the driver of channels after a change of its configuration, which it reads again while it runs."""

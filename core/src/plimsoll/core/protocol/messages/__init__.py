@@ -50,6 +50,16 @@ from plimsoll.core.protocol.messages.control import (
     StatusReply,
     SubscriberPage,
 )
+from plimsoll.core.protocol.messages.feed_reads import (
+    FILES_AT_MOST,
+    PART_BYTES_AT_MOST,
+    FeedFileItem,
+    FeedFilePart,
+    FeedFilesPage,
+    FeedRefused,
+    ListFeedFiles,
+    ReadFeedFile,
+)
 from plimsoll.core.protocol.messages.groups import (
     AnswerToMember,
     CachedItem,
@@ -251,6 +261,8 @@ __all__ = [
     "AUDITED_PUBLISHERS_AT_MOST",
     "COUNTED_MARKS_AT_MOST",
     "EXAMPLES_AT_MOST",
+    "FILES_AT_MOST",
+    "PART_BYTES_AT_MOST",
     "Abort",
     "Accepted",
     "ActionItem",
@@ -306,6 +318,12 @@ __all__ = [
     "ExpectedDeliveries",
     "ExpectedItem",
     "Expire",
+    "FeedAnswer",
+    "FeedFileItem",
+    "FeedFilePart",
+    "FeedFilesPage",
+    "FeedRefused",
+    "FeedRequest",
     "Fetch",
     "Fetched",
     "Follow",
@@ -352,6 +370,7 @@ __all__ = [
     "Leave",
     "Leaving",
     "LinkMessage",
+    "ListFeedFiles",
     "ListParameters",
     "ListPublications",
     "ListPublishers",
@@ -419,6 +438,7 @@ __all__ = [
     "PublisherPlan",
     "PublisherStandby",
     "PublisherStay",
+    "ReadFeedFile",
     "Refused",
     "Release",
     "ReleasedBundle",
@@ -475,6 +495,8 @@ __all__ = [
     "cached_item",
     "control",
     "decode",
+    "feed_answer",
+    "feed_request",
     "from_client",
     "from_edge",
     "from_standby",
@@ -529,6 +551,9 @@ ControlRecord = (
     SliceCommand | SliceOutcome | SliceQuery | SlicePage | GroupTrigger
 )  # fmt: skip
 
+FeedRequest = ListFeedFiles | ReadFeedFile
+FeedAnswer = FeedFilesPage | FeedFilePart | FeedRefused
+
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
 to_client: Final = msgspec.msgpack.Decoder(ToClient)
 from_edge: Final = msgspec.msgpack.Decoder(FromEdge)
@@ -539,6 +564,8 @@ to_standby: Final = msgspec.msgpack.Decoder(ToStandby)
 routed: Final = msgspec.msgpack.Decoder(Routed)
 cached_item: Final = msgspec.msgpack.Decoder(CachedItem)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
+feed_request: Final = msgspec.msgpack.Decoder(FeedRequest)
+feed_answer: Final = msgspec.msgpack.Decoder(FeedAnswer)
 body: Final = msgspec.msgpack.Decoder(Body)
 profile: Final = msgspec.msgpack.Decoder(ProfileBody)
 

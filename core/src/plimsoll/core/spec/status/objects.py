@@ -439,6 +439,7 @@ class FeedStatus:
     size_bytes: Annotated[int, FieldInfo("Size of its files.", unit="bytes")]
     commits: Annotated[int, FieldInfo("Number of the last commit.")]
     committed_at: Annotated[str, FieldInfo("When that was made.", format="date-time")]
+    endpoint: Annotated[str, FieldInfo("Where its recorder serves the dataset to applications.")]
     pid: Annotated[int, FieldInfo("The process of its recorder; on one machine only.")]
     pod: Annotated[str, FieldInfo("The pod of its recorder; on Kubernetes only.")]
     restarts: Annotated[int, FieldInfo("Number of restarts of its recorder.")]

@@ -13,7 +13,7 @@ from plimsoll.core.spec.types.feed import STORE_PLACE, STORE_PLACE_FORM
 from plimsoll.core.spec.types.policy import PolicySpec
 
 WhenSlow = Literal["Block", "DropOldest", "Disconnect"]
-ClientRole = Literal["Publish", "Subscribe", "Group"]
+ClientRole = Literal["Publish", "Subscribe", "Group", "Read"]
 SparkLauncher = Literal["None", "Process", "Kubernetes", "SparkOperator", "SparkApplication"]
 VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
 
@@ -46,8 +46,9 @@ class ClientSpec:
     name: Annotated[str, name_field("The identity's name.")]
     roles: Annotated[
         tuple[ClientRole, ...],
-        FieldInfo("What it may do; Group: make consumer groups. Absent: all; empty: nothing.", max_items=3),
-    ] = ("Publish", "Subscribe", "Group")
+        FieldInfo("What it may do; Group: make consumer groups; Read: read feeds. Absent: all; empty: nothing.",
+                  max_items=4),
+    ] = ("Publish", "Subscribe", "Group", "Read")  # fmt: skip
     publications_per_second: Annotated[
         Quantity | None,
         FieldInfo("Quota of publications, for all its connections to one broker together; absent: none.",
@@ -95,6 +96,13 @@ class ClientSpec:
         FieldInfo(
             "Channels to which it may subscribe; its other subscriptions get no results of channels. Absent: all.",
             pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?", form="the name of a channel", max_length=63, max_items=100,
+        ),
+    ] = None  # fmt: skip
+    feeds: Annotated[
+        tuple[str, ...] | None,
+        FieldInfo(
+            "Feeds that it may read, if it has the role Read. Absent: all, but none if `channels` restricts it.",
+            pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?", form="the name of a feed", max_length=63, max_items=100,
         ),
     ] = None  # fmt: skip
 

@@ -6,37 +6,51 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.broker.auth.permission_parser import parse_permissions
 from plimsoll.core.permissions import ClientPermissions
+from plimsoll.network.auth.permission_parser import parse_permissions
 
 
 @pytest.mark.parametrize(
     ("text", "grant"),
     [
         ("", ClientPermissions("ann")),
-        ("publish,subscribe", ClientPermissions("ann", groups=False)),
-        ("publish,subscribe,group", ClientPermissions("ann")),
-        ("subscribe,publish", ClientPermissions("ann", groups=False)),
-        ("publish", ClientPermissions("ann", groups=False, subscribes=False)),
-        ("subscribe", ClientPermissions("ann", groups=False, publishes=False)),
-        ("none", ClientPermissions("ann", groups=False, publishes=False, subscribes=False)),
+        ("publish,subscribe", ClientPermissions("ann", groups=False, reads=False)),
+        ("publish,subscribe,group", ClientPermissions("ann", reads=False)),
+        ("publish,subscribe,group,read", ClientPermissions("ann")),
+        (
+            "read feeds=trades,quotes",
+            ClientPermissions("ann", groups=False, publishes=False, subscribes=False, feeds=("quotes", "trades")),
+        ),
+        ("feeds=-", ClientPermissions("ann", feeds=())),
+        ("subscribe,publish", ClientPermissions("ann", groups=False, reads=False)),
+        ("publish", ClientPermissions("ann", groups=False, reads=False, subscribes=False)),
+        ("subscribe", ClientPermissions("ann", groups=False, reads=False, publishes=False)),
+        ("none", ClientPermissions("ann", groups=False, reads=False, publishes=False, subscribes=False)),
         ("publications/s=10", ClientPermissions("ann", publications_per_second=10.0)),
         (
             "publications=10/s bytes=1e+06/s",
             ClientPermissions("ann", publications_per_second=10.0, bytes_per_second=1e6),
         ),
-        ("publish bytes/s=0.5", ClientPermissions("ann", groups=False, subscribes=False, bytes_per_second=0.5)),
+        (
+            "publish bytes/s=0.5",
+            ClientPermissions("ann", groups=False, reads=False, subscribes=False, bytes_per_second=0.5),
+        ),
         ("names=desk-", ClientPermissions("ann", name_prefixes=("desk-",))),
         (
             "subscribe channels=floods,fires",
-            ClientPermissions("ann", publishes=False, groups=False, channels=("fires", "floods")),
+            ClientPermissions("ann", publishes=False, groups=False, reads=False, channels=("fires", "floods")),
         ),
         ("channels=-", ClientPermissions("ann", channels=())),
         (
             "publish names=b,a,b bytes/s=1",
-            ClientPermissions("ann", groups=False, subscribes=False, bytes_per_second=1.0, name_prefixes=("a", "b")),
+            ClientPermissions(
+                "ann", groups=False, reads=False, subscribes=False, bytes_per_second=1.0, name_prefixes=("a", "b")
+            ),
         ),
-        ("subscribe subscriptions=7", ClientPermissions("ann", groups=False, publishes=False, max_subscriptions=7)),
+        (
+            "subscribe subscriptions=7",
+            ClientPermissions("ann", groups=False, reads=False, publishes=False, max_subscriptions=7),
+        ),
     ],
 )
 def test_a_grant_is_read(text: str, grant: ClientPermissions):
@@ -46,7 +60,9 @@ def test_a_grant_is_read(text: str, grant: ClientPermissions):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("read", "'read': what a client may do is publish, subscribe, group or none"),
+        ("own", "'own': what a client may do is publish, subscribe, group, read or none"),
+        ("feeds=a feeds=b", "'feeds=b': write feeds= once"),
+        ("feeds=", "'feeds=': name feeds, separated by commas, or write feeds=-"),
         ("publish,", "'publish,': what a client may do"),
         ("publish subscribe", "'subscribe': write roles once, before the quotas, separated by commas"),
         ("bytes/s=1 publish", "'publish': write roles once"),

@@ -1,10 +1,11 @@
 """The part of an authorised-keys line after the name: a client's permissions and quotas.
 
-First the permissions: `publish`, `subscribe` and `group` (make consumer groups), separated by commas, or `none`; then
-quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`, and of subscribers that stay away for long their number,
-`durable=N`, and how far one may be behind, `held-bytes=N`; and `names=PREFIX,PREFIX`, prefixes of the names of
-subscribers and publishers that belong to this identity; and `channels=NAME,NAME`, the channels to which it may
-subscribe, or `channels=-` for none. Clients without restrictions need none of it; other roles may have none.
+First the permissions: `publish`, `subscribe`, `group` (make consumer groups) and `read` (feeds), separated by commas,
+or `none`; then quotas: `publications/s=N`, `bytes/s=N` and `subscriptions=N`, and of subscribers that stay away for
+long their number, `durable=N`, and how far one may be behind, `held-bytes=N`; and `names=PREFIX,PREFIX`, prefixes of
+the names of subscribers and publishers that belong to this identity; and `channels=NAME,NAME`, the channels to which
+it may subscribe, or `channels=-` for none; and in the same way `feeds=NAME,NAME`, the feeds that it may read. Clients
+without restrictions need none of it; other roles may have none.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from typing import Final
 
 from plimsoll.core.permissions import ClientPermissions
 
-ROLES: Final = ("publish", "subscribe", "group")
+ROLES: Final = ("publish", "subscribe", "group", "read")
 NO_ROLES: Final = "none"
 WHOLE: Final = ("subscriptions", "durable", "held-bytes")
 QUOTAS: Final = ("publications/s", "bytes/s", *WHOLE)
 NAMES: Final = "names"
 CHANNELS: Final = "channels"
-NO_CHANNELS: Final = "-"
-"""No channel can have this name."""
+FEEDS: Final = "feeds"
+LISTS: Final = (CHANNELS, FEEDS)
+NO_NAMES: Final = "-"
+"""No channel and no feed can have this name."""
 LONGEST_PREFIX: Final = 253
 
 
@@ -36,17 +39,17 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
     roles: set[str] | None = None
     quotas: dict[str, float] = {}
     prefixes: tuple[str, ...] = ()
-    channels: tuple[str, ...] | None = None
+    lists: dict[str, tuple[str, ...]] = {}
     for field in fields:
         name, equals, value = field.partition("=")
         if name == NAMES and equals:
             if prefixes:
                 raise ValueError(f"{field!r}: write {NAMES}= once, and separate prefixes by commas")
             prefixes = _prefixes(field, value)
-        elif name == CHANNELS and equals:
-            if channels is not None:
-                raise ValueError(f"{field!r}: write {CHANNELS}= once, and separate channels by commas")
-            channels = _channels(field, value)
+        elif name in LISTS and equals:
+            if name in lists:
+                raise ValueError(f"{field!r}: write {name}= once, and separate {name} by commas")
+            lists[name] = _list(field, name, value)
         elif equals:
             # The unit may also follow the number: publications=100/s.
             if value.endswith("/s") and name in ("publications", "bytes"):
@@ -55,10 +58,10 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
                 known = ", ".join(f"{each}=N" for each in QUOTAS)
                 raise ValueError(
                     f"{field!r}: quotas are {known}, each once; prefixes of names are {NAMES}=PREFIX,PREFIX,"
-                    f" channels {CHANNELS}=NAME,NAME"
+                    f" channels {CHANNELS}=NAME,NAME, feeds {FEEDS}=NAME,NAME"
                 )
             quotas[name] = _number(field, value, whole=name in WHOLE)
-        elif roles is not None or quotas or prefixes or channels is not None:
+        elif roles is not None or quotas or prefixes or lists:
             raise ValueError(f"{field!r}: write roles once, before the quotas, separated by commas")
         else:
             roles = set() if field == NO_ROLES else set(field.split(","))
@@ -70,13 +73,15 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
         publishes=roles is None or "publish" in roles,
         subscribes=roles is None or "subscribe" in roles,
         groups=roles is None or "group" in roles,
+        reads=roles is None or "read" in roles,
         publications_per_second=quotas.get("publications/s"),
         bytes_per_second=quotas.get("bytes/s"),
         max_subscriptions=whole.get("subscriptions"),
         max_durable_subscribers=whole.get("durable"),
         max_held_back_bytes=whole.get("held-bytes"),
         name_prefixes=prefixes,
-        channels=channels,
+        channels=lists.get(CHANNELS),
+        feeds=lists.get(FEEDS),
     )
 
 
@@ -87,13 +92,13 @@ def _prefixes(field: str, text: str) -> tuple[str, ...]:
     return prefixes
 
 
-def _channels(field: str, text: str) -> tuple[str, ...]:
-    if text == NO_CHANNELS:
+def _list(field: str, what: str, text: str) -> tuple[str, ...]:
+    if text == NO_NAMES:
         return ()
-    channels = tuple(sorted(set(text.split(","))))
-    if "" in channels:
-        raise ValueError(f"{field!r}: name channels, separated by commas, or write {CHANNELS}={NO_CHANNELS}")
-    return channels
+    found = tuple(sorted(set(text.split(","))))
+    if "" in found:
+        raise ValueError(f"{field!r}: name {what}, separated by commas, or write {what}={NO_NAMES}")
+    return found
 
 
 def _number(field: str, text: str, *, whole: bool) -> float:

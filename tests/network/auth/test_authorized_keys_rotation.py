@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import zmq
 
-from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.main import new_id
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys
@@ -23,6 +22,7 @@ from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages, wire
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link
+from plimsoll.network.auth.authorized_keys import AuthorizedKeys
 
 DEADLINE_SECONDS = 60
 LINK = 77

@@ -24,7 +24,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from plimsoll.broker.auth import permission_parser
 from plimsoll.core.permissions import (
     ALL_PERMISSIONS,
     GENERATED,
@@ -33,14 +32,17 @@ from plimsoll.core.permissions import (
     NameGrants,
     name_of_broker,
 )
+from plimsoll.network.auth import permission_parser
 
 DATA_DOMAIN: Final = "plimsoll.data"
 CONTROL_DOMAIN: Final = "plimsoll.control"
+FEED_DOMAIN: Final = "plimsoll.feed"
 
 ROLES: Final = ("client", "collector", "edge", "head", "mediator")
 ADMITTED: Final[Mapping[str, frozenset[str]]] = {
     DATA_DOMAIN: frozenset({"client", "edge", "head"}),
     CONTROL_DOMAIN: frozenset({"collector", "edge", "head", "mediator"}),
+    FEED_DOMAIN: frozenset({"client"}),
 }
 """Which roles may open a connection to which socket."""
 
@@ -54,7 +56,7 @@ _ZAP_VERSION: Final = b"1.0"
 _OK, _REFUSED, _FAILED = b"200", b"400", b"500"
 
 
-class BrokerSecurityError(ValueError):
+class KeyFileError(ValueError):
     """A key or a file of keys that cannot be used; says where and what to do."""
 
 
@@ -81,7 +83,7 @@ def parse_authorized_keys(text: str, where: str) -> dict[str, KeyIdentity]:
     """Read the lines of an authorised-keys file: key -> identity.
 
     Raises:
-        SecurityError: naming file, line, and what is wrong.
+        KeyFileError: naming file, line, and what is wrong.
 
     """
     found: dict[str, KeyIdentity] = {}
@@ -94,17 +96,17 @@ def parse_authorized_keys(text: str, where: str) -> dict[str, KeyIdentity]:
             continue
         key, identity = _parse_fields(fields, f"{where}:{number}")
         if key in found:
-            raise BrokerSecurityError(
+            raise KeyFileError(
                 f"{where}:{number}: this key is already listed for {found[key].name}; a key has one owner"
             )
         above = known.setdefault(identity.name, identity)
         if above.role != identity.role:
-            raise BrokerSecurityError(
+            raise KeyFileError(
                 f"{where}:{number}: {identity.name} is a {above.role} above and a {identity.role} here; "
                 "a name has one role"
             )
         if above.grant != identity.grant:
-            raise BrokerSecurityError(
+            raise KeyFileError(
                 f"{where}:{number}: {identity.name} may do something else above; each line of a name says the same"
             )
         found[key] = identity
@@ -113,66 +115,60 @@ def parse_authorized_keys(text: str, where: str) -> dict[str, KeyIdentity]:
 
 def _parse_fields(fields: list[str], where: str) -> tuple[str, KeyIdentity]:
     if len(fields) < 3:
-        raise BrokerSecurityError(f"{where}: expected `public-key role name`, found {len(fields)} fields")
+        raise KeyFileError(f"{where}: expected `public-key role name`, found {len(fields)} fields")
     (key, role, name), granted = fields[:3], list(takewhile(lambda field: not field.startswith("#"), fields[3:]))
     if not is_key(key):
-        raise BrokerSecurityError(
+        raise KeyFileError(
             f"{where}: a public key is {KEY_CHARACTERS} characters of Z85, found {len(key)}: {key[:8]}..."
         )
     if role not in ROLES:
-        raise BrokerSecurityError(f"{where}: unknown role {role!r}; roles are {', '.join(ROLES)}")
+        raise KeyFileError(f"{where}: unknown role {role!r}; roles are {', '.join(ROLES)}")
     if name == ANY_NAME and role != "client":
-        raise BrokerSecurityError(
-            f"{where}: only a client may have the name {ANY_NAME!r}; give the {role} its own name"
-        )
+        raise KeyFileError(f"{where}: only a client may have the name {ANY_NAME!r}; give the {role} its own name")
     if role != "client":
         if granted:
-            raise BrokerSecurityError(
-                f"{where}: found {granted[0]!r} behind the name; only a client is granted anything"
-            )
+            raise KeyFileError(f"{where}: found {granted[0]!r} behind the name; only a client is granted anything")
         return key, KeyIdentity(role, name)
     try:
         return key, KeyIdentity(role, name, permission_parser.parse_permissions(granted, name))
     except ValueError as error:
-        raise BrokerSecurityError(f"{where}: {error}") from error
+        raise KeyFileError(f"{where}: {error}") from error
 
 
-def read_secret_key(path: str) -> str:
-    """The Z85 secret key that the file holds.
+def read_secret_key(path: str, where: str = "security.secret_key_file") -> str:
+    """The Z85 secret key that the file holds. `where`: of the path, in the configuration.
 
     Raises:
-        SecurityError: the file cannot be read, or holds something else.
+        KeyFileError: the file cannot be read, or holds something else.
 
     """
     try:
         text = Path(path).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise BrokerSecurityError(f"security.secret_key_file: cannot read {path}: {error}") from error
+        raise KeyFileError(f"{where}: cannot read {path}: {error}") from error
     if not is_key(text):
-        raise BrokerSecurityError(
-            f"security.secret_key_file: {path} does not hold a Z85 secret key of {KEY_CHARACTERS} characters"
-        )
+        raise KeyFileError(f"{where}: {path} does not hold a Z85 secret key of {KEY_CHARACTERS} characters")
     return text
 
 
 @dataclass(slots=True)
-class BrokerSecretKey:
-    """This broker's secret key, read again when its file changes; an unreadable file leaves the last key in force."""
+class SecretKeyFile:
+    """The secret key of this process, read again when its file changes; an unreadable file leaves the last in force."""
 
     path: str
     secret: str = field(repr=False)
     fault: str = ""
 
     @classmethod
-    def read(cls, path: str) -> BrokerSecretKey:
-        """Read the file for the first time; raises `SecurityError`."""
-        return cls(path, read_secret_key(path))
+    def read(cls, path: str, where: str = "security.secret_key_file") -> SecretKeyFile:
+        """Read the file for the first time; raises `KeyFileError`."""
+        return cls(path, read_secret_key(path, where))
 
     def refresh(self) -> bool:
         """Read the file again; true if the key has changed."""
         try:
             secret = read_secret_key(self.path)
-        except BrokerSecurityError as error:
+        except KeyFileError as error:
             self.fault = str(error)
             return False
         changed, self.secret, self.fault = secret != self.secret, secret, ""
@@ -195,17 +191,17 @@ class AuthorizedKeys:
     _seen: tuple[int, int, int] = (0, 0, 0)
 
     @classmethod
-    def read(cls, path: str) -> AuthorizedKeys:
-        """Read the file for the first time.
+    def read(cls, path: str, where: str = "security.authorized_keys_file") -> AuthorizedKeys:
+        """Read the file for the first time. `where`: of the path, in the configuration.
 
         Raises:
-            SecurityError: it cannot be used; a broker must not start without it.
+            KeyFileError: it cannot be used; whoever listens must not start without it.
 
         """
         authority = cls(Path(path))
         authority.refresh()
         if authority.fault:
-            raise BrokerSecurityError(f"security.authorized_keys_file: {authority.fault}")
+            raise KeyFileError(f"{where}: {authority.fault}")
         return authority
 
     def refresh(self) -> bool:
@@ -219,7 +215,7 @@ class AuthorizedKeys:
         except (OSError, UnicodeDecodeError) as error:
             self.fault = f"cannot read {self.path}: {error}"
             return False
-        except BrokerSecurityError as error:
+        except KeyFileError as error:
             self.fault = str(error)
             return False
         changed = keys != self.keys

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils import z85 as reference
 
-from plimsoll.broker.auth import authorized_keys
-from plimsoll.broker.auth.authorized_keys import (
+from plimsoll.core.permissions import ClientPermissions, NameGrants
+from plimsoll.network.auth import authorized_keys
+from plimsoll.network.auth.authorized_keys import (
     CONTROL_DOMAIN,
     DATA_DOMAIN,
+    FEED_DOMAIN,
     AuthorizedKeys,
-    BrokerSecurityError,
+    KeyFileError,
     KeyIdentity,
     parse_authorized_keys,
     read_secret_key,
     z85,
 )
-from plimsoll.core.permissions import ClientPermissions, NameGrants
 
 KEY, OTHER = (zmq.curve_keypair()[0].decode() for _ in range(2))
 PATIENCE_MS = 5_000
@@ -48,7 +49,9 @@ def test_behind_a_clients_name_stands_what_it_may_do():
     text = f"{KEY} client ann publish publications/s=10 # as agreed\n{OTHER} client bob subscriptions=3"
     assert parse_authorized_keys(text, "keys") == {
         KEY: KeyIdentity(
-            "client", "ann", ClientPermissions("ann", groups=False, subscribes=False, publications_per_second=10.0)
+            "client",
+            "ann",
+            ClientPermissions("ann", groups=False, reads=False, subscribes=False, publications_per_second=10.0),
         ),
         OTHER: KeyIdentity("client", "bob", ClientPermissions("bob", max_subscriptions=3)),
     }
@@ -65,7 +68,7 @@ def test_a_key_may_begin_like_a_comment():
     ("text", "said"),
     [
         (f"{KEY} client", "keys:1: expected `public-key role name`, found 2 fields"),
-        (f"\n{KEY} client ann bob", "keys:2: 'bob': what a client may do is publish, subscribe, group or none"),
+        (f"\n{KEY} client ann bob", "keys:2: 'bob': what a client may do is publish, subscribe, group, read or none"),
         (f"{KEY} edge e publish", "keys:1: found 'publish' behind the name; only a client is granted anything"),
         (f"{KEY} client ann publish\n{OTHER} client ann", "keys:2: ann may do something else above"),
         (f"{KEY[:-1]} client ann", "keys:1: a public key is 40 characters of Z85, found 39"),
@@ -87,7 +90,7 @@ def test_a_key_may_begin_like_a_comment():
     ],
 )
 def test_a_bad_line_is_named(text: str, said: str):
-    with pytest.raises(BrokerSecurityError) as refused:
+    with pytest.raises(KeyFileError) as refused:
         parse_authorized_keys(text, "keys")
     assert str(refused.value).startswith(said)
 
@@ -97,9 +100,9 @@ def test_a_secret_key_file_holds_a_key(tmp_path: Path):
     path.write_text(KEY + "\n")
     assert read_secret_key(str(path)) == KEY
     path.write_text("open sesame")
-    with pytest.raises(BrokerSecurityError, match="does not hold a Z85 secret key"):
+    with pytest.raises(KeyFileError, match="does not hold a Z85 secret key"):
         read_secret_key(str(path))
-    with pytest.raises(BrokerSecurityError, match="cannot read"):
+    with pytest.raises(KeyFileError, match="cannot read"):
         read_secret_key(str(tmp_path / "none"))
 
 
@@ -182,7 +185,7 @@ def test_a_file_that_was_replaced_is_seen_even_with_the_same_time_and_size(autho
 
 
 def test_a_file_that_cannot_be_used_at_the_start_is_an_error(tmp_path: Path):
-    with pytest.raises(BrokerSecurityError, match=r"security.authorized_keys_file: cannot read"):
+    with pytest.raises(KeyFileError, match=r"security.authorized_keys_file: cannot read"):
         AuthorizedKeys.read(str(tmp_path / "none"))
 
 
@@ -313,6 +316,6 @@ def test_only_a_domain_that_is_enforced_fails_closed(domain: str, enforce: bool,
     assert threading.active_count() < 20
 
 
-def test_both_domains_are_named_and_have_their_roles():
-    assert authorized_keys.ADMITTED.keys() == {DATA_DOMAIN, CONTROL_DOMAIN}
+def test_all_domains_are_named_and_have_their_roles():
+    assert authorized_keys.ADMITTED.keys() == {DATA_DOMAIN, CONTROL_DOMAIN, FEED_DOMAIN}
     assert set().union(*authorized_keys.ADMITTED.values()) == set(authorized_keys.ROLES)

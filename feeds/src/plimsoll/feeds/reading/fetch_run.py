@@ -1,0 +1,122 @@
+"""Brings a copy up to its feed over a connection to the recorder: asks, waits, repeats, and looks for it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from plimsoll.core.protocol import messages as msg
+from plimsoll.feeds.commit_log import FeedCounts
+from plimsoll.feeds.reading.dataset_copy import DatasetCopy
+from plimsoll.feeds.reading.table_reader import AllRead, FeedReadError, FileAbandoned, RowsGone, TableReader
+
+WAIT_SECONDS: Final = 0.1
+REPEAT_SECONDS: Final = 2.0
+LOOK_AGAIN_SECONDS: Final = 5.0
+"""Without a connection for this long, the address is looked up again: the recorder may have another one."""
+SILENT_SECONDS: Final = 30.0
+FOLLOW_SECONDS: Final = 1.0
+VANISHED_SECONDS: Final = 0.2
+COMPACT_SECONDS: Final = 60.0
+
+
+class AsksRecorder(Protocol):
+    """`plimsoll.client.feed_connection.FeedConnection` is one."""
+
+    @property
+    def is_connected(self) -> bool: ...
+    @property
+    def fault(self) -> str: ...
+    def ask(self, requests: Iterable[msg.FeedRequest]) -> None: ...
+    def answers(self, seconds: float) -> list[msg.FeedAnswer]: ...
+    def close(self) -> None: ...
+
+
+@dataclass
+class FetchRun:
+    """One run. `connect` looks the recorder up and connects; `tell` is given lines for a person.
+
+    `follows`: it waits for more. `monotonic`: seconds; `clock`: microseconds since 1970.
+    """
+
+    copy: DatasetCopy
+    readers: list[TableReader]
+    connect: Callable[[], AsksRecorder]
+    tell: Callable[[str], None]
+    monotonic: Callable[[], float]
+    clock: Callable[[], int]
+    follows: bool = False
+    _due: dict[str, float] = field(default_factory=dict)  # by table: when to ask
+    _done: set[str] = field(default_factory=set)
+
+    def run(self, stopped: Callable[[], bool]) -> FeedCounts:
+        """Read until there is nothing more, or until `stopped`; returns what the copy has.
+
+        Raises:
+            FeedReadError: it cannot be read on.
+
+        """
+        connection = self.connect()
+        heard = repeated = linked = compacted = self.monotonic()
+        try:
+            while not stopped() and len(self._done) < len(self.readers):
+                self._ask(connection)
+                answers = connection.answers(WAIT_SECONDS)
+                now = self.monotonic()
+                for answer in answers:
+                    self._take(answer, now)
+                linked = now if connection.is_connected else linked
+                if answers:
+                    heard = repeated = now
+                elif now - linked >= LOOK_AGAIN_SECONDS:
+                    connection.close()
+                    connection, linked = self.connect(), now
+                elif now - repeated >= REPEAT_SECONDS:
+                    repeated = now
+                    connection.ask(request for reader in self.readers for request in reader.requests_again())
+                if now - heard >= SILENT_SECONDS and not self._is_idle(now):
+                    heard = self._note_silence(connection.fault, now)
+                if self.follows and now - compacted >= COMPACT_SECONDS:
+                    compacted = now
+                    self.copy.compact(self.clock())
+        finally:
+            connection.close()
+        return self.copy.counts
+
+    def _ask(self, connection: AsksRecorder) -> None:
+        now = self.monotonic()
+        if not connection.is_connected:
+            return
+        for reader in self.readers:
+            if reader.table not in self._done and now >= self._due.get(reader.table, now):
+                connection.ask(reader.requests())
+
+    def _take(self, answer: msg.FeedAnswer, now: float) -> None:
+        for reader in self.readers:
+            for event in reader.take(answer):
+                self.copy.take(reader, event, self.clock())
+                if isinstance(event, RowsGone):
+                    lost = f"{reader.feed}: {reader.table} {event.first} to {event.last}"
+                    self.tell(f"{lost}: retention has deleted them before they were read")
+                elif isinstance(event, FileAbandoned):
+                    self._due[reader.table] = now + VANISHED_SECONDS
+                elif isinstance(event, AllRead):
+                    self._due[reader.table] = now + FOLLOW_SECONDS
+                    if not self.follows:
+                        self._done.add(reader.table)
+
+    def _is_idle(self, now: float) -> bool:
+        """Whether nothing is asked, since all is read."""
+        return not any(reader.requests_again() for reader in self.readers) and all(
+            self._due.get(reader.table, 0.0) > now for reader in self.readers
+        )
+
+    def _note_silence(self, fault: str, now: float) -> float:
+        feed = self.readers[0].feed
+        found = f"the recorder of {feed} has not answered for {SILENT_SECONDS:.0f} s"
+        why = fault or "it does not run, cannot be reached from here, or does not know this key"
+        if not self.follows:
+            raise FeedReadError(f"{found}: {why}; what has come is kept, and the next fetch goes on")
+        self.tell(f"{found}: {why}; trying again")
+        return now
