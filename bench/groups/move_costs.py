@@ -65,7 +65,7 @@ def _move(run: SimulationRun) -> None:
     group = _head(run).groups.by_name[GROUP]
     giver = group.slices[MOVED].holder
     taker = next(name for name in sorted(group.members) if name != giver)
-    group.take_plan(SlicePlan(((SliceMove(giver, taker, MOVED),),), "back and forth"))
+    group.schedule.take_plan(SlicePlan(((SliceMove(giver, taker, MOVED),),), "back and forth"))
 
 
 def _delays(run: SimulationRun) -> dict[seen.PublicationIdentity, float]:

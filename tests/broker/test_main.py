@@ -326,6 +326,6 @@ def test_the_matching_loop_is_loaded_first_where_memory_allows(monkeypatch: pyte
     for http, hardware in (("", large), ("tcp://127.0.0.1:*", small), ("tcp://127.0.0.1:*", large)):
         assert loaded == []
         with pytest.raises(KeyboardInterrupt):
-            main.run(msgspec.structs.replace(HEAD, http=http, hardware=hardware), None, 1.0)
+            main.run(msgspec.structs.replace(HEAD, http=http, hardware=hardware), None, 1.0, Path("none.json"))
         signal.signal(signal.SIGTERM, before)
     assert loaded == [True], "and signals are heard meanwhile"

@@ -13,7 +13,6 @@ FUNCTION_LINES = 70
 CLASS_METHODS = 25
 LARGE_CLASSES: dict[str, int] = {
     "core/src/plimsoll/core/client/group_member.py GroupMember": 38,
-    "core/src/plimsoll/core/head/groups/consumer_group.py ConsumerGroup": 38,
     "tests/core/client/test_handover_orders.py World": 55,
 }
 """Classes that are above the limit still, and the most methods that each may have: split them, and take them out."""

@@ -34,6 +34,8 @@ class Config(NamedTuple):
     """Whether a process that starts waits to be told what it is, as where containers start again by themselves."""
     late: int = 0
     """How often a mediator repeats what was true before: that a process leads, follows, or is promoted."""
+    switches: int = 0
+    """How often `standby` is set or removed: `standby_switch`."""
     without: tuple[str, ...] = ()
 
 

@@ -203,3 +203,34 @@ def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: Fl
     await_standby(folder)
     faults = traffic.end()
     assert not faults, "\n".join(faults[:10])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)  # two changes of the setting, each of which starts or ends a process
+def test_a_standby_is_taken_on_and_let_go_under_traffic_by_the_process_that_leads(home: Path):
+    """In memory: before, the log would have gone with the process each time."""
+    plain = FLEET.replace(", standby: 1", "")
+    file = home / "fleet.yaml"
+    file.write_text(plain)
+    runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
+    folder = FleetFolder.of("pair")
+    try:
+        first = wait_for(lambda: head_pid(folder))
+        traffic = Traffic(folder)
+        wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
+        assert leadership(folder) == HeadLeadership()
+        runtime.apply(folder, manifests.parse_text(FLEET, "on.yaml"))
+        await_standby(folder)
+        assert head_pid(folder) == first
+        replace_head(folder, traffic, signal.SIGKILL)
+        second = wait_for(lambda: head_pid(folder))
+        await_standby(folder)
+        runtime.apply(folder, manifests.parse_text(plain, "off.yaml"))
+        wait_for(lambda: not leadership(folder).standby, what="the standby is over")
+        answered = len(traffic.times)
+        wait_for(lambda: len(traffic.times) > answered + 20, what="publications are answered by the head alone")
+        assert (leadership(folder).term, head_pid(folder)) == (2, second)
+        faults = traffic.end()
+        assert not faults, "\n".join(faults[:10])
+    finally:
+        runtime.down(folder)

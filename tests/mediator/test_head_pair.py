@@ -159,10 +159,43 @@ def test_a_head_that_is_to_have_no_standby_any_more_ends_with_the_first_process_
     leaves = commands(in_second, standby(incarnation=11), leader(incarnation=22), hands_over="none is wanted", **asked)
     assert leaves == [(1, msg.Leave())]
     said = leader(standby_in_sync=22, standby_syncs=1)
-    assert commands(IN_SYNC, said, standby(), **asked) == [(1, msg.Leave())]
+    assert commands(IN_SYNC, said, standby(), **asked) == [], "the store says first that it is over"
+    alone = change(IN_SYNC, said, standby(), **asked)
+    assert alone == HeadLeadership(3, 0, ended=1, leads=11)
+    assert commands(alone, said, standby(), **asked) == [(0, msg.GoOnAlone(3, 1)), (1, msg.Leave())]
     assert change(IN_SYNC, said, waiting(23), **asked).standby == 0
     assert commands(ALONE, leader(), waiting(23), **asked) == []
     assert change(ALONE, leader(standby_in_sync=22, standby_syncs=1), standby(), **asked) == ALONE
+
+
+def test_one_that_is_removed_while_the_head_has_died_leads_instead_of_being_given_up():
+    """Found in the exploration of `standby_switch`."""
+    after = change(IN_SYNC, waiting(12), standby(), wants=False)
+    assert after == HeadLeadership(4, 1, leads=22)
+    gone = PairDecision(IN_SYNC, (leader(unheard=2.5), standby()), wants=False)
+    assert gone.change() is None, "whether the head lives is not known yet"
+
+
+def test_a_head_that_runs_without_a_standby_is_given_its_first_term_as_it_is():
+    plain = leader(0)
+    after = change(HeadLeadership(), plain, GONE)
+    assert after == HeadLeadership(1, 0, leads=11)
+    assert commands(after, plain, waiting(22)) == [(0, msg.Lead(1, 11))]
+    assert commands(after, leader(1), waiting(22)) == [(1, msg.Follow(22))]
+    assert change(after, leader(1), waiting(22)) == after
+
+
+def test_and_so_is_one_that_has_started_again_since_it_had_a_standby_last():
+    plain = leader(0, 12)
+    assert commands(ALONE, plain, GONE) == [], "above all it is not told that it was replaced"
+    assert change(ALONE, plain, waiting(22)) == HeadLeadership(4, 0, leads=12)
+    assert change(ALONE, plain, GONE, wants=False) == ALONE
+    assert change(ALONE, leader(), GONE) == ALONE, "one that has gone on since keeps its term"
+
+
+def test_one_that_leads_untold_beside_a_standby_that_has_taken_over_ends():
+    assert change(IN_SYNC, leader(0, 12), standby()) == HeadLeadership(4, 1, leads=22)
+    assert (0, msg.Replaced(4)) in commands(HeadLeadership(4, 1, leads=22), leader(0, 12), leader(4, 22))
 
 
 def test_a_head_whose_term_was_lost_with_the_status_leads_on():

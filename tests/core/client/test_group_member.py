@@ -66,7 +66,7 @@ def test_what_was_released_is_said_again_over_a_new_link() -> None:
     play.fleet.cut(holder, "h")
     each = play.group.slices[0]
     play.consumers[holder].member.on_revoked(msg.SliceRevoked(GROUP, 0, each.epoch))
-    play.group._revoke(each, "b" if holder == "a" else "a")  # as a plan of one move
+    play.group.revoke(each, "b" if holder == "a" else "a")  # as a plan of one move
     play.run(0.5)
     play.fleet.mend(holder, "h")
     play.run(3.0)

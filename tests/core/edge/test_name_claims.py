@@ -226,7 +226,7 @@ def test_a_fleet_without_keys_goes_by_the_name_in_hello():
     fleet.run(0.3)
     assert [closed(eve, edge)[0][0] for edge in ("e1", "e2")] == ["role", "role"]
     again = fleet.client("again")
-    again.handshakes._info = again.info.__class__("ann", "client", 2)
+    again.handshakes.info = again.info.__class__("ann", "client", 2)
     again.dial("e2", "mem://e2")
     fleet.run(0.3)
     again.tell("e2", asked(1, (2, 2)))

@@ -365,7 +365,7 @@ class Impostor(Client):
 
     def __init__(self, fleet: Fleet, name: str, role: Any) -> None:
         super().__init__(name, fleet.ids(), LinkLimits(heartbeat_seconds=0.5))
-        self.info = self.handshakes._info = Info(name, role, 1)
+        self.info = self.handshakes.info = Info(name, role, 1)
         self.now = fleet.now
         fleet.nodes[name] = self
         self.dial("h", "mem://h")

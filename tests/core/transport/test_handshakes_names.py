@@ -19,7 +19,7 @@ def test_a_client_with_the_name_of_a_broker_ends_no_link(name: str):
     fleet.run(1.0)
     before = fleet.head().handshakes.accepted_links()
     intruder = fleet.client("intruder")
-    intruder.handshakes._info = Info(name, "client", 9)
+    intruder.handshakes.info = Info(name, "client", 9)
     intruder.dial("h", "mem://h")
     intruder.dial("e1", "mem://e1")
     fleet.run(1.0)
@@ -36,7 +36,7 @@ def test_a_client_with_the_name_of_a_neighbour_ends_no_link():
     fleet = tree([("a", "b")])
     link = fleet.head("b").handshakes.accepted_links()
     intruder = fleet.client("intruder")
-    intruder.handshakes._info = Info("a", "client", 9)
+    intruder.handshakes.info = Info("a", "client", 9)
     intruder.dial("b", "mem://b")
     fleet.run(1.0)
     assert "the name of a broker" in intruder.refusals[0][1]

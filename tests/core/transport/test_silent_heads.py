@@ -9,6 +9,7 @@ import msgspec
 
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.handshakes import introduce
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.core.transport.overlay_node import Dial, OverlayNode
 from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, GOODBYE_SECONDS, SPREAD, STEPS
@@ -154,6 +155,16 @@ def test_a_goodbye_of_a_head_without_a_standby_is_no_reason_to_dial():
     pair.far.handshakes.close(link, "the head is leaving")
     pair.run(3.0)
     assert len(pair.dials) == 1
+
+
+def test_a_head_that_takes_on_a_standby_says_so_on_links_that_are_open_and_they_go_on():
+    pair = Pair(msgspec.structs.replace(HEAD, silence_ms=0))
+    introduce(pair.far.handshakes, HEAD)
+    pair.run(0.2)
+    assert pair.near.told == pair.far.told == ["open"], "the link has gone on"
+    assert (pair.link.remote, pair.link.open) == (HEAD, True)
+    pair.run(SILENCE + 1.0, is_silent=True)
+    assert len(pair.dials) > 1, "another process may lead there"
 
 
 def test_a_head_cannot_have_its_peers_dial_more_often_than_they_would_hear_it():

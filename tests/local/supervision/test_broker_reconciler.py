@@ -10,7 +10,7 @@ from plimsoll.local import keys, manifests, runtime
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.storage.state_files import StateWriteError
-from plimsoll.local.supervision import broker_reconciler, supervised_broker
+from plimsoll.local.supervision import broker_reconciler, supervised_broker, supervised_head
 from plimsoll.local.supervision.broker_reconciler import KEYS_READ_SECONDS, BrokerReconciler, FleetStartError
 from plimsoll.local.supervision.fleet_events import FleetEvents
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
@@ -173,7 +173,8 @@ def test_what_cannot_be_written_is_reconciled_again(place, monkeypatch):
         place.reconciler.reconcile(0.0, is_ready=False)
     assert (place.brokers, place.reconciler.is_due()) == ({}, True)
     monkeypatch.undo()
-    monkeypatch.setattr(supervised_broker, "write_private", full)
+    for module in (supervised_broker, supervised_head):
+        monkeypatch.setattr(module, "write_private", full)
     with pytest.raises(StateWriteError):
         place.reconciler.reconcile(0.0, is_ready=False)
     assert (place.brokers, place.reconciler.is_due()) == ({}, True)
@@ -189,3 +190,14 @@ def test_what_cannot_be_written_is_reconciled_again(place, monkeypatch):
     monkeypatch.undo()
     place.reconciler.forget(edge)
     assert "e-1" not in place.brokers
+
+
+def test_a_standby_that_is_set_gives_the_head_that_runs_two_ports_and_keeps_its_process(place):
+    place.reconciler.reconcile(0.0, is_ready=False)
+    head = place.brokers["east-head"]
+    pid = head.observed(0.0).pid
+    place.change("BrokerCluster", "east", head={"profile": "small", "standby": 1})
+    place.reconciler.reconcile(1.0, is_ready=False)
+    assert place.brokers["east-head"] is head
+    assert (head.observed(1.0).pid, head.config.standby is not None, len(set(head.controls))) == (pid, True, 2)
+    assert all(end.startswith("tcp://127.0.0.1:") for end in head.controls)

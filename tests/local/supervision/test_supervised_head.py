@@ -48,16 +48,19 @@ class FakeControl:
         self.sent.append((broker, record))
 
 
+PLAIN = msgspec.structs.replace(CONFIG, standby=None)
+
+
 class Pair:
     """A head and its standby, as a supervisor runs them; `events` are the reasons of what was recorded."""
 
-    def __init__(self, store):
+    def __init__(self, store, config=CONFIG):
         self.control, self.store, self.events = FakeControl(), LeadershipStore(store, "east"), []
         folder = FleetFolder.of("f")
         folder.make()
         self.folder = folder
         self.head = SupervisedHead(
-            CONFIG, "small", "", folder, self.store, self.control, ("tcp://127.0.0.1:3", "tcp://127.0.0.1:4")
+            config, "small", "", folder, self.store, self.control, ("tcp://127.0.0.1:3", "tcp://127.0.0.1:4")
         )
         self.now = 100.0
 
@@ -236,3 +239,105 @@ def test_a_process_that_may_be_alive_is_not_ended(pair, why):
         if why != "no word of its standby":
             pair.standby_says(head_silent=why != "heard by its standby")
     assert "Killed" not in pair.events
+
+
+# -- a standby that is set, and removed, while the head runs
+
+
+@pytest.fixture
+def plain(home, tmp_path):
+    with ObjectStore(tmp_path / "leaders.db") as store:
+        store.create({"kind": "BrokerCluster", "metadata": {"name": "east"}, "spec": {}}, "2026-01-01T00:00:00Z")
+        plain = Pair(store, PLAIN)
+        yield plain
+        plain.head.kill()
+
+
+def test_a_head_without_a_standby_leads_in_no_term(plain):
+    plain.start()
+    assert plain.store.load() == HeadLeadership()
+    assert (plain.control.dialled, plain.events) == ({}, ["Started"])
+    assert '"standby": null' in plain.folder.config("h").read_text()
+    plain.head._process.kill()
+    plain.await_end(lambda: "Exited" in plain.events)
+    plain.poll(2.0)
+    assert (plain.head.running, plain.store.load()) == (True, HeadLeadership())
+
+
+def test_it_takes_on_a_standby_in_the_same_process(plain):
+    plain.start()
+    pid = plain.head.observed(plain.now).pid
+    plain.head.config = CONFIG
+    plain.poll()
+    assert plain.head.observed(plain.now).pid == pid
+    assert plain.store.load() == HeadLeadership(1, 0)
+    assert '"term": 1' in plain.folder.config("h").read_text(), "its process reads that again"
+    assert plain.control.dialled == {"h.standby": "tcp://127.0.0.1:4"}
+    assert plain.events == ["Started", "StandbyStarted"]
+    plain.standby_says()
+    plain.head._process.kill()
+    plain.await_end(lambda: "Promoted" in plain.events)
+    assert plain.store.load() == HeadLeadership(2, 1, leads=9)
+
+
+def test_nothing_follows_from_a_term_that_cannot_be_stored(plain, monkeypatch):
+    plain.start()
+
+    def full(before, after):
+        raise StateWriteError(plain.folder.store, "no space is left on its disk", "free space there")
+
+    change = plain.store.change
+    monkeypatch.setattr(plain.store, "change", full)
+    plain.head.config = CONFIG
+    plain.poll()
+    assert plain.events == ["Started"]
+    assert '"standby": null' in plain.folder.config("h").read_text()
+    monkeypatch.setattr(plain.store, "change", change)
+    plain.poll()
+    assert plain.events == ["Started", "StandbyStarted"]
+
+
+def test_a_standby_that_is_removed_is_over_in_the_store_before_it_ends_and_the_head_goes_on(pair):
+    pair.start()
+    pair.standby_says()
+    pair.head_says()
+    pid = pair.head.observed(pair.now).pid
+    pair.head.config = PLAIN
+    pair.poll()
+    assert pair.store.load() == HeadLeadership(1, 0, ended=1)
+    assert pair.head.standby_pid is None
+    assert (pair.head.observed(pair.now).pid, pair.events[-1]) == (pid, "StandbyRemoved")
+    assert '"standby": null' in pair.folder.config("h").read_text()
+    assert pair.control.sent[-1] == ("h", msg.GoOnAlone(1, 1))
+    pair.head_says(standby_in_sync=0)
+    pair.control.sent.clear()
+    pair.poll(2.0)
+    assert (pair.control.sent, pair.events[-1]) == ([], "StandbyRemoved")
+
+
+def test_one_that_came_in_sync_at_that_moment_is_given_up_as_well(pair):
+    pair.start()
+    pair.standby_says(sync=0)
+    pair.head.config = PLAIN
+    pair.poll()
+    pair.head.on_leadership({"term": 1, "standby_in_sync": 9, "standby_syncs": 1}, pair.now)
+    assert pair.store.load().ended == 1
+    pair.poll()
+    assert pair.control.sent[-1] == ("h", msg.GoOnAlone(1, 1))
+
+
+def test_the_second_process_goes_on_alone_if_it_leads_and_keeps_its_term_for_the_next_standby(pair):
+    pair.start()
+    pair.standby_says()
+    pair.head._process.kill()
+    pair.await_end(lambda: "Promoted" in pair.events)
+    pair.head_says(standby_in_sync=0, standby_syncs=0)
+    pid = pair.head.observed(pair.now).pid
+    pair.head.config = PLAIN
+    pair.poll(2.0)
+    assert pair.head.observed(pair.now).pid == pid
+    pair.head.config = CONFIG
+    pair.poll(2.0)
+    assert pair.store.load() == HeadLeadership(2, 1, leads=9)
+    assert '"term": 2' in pair.folder.config("h.1").read_text()
+    assert pair.control.dialled == {"h.standby": "tcp://127.0.0.1:3"}

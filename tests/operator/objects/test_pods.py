@@ -191,3 +191,14 @@ def test_a_head_with_a_standby_has_two_pods_apart_of_which_each_waits_to_be_told
     assert (config.standby.waits, config.standby.term, config.standby.follows) == (True, 0, False)
     assert config.standby.head.data == f"tcp://{HEAD}.ns.svc:{names.DATA_PORT}"
     assert config.standby.control.endswith(f":{names.PAIR_PORT}")
+
+
+def test_setting_and_removing_a_standby_changes_nothing_that_the_first_pod_is_started_with():
+    plain, pair = (World(text) for text in (FLEET, with_disk("standby: 1")))
+    for world in (plain, pair):
+        world.settle()
+    before, after = (world.objects["StatefulSet", HEAD]["spec"]["template"] for world in (plain, pair))
+    for annotation in (names.RESTART_HASH, names.RESTART_FIELDS):
+        assert before["metadata"]["annotations"][annotation] == after["metadata"]["annotations"][annotation]
+    changed = {name for name in after["spec"] if before["spec"].get(name) != after["spec"][name]}
+    assert changed == {"affinity"}, "of the second pod, which is to be on another node than the first"

@@ -45,12 +45,20 @@ class Pods:
         self.led_to: list[int] = []
         self.events: list[str] = []
 
-    def start(self, number: int) -> None:
+    def start(self, number: int, *, is_plain: bool = False) -> None:
         """A new pod. The address of the head is that of process 0 in any case: no test needs more of the Service."""
+        file = self.write(number, is_plain=is_plain)
+        self.uids[number] += 1
+        self.processes[number] = subprocess.Popen(
+            [sys.executable, "-m", "plimsoll.broker", "--config", str(file)], stderr=subprocess.DEVNULL
+        )
+
+    def write(self, number: int, *, is_plain: bool = False) -> Path:
+        """The file of a pod, as it is mounted."""
         own, leader = (f"tcp://{NET}.{which}" for which in (10 + number, 10))
         config = BrokerConfig(
             name=HEAD, role="head", cluster="east", data=f"{own}:7400", control=f"{own}:7401",
-            standby=HeadStandby(
+            standby=None if is_plain else HeadStandby(
                 waits=True, head=PeerBroker(name=HEAD, data=f"{leader}:7400", control=f"{leader}:7401"),
                 control=f"{own}:{names.PAIR_PORT}",
             ),
@@ -58,10 +66,7 @@ class Pods:
         )  # fmt: skip
         file = self.folder / f"{number}.json"
         file.write_bytes(encode(config))
-        self.uids[number] += 1
-        self.processes[number] = subprocess.Popen(
-            [sys.executable, "-m", "plimsoll.broker", "--config", str(file)], stderr=subprocess.DEVNULL
-        )
+        return file
 
     def kill(self, number: int) -> None:
         process = self.processes.pop(number)
@@ -187,6 +192,28 @@ def test_a_planned_change_is_a_goodbye_and_a_promotion(pods: Pods):
         await until("the standby leads", lambda: said(pairs).get("term") == 2)
         await until("the old one has left", lambda: pods.processes[0].poll() is not None)
         assert (pods.processes[0].returncode, pods.events) == (0, ["Leads", "StandbyInSync", "Promoted"])
+        await pairs.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_a_head_that_runs_is_given_a_term_takes_on_a_standby_and_lets_it_go(pods: Pods):
+    async def run() -> None:
+        pods.start(0, is_plain=True)
+        first = pods.processes[0]
+        pairs = await kept(pods, PLAIN)
+        pods.start(1)
+        await asyncio.sleep(0)
+        assert pods.stored == HeadLeadership(), "its file does not say so yet"
+        pods.write(0)
+        await until("the standby follows", lambda: pods.stored.standby)
+        assert (pods.stored.term, pods.stored.leader, said(pairs)["term"], first.poll()) == (1, 0, 1, None)
+        await pairs.update([PairRequest("east", HEAD, wants=False, keyed=False)], None)
+        await until("the standby has left", lambda: pods.processes[1].poll() is not None)
+        await until("the head goes on alone", lambda: said(pairs).get("standby_in_sync") == 0)
+        assert (pods.stored.standby, pods.stored.ended, first.poll()) == (0, 1, None)
+        assert pods.events == ["Leads", "StandbyInSync", "StandbyRemoved"]
         await pairs.stop()
 
     asyncio.run(run())

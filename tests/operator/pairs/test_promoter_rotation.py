@@ -74,7 +74,7 @@ class KeyedPods(Pods):
     def leading(self, key: str) -> PeerBroker:
         return PeerBroker(name=HEAD, data=f"{SHARED}:7400", control=f"{SHARED}:7401", public_key=self.public(key))
 
-    def start(self, number: int) -> None:
+    def start(self, number: int, *, is_plain: bool = False) -> None:
         config = BrokerConfig(
             name=HEAD, role="head", cluster="east", edges=("edge",), data=f"{SHARED}:7400", control=f"{SHARED}:7401",
             standby=HeadStandby(

@@ -10,6 +10,7 @@ from plimsoll.simulator.mediators.handover_plan import HandoverMix
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.durable_heads import DurableHeads
+from plimsoll.simulator.world.standby_heads import StandbyHeads
 
 ALL = [
     replace(
@@ -45,5 +46,13 @@ ALL = [
         name="standby-often",
         about="heads and standbys are killed often, with slow connections between them",
         fault_rates=FaultRates(reconnect=1.5, slow=0.5, crash_head=1.0, crash_standby=0.5, seconds=(0.05, 0.5)),
+    ),
+    replace(
+        SCENARIOS["standby-switched"],
+        name="switched-often",
+        about="heads take on standbys, and are killed as soon as those are in sync, while publishers start again",
+        load=replace(SCENARIOS["standby-switched"].load, publications=150),
+        fault_rates=FaultRates(reconnect=1.0, slow=0.4, crash_client=0.5, crash_head=4.0, seconds=(0.05, 0.4)),
+        durable=StandbyHeads(segment_bytes=5_000, switch_seconds=(0.5, 1.5)),
     ),
 ]

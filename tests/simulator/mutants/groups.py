@@ -13,12 +13,14 @@ from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_links import GroupLinks
+from plimsoll.core.head.groups.group_memory import GroupMemory
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.restart import GroupRestart
 from plimsoll.core.head.groups.slice_attachments import SliceAttachments
 from plimsoll.core.head.groups.slice_audit import SliceAudit
 from plimsoll.core.head.groups.slice_commands import SliceCommands
 from plimsoll.core.head.groups.slice_moves import SliceMoves
+from plimsoll.core.head.groups.slice_schedule import SliceSchedule
 from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.membership import Membership
@@ -34,7 +36,7 @@ MUTANTS = [
         "A slice is assigned only when its holder has released it, or has gone.",
         (
             Change(
-                ConsumerGroup._revoke,
+                ConsumerGroup.revoke,
                 "self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))",
                 "(self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch)), self._give_up(each, "
                 "is_certain=True))",
@@ -128,7 +130,7 @@ MUTANTS = [
     Mutant(
         "forgotten-places-are-no-gap",
         "What a head has forgotten of a slice, and no member says, is told as a gap.",
-        (Change(ConsumerGroup._doubt_places, "if each.token is None:", "if False:"),),
+        (Change(GroupMemory._doubt, "if each.token is None:", "if False:"),),
         (HEADS,),
     ),
     Mutant(
@@ -302,7 +304,7 @@ MUTANTS = [
     Mutant(
         "drained-for-ever",
         "A drained consumer that gets slices for want of another is one like any other again.",
-        (Change(ConsumerGroup._settle, "if all(member.is_emptied for member in staying):", "if False:"),),
+        (Change(SliceSchedule._settle, "if all(member.is_emptied for member in staying):", "if False:"),),
         (SESSIONS,),
     ),
     Mutant(
@@ -332,7 +334,7 @@ MUTANTS = [
     Mutant(
         "stopped-drain-stays-drained",
         "A consumer whose drain is stopped before it begins is one like any other.",
-        (Change(SliceMoves.abort, "group.withdraw(tuple(move.moves()))", "None"),),
+        (Change(SliceMoves.abort, "group.schedule.withdraw(tuple(move.moves()))", "None"),),
         (SESSIONS,),
     ),
     Mutant(
@@ -350,13 +352,13 @@ MUTANTS = [
     Mutant(
         "whole-restart-is-not-learned",
         "Slices that began as those of a new group begin again when a member says that the head has restarted.",
-        (Change(GroupRequests.on_join, "known.learn_of_restart()", "pass"),),
+        (Change(GroupRequests.on_join, "known.memory.learn_of_restart()", "pass"),),
         (HEADS,),
     ),
     Mutant(
         "earlier-member-counts-as-the-last",
         "A slice that is not claimed after a restart may have been with a member that has died since.",
-        (Change(ConsumerGroup._doubt_places, "if not each.holder:", "if False:"),),
+        (Change(GroupMemory._doubt, "if not each.holder:", "if False:"),),
         (HEADS,),
     ),
     Mutant(

@@ -25,6 +25,8 @@ from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head import test_publisher_moves as publisher_moves
+from tests.core.head.durability import test_continuation as continuation
+from tests.core.head.durability.conftest import MemoryFiles
 from tests.core.head.groups import test_cache_sessions as cache_sessions
 from tests.core.head.groups import test_group_links as group_links
 from tests.core.head.groups import test_restart as group_restart
@@ -37,6 +39,9 @@ from tests.core.head.handover import test_cut_decision as cut_decision
 from tests.core.head.handover import test_dispatch as handovers
 from tests.core.head.handover import test_dispatch_between as handovers_between
 from tests.core.head.handover import test_remote_members as remote_members
+from tests.core.head.standby import test_log_copy as log_copy
+from tests.core.head.standby import test_log_feed as log_feed
+from tests.core.head.standby.conftest import Pair
 from tests.core.policies.delay_sensitive import test_head_fleet as head_fleet
 from tests.core.policies.delay_sensitive import test_head_relief as head_relief
 from tests.core.session.triggers import test_bundle_tables as bundle_tables
@@ -52,6 +57,26 @@ def _moving(test: Callable[[publisher_moves.Moving], None]) -> Test:
     @wraps(test)
     def run() -> None:
         test(publisher_moves.Moving())
+
+    return run, ()
+
+
+def _recovered(test: Callable[[Any], None]) -> Test:
+    """A test of a head that recovers, with files of its own for each run."""
+
+    @wraps(test)
+    def run() -> None:
+        test(MemoryFiles())
+
+    return run, ()
+
+
+def _paired(test: Callable[[Any], None]) -> Test:
+    """A test of a head's feed and a standby's follower, with a pair of its own for each run."""
+
+    @wraps(test)
+    def run() -> None:
+        test(Pair())
 
     return run, ()
 
@@ -277,6 +302,21 @@ SCRIPTED: Final = MappingProxyType(
             bundle_tables.test_the_new_owner_is_told_of_until_loads_have_settled_since_moves_may_be_over_before_a_table_arrives,
             (),
         ),
+        "evicted-is-not-missed": _recovered(
+            continuation.test_a_neighbour_that_was_away_for_longer_than_the_log_goes_back_gets_a_gap
+        ),
+        "copy-forgets-who-sent-it": (
+            log_copy.test_who_sent_what_is_known_so_that_nothing_goes_back_to_a_neighbour,
+            (),
+        ),
+        "copied-log-is-acknowledged-early": (
+            log_copy.test_it_ends_only_when_all_that_neighbours_were_told_is_here_has_been_dealt_with,
+            (),
+        ),
+        "term-is-given-twice": _paired(
+            log_feed.test_a_head_that_has_no_term_yet_admits_no_standby_and_takes_the_first_that_it_is_given
+        ),
+        "admits-against-its-file": _paired(log_feed.test_a_standby_is_admitted_only_while_the_heads_own_file_names_one),
         "gap-behind-the-cut": (source_behind.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
     }
 )

@@ -109,6 +109,12 @@ class BrokerLoop:
             sockets.watch(disk.descriptor)
         self._feed: LogFeed | None = disk.feed if isinstance(disk, ReplicatedLog) else None
 
+    def keep(self, kept: ReplicatedLog) -> None:
+        """Have what leaves wait for a standby from now on, as well as for the disk that it has waited for so far."""
+        if self.disk is None and kept.descriptor >= 0:
+            self.sockets.watch(kept.descriptor)
+        self.disk, self._feed = kept, kept.feed
+
     def run(self) -> None:
         """Serve until the machine has left, or the time for leaving is over."""
         self.collector.start()
@@ -130,7 +136,8 @@ class BrokerLoop:
         machine, sockets = self.machine, self.sockets
         due = machine.next_poll_at()
         if self._feed is not None:
-            due = min(due, self._feed.next_poll_at())
+            is_behind = isinstance(self.disk, ReplicatedLog) and self.disk.is_behind
+            due = 0.0 if is_behind else min(due, self._feed.next_poll_at())
         now = time.monotonic()
         sockets.wait(min(due - now, LONGEST_WAIT_SECONDS))
         started = time.monotonic()

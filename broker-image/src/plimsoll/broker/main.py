@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -27,7 +28,9 @@ from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.broker.standby import standby_process
 from plimsoll.broker.standby.replicated_log import ReplicatedLog
+from plimsoll.broker.standby.running_head import RunningHead
 from plimsoll.broker.standby.standby_process import ProcessShell
+from plimsoll.broker.standby.standby_setting import StandbySetting
 from plimsoll.broker.storage.log_disk import LogDisk, LogDiskError
 from plimsoll.broker.storage.log_folder import LogFolderError
 from plimsoll.core import config as configuration
@@ -73,7 +76,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     log_to_stderr()
     try:
-        return run(read_config(options.config), options.parent_pid, options.leave_seconds)
+        return run(read_config(options.config), options.parent_pid, options.leave_seconds, options.config)
     except (BrokerConfigError, KeyFileError) as error:
         print(printable_lines(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
@@ -104,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> int:
-    """Bind, serve, leave."""
+def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file: Path) -> int:
+    """Bind, serve, leave. `file`: of the configuration, which says whether a head is to take on a standby."""
     if trouble := raise_open_files():
         log.warning("%s", trouble)
     curve, authority = _read_security(config)
@@ -118,6 +121,7 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
             warm_up()
         sockets = opened.enter_context(contextlib.closing(BrokerSockets(config.limits, curve, authority)))
         probes, incarnation = ProcessProbes(), 0
+        setting = StandbySetting(file, config)
         if config.http:
             opened.enter_context(contextlib.closing(serve_http(config.http, probes)))
         # An edge keeps the key that it started with: its head has announced that one to clients.
@@ -132,7 +136,7 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
             sockets.control.bind(config.standby.control)
             shell = ProcessShell(sockets, watch, new_epoch(), new_id, authority, leave_seconds, probes, own)
             incarnation = shell.incarnation
-            told = standby_process.become_head(config, disk, shell)
+            told = standby_process.become_head(config, disk, shell, setting)
             if told is None:
                 log.info("%s stopped before it led", config.name)
                 return 0
@@ -144,15 +148,30 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
             machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds,
             disk=disk,
         )  # fmt: skip
-        loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage, disk)
+        look = watch_setting(machine, loop, config, setting)
+
+        def on_usage(usage: ProcessUsage) -> None:
+            look()
+            report_usage(machine, sockets, authority, usage, loop.disk)
+
+        loop.on_usage = on_usage
         if config.http:
             answer_by_machine(probes, machine, loop)
         log.info("%s %s of %s listening: data %s, control %s", config.role, config.name, config.cluster, data, control)
         loop.run()
     log.info("%s stopped", config.name)
-    if config.standby is not None and config.standby.waits:
+    if setting.standby is not None and setting.standby.waits:
         time.sleep(REFUSE_SECONDS)
     return 0
+
+
+def watch_setting(
+    machine: Head | Edge, loop: BrokerLoop, config: BrokerConfig, setting: StandbySetting
+) -> Callable[[], None]:
+    """What is to be called once in a while: of a head, to take on a standby once its file names one."""
+    if isinstance(machine, Edge):
+        return lambda: None
+    return RunningHead(config, machine, loop, loop.sockets, setting, new_id).look
 
 
 def make_broker_machine(

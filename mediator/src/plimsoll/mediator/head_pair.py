@@ -50,6 +50,11 @@ class ProcessView:
         """By its last answer; 0 without one."""
         return whole(self.status, "incarnation")
 
+    @property
+    def has_no_term(self) -> bool:
+        """Whether it is a head that has had no standby so far."""
+        return self.role == "head" and not whole(self.status, "term")
+
     def has_ended(self, incarnation: int) -> bool:
         """Whether this incarnation of the process is over: it is known, or another one answers."""
         return incarnation in self.ended or (self.is_fresh and self.incarnation != incarnation)
@@ -99,7 +104,7 @@ class PairDecision:
     @property
     def leads(self) -> bool:
         """Whether the process that the store names has answered as the head of this term."""
-        return self.leader.role == "head" and whole(self.leader.status, "term") == self.stored.term
+        return self.leader.role == "head" and whole(self.leader.status, "term") == self.stored.term > 0
 
     @property
     def may_promote(self) -> bool:
@@ -125,6 +130,8 @@ class PairDecision:
             return self._alone("StandbyExited", "its standby has ended; the head goes on alone")
         if self.leads and (alone := self._given_up()) is not None:
             return alone
+        if self.leads and not self.wants and stored.leader == 0 and stored.standby:
+            return self._alone("StandbyRemoved", "it is to have no standby any more; the head goes on alone", "Normal")
         if (begins := self._begins()) is not None:
             text = f"process {begins.leader} leads, in term {begins.term}"
             return LeadershipChange(begins, PairEvent("Normal", "Leads", text))
@@ -170,16 +177,19 @@ class PairDecision:
             return self._alone("StandbySilent", "its standby is silent; the head goes on alone")
         return None
 
-    def _alone(self, reason: str, text: str) -> LeadershipChange:
+    def _alone(self, reason: str, text: str, type_: Literal["Normal", "Warning"] = "Warning") -> LeadershipChange:
         said = self.leader.status if self.leads else {}
-        return LeadershipChange(self.stored.without_standby(said), PairEvent("Warning", reason, text))
+        return LeadershipChange(self.stored.without_standby(said), PairEvent(type_, reason, text))
 
     def _begins(self) -> HeadLeadership | None:
-        """A term for a process that waits, if neither has what the last head had, or only this one has it."""
+        """A term for a process that waits, if neither has what the last head had, or only this one has it.
+
+        Or for a head that runs, and is to have its first standby.
+        """
         stored = self.stored
         if stored.standby or (stored.leads and not self.leader.has_ended(stored.leads)):
             return None
-        if self.leader.role == "waiting":
+        if self.leader.role == "waiting" or (self.leader.has_no_term and self.wants):
             return stored.begun(stored.leader, self.leader.incarnation)
         # In memory nothing is left of the last head. The first one is process 0, which may have had a disk before.
         may_switch = stored.leads and not self.has_disk and not self.leader.is_fresh
@@ -193,7 +203,7 @@ class PairDecision:
         """What each of the two is told, by what is stored; repeated until they say that they have done it."""
         stored, leader, other = self.stored, self.leader, self.other
         if leader.role and leader.incarnation == stored.leads:
-            if leader.role == "waiting":
+            if leader.role == "waiting" or leader.has_no_term:
                 yield stored.leader, msg.Lead(stored.term, stored.leads)
             elif leader.role == "standby":
                 yield stored.leader, msg.Promote(stored.term)
@@ -201,11 +211,11 @@ class PairDecision:
                 yield stored.leader, msg.GoOnAlone(stored.term, stored.ended)
             elif self.hands_over and self.may_promote:
                 yield stored.leader, msg.Leave()
-        elif leader.role in ("standby", "head"):
+        elif leader.role in ("standby", "head") and not leader.has_no_term:
             yield stored.leader, msg.Replaced(stored.term)  # it starts over, and may be given a term then
         if other.role == "waiting" and self.leads and self.wants:
             yield 1 - stored.leader, msg.Follow(other.incarnation)
-        elif other.role == "standby" and self.leads and not self.wants and stored.leader == 0:
+        elif other.role == "standby" and self.leads and not self.wants and stored.leader == 0 and not stored.standby:
             yield 1, msg.Leave()
         elif other.role == "head" and whole(other.status, "term") < stored.term:
             yield 1 - stored.leader, msg.Replaced(stored.term)

@@ -42,6 +42,9 @@ RESTART_FIELDS = f"{GROUP}/restart-fields"
 """On a pod: its start parameters, each as NAME=HASH, to say which one has changed."""
 KEY = f"{GROUP}/public-key"
 """On a pod: the public key that it was given."""
+STANDBY_KEY = f"{GROUP}/standby-key"
+"""On a pod of a head with a standby: the key by which its process would follow the other one. On a pod that runs, a
+change makes the kubelet update the mounted configuration at once."""
 KEYS_HASH = f"{GROUP}/authorized-keys-hash"
 """On a pod: changed by the operator to make the kubelet update the mounted authorized keys at once."""
 CONFIG_HASH = f"{GROUP}/config-hash"
@@ -57,7 +60,7 @@ ROTATED = f"{GROUP}/rotated-keys"
 """On a Secret: the text of `ROTATE` for which its keys were last replaced."""
 
 POD_NAME = "statefulset.kubernetes.io/pod-name"
-"""A label that Kubernetes gives the pods of a StatefulSet; the Service of a head with a standby selects by it."""
+"""A label that Kubernetes gives the pods of a StatefulSet; the Service of a head selects by it, as it may have two."""
 
 DEPARTED = f"{GROUP}/departed"
 """In the operator's memory only: on an EdgeBroker that is deleted and whose pod still runs."""
@@ -69,6 +72,7 @@ ACCEPTED = "plimsoll-accepted"
 
 DATA_PORT, CONTROL_PORT, HTTP_PORT, PAIR_PORT = 7400, 7401, 7402, 7403
 """`PAIR_PORT`: where each of the two processes of a head with a standby listens for the operator, whatever it is."""
+PAIR_PORT_NAME = "pair"
 LOG_FOLDER = "/var/lib/plimsoll/log"
 CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
 CONFIG_FILE, SECRET_FILE, PUBLIC_FILE, AUTHORIZED_FILE = "config.json", "secret.key", "public.key", "authorized_keys"

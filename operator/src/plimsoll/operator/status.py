@@ -29,6 +29,7 @@ from plimsoll.operator.mediator.broker_poller import BrokerReading
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import spark_jobs
 from plimsoll.operator.objects.manifest import Ref, annotation, is_leaving, ref
+from plimsoll.operator.pairs.requests import has_earlier_settings
 from plimsoll.operator.reconcile.desired import DesiredFleet
 from plimsoll.operator.reconcile.observed import (
     ObservedObjects,
@@ -36,7 +37,6 @@ from plimsoll.operator.reconcile.observed import (
     is_ready,
     label,
     last_termination,
-    pod_restart_hash,
     pod_trouble,
     unix_seconds,
 )
@@ -214,7 +214,9 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         stopping=pod is not None and is_leaving(pod),
         waiting_seconds=None if running else 0.0,
         pod_ready=pod is not None and is_ready(pod),
-        outdated=pod is not None and wanted is not None and pod_restart_hash(pod) != wanted.restart_hash,
+        outdated=pod is not None
+        and wanted is not None
+        and has_earlier_settings(pod, wanted.config, wanted.restart_hash),
     )
 
 

@@ -100,7 +100,7 @@ class SliceKill:
         current = None if member is None else member.slices[MOVED].current
         self._edge = "" if current is None else current.port.edge
         MessageWatch(self.run.network, self._kind, self._nth, self._kill_soon)
-        group.take_plan(SlicePlan(((SliceMove(self._giver, self._taker, MOVED),),), "one slice moves"))
+        group.schedule.take_plan(SlicePlan(((SliceMove(self._giver, self._taker, MOVED),),), "one slice moves"))
 
     def _kill_soon(self) -> None:
         self.run.schedule.after(BEHIND_SECONDS if self.cell.when == "behind" else 0.0, self._kill)

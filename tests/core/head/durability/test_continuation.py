@@ -15,6 +15,8 @@ from plimsoll.core.head.durability.records import NeighborAsks, NeighborMet, Num
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import Link, LinkLimits
 
 COVER = msg.Cover(1, [], [])
 TREE = msgspec.structs.replace(CONFIG, neighbors=(PeerBroker(name="a"),), edges=("e1", "e2"))
@@ -164,3 +166,14 @@ def test_a_neighbour_of_which_nothing_is_known_is_waited_for(files: MemoryFiles)
     head.on_tick()
     assert head.outboxes.recalled == set()
     assert "a" in head.startup.missing
+
+
+def test_a_neighbour_that_was_away_for_longer_than_the_log_goes_back_gets_a_gap(files: MemoryFiles):
+    head = restarted(files, TREE)
+    report = msg.NeighborReport(COVER, 0, 5, 3, 10)
+    link = Link("a", local=Info("h", "head", 6), limits=LinkLimits(), initiator=False, new_id=lambda: 1, now=0.0)
+    link.remote = Info("a", "head", 9)
+    outbox = head.outboxes.open(link, True)
+    assert head.continuation.to_neighbor(outbox, report)
+    head.log.first = 5
+    assert not head.continuation.to_neighbor(outbox, report), "positions 4 to 4 are gone: it would never hear of them"

@@ -26,7 +26,7 @@ def playing(edges: int = 2, count: int = 1, work: float = 0.0, **fields: Any) ->
 
 
 def move(play: GroupPlay, giver: str, taker: str, *numbers: int) -> None:
-    play.group._sessions = [tuple(SliceMove(giver, taker, number) for number in numbers)]
+    play.group.schedule._sessions = [tuple(SliceMove(giver, taker, number) for number in numbers)]
 
 
 def caches(play: GroupPlay) -> dict[str, int]:

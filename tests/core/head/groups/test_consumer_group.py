@@ -101,7 +101,7 @@ def test_a_slice_that_moves_a_hundred_times_under_load_is_processed_once(edges: 
     play.run(1.0)
     for _ in range(100):
         each = play.group.slices[0]
-        play.group._revoke(each, "b" if each.holder == "a" else "a")  # as a plan of one move
+        play.group.revoke(each, "b" if each.holder == "a" else "a")  # as a plan of one move
         play.run(0.05, rate=200)
     assert play.group.counts["moved"] >= 100
     verdict = play.check()
@@ -234,7 +234,7 @@ def test_more_members_than_slices_leave_one_idle_with_a_reason() -> None:
     for name in ("a", "b", "c"):
         play.join(name)
         play.run(1.0)
-    idle = dict(play.group.plan.idle)
+    idle = dict(play.group.schedule.plan.idle)
     assert list(idle) == ["c"]
     assert "2 slices and 3 consumers" in idle["c"]
     assert play.has("c") == []

@@ -202,7 +202,7 @@ def test_what_one_may_have_had_that_died_before_it_could_say_so_is_marked() -> N
     play.run(1.0)
     play.join("b")
     play.run(1.0, rate=50)
-    play.group.command((SliceMove("a", "b", 0),), empties=False)
+    play.group.schedule.command((SliceMove("a", "b", 0),), empties=False)
     play.run(0.1, rate=50)
     assert play.has("b") == [0]
     play.fleet.freeze("a")

@@ -11,18 +11,19 @@ from tests.core.head.groups import test_consumer_group as runs
 from plimsoll.core.client.group_member import GroupMember
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
+from plimsoll.core.head.groups.group_memory import GroupMemory
 from plimsoll.core.head.groups.slice_attachments import SliceAttachments
 from plimsoll.core.protocol import messages as msg
 
 
 def assigned_before_it_is_released(patch: pytest.MonkeyPatch) -> None:
-    original = ConsumerGroup._revoke  # the rule that is broken
+    original = ConsumerGroup.revoke  # the rule that is broken
 
     def revoke(self: Any, each: Any, taker: str) -> None:
         original(self, each, taker)
-        self._assign(each, self.members[taker])
+        self.assign(each, self.members[taker])
 
-    patch.setattr(ConsumerGroup, "_revoke", revoke)
+    patch.setattr(ConsumerGroup, "revoke", revoke)
 
 
 def released_with_items_in_hand(patch: pytest.MonkeyPatch) -> None:
@@ -62,7 +63,7 @@ def a_restarted_head_does_not_wait(patch: pytest.MonkeyPatch) -> None:
         original(self, host, name, definition, times, 0.0)
 
     patch.setattr(ConsumerGroup, "__init__", init)
-    patch.setattr(ConsumerGroup, "hold", lambda self, until: None)
+    patch.setattr(GroupMemory, "hold", lambda self, until: None)
 
 
 def anyone_may_attach_a_slice(patch: pytest.MonkeyPatch) -> None:

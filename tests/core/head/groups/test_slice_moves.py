@@ -192,7 +192,7 @@ def test_a_drain_that_is_stopped_before_it_begins_leaves_its_consumer_as_it_was(
     mediator.run(0.1)
     mediator.ask("overtaken", giver="b", taker="c")
     mediator.run(0.3)
-    assert play.group.commanded
+    assert play.group.schedule.commanded
     mediator.change("overtaken", stop=True)
     session = mediator.finish("overtaken")
     assert session.counts()["stayed"] == session.planned > 0, mediator.status("overtaken")
@@ -229,7 +229,7 @@ def test_a_group_with_next_to_no_work_is_left_as_it_is(work: float, is_announced
     play, mediator = play_with("a", "b", balancing="Rates")
     play.consumers["a"].work = work  # of some 3 items a second; a step less of it is measured
     mediator.run(25.0, rate=6)
-    assert play.group.policy.balance(play.group.consumers()).moves or is_announced
+    assert play.group.schedule.policy.balance(play.group.schedule.consumers()).moves or is_announced
     assert bool(mediator.requests) is is_announced
     play.check()
 

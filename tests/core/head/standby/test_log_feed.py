@@ -186,3 +186,27 @@ def test_a_head_that_leaves_says_so_to_its_standby_last(pair):
     pair.exchange()
     assert pair.follower.leadership()["linked"] is False
     assert pair.follower.sync == 1, "it may be promoted"
+
+
+def test_a_head_that_has_no_term_yet_admits_no_standby_and_takes_the_first_that_it_is_given(pair):
+    pair.feed.term, pair.feed.incarnation = 0, 100
+    pair.exchange()
+    assert (pair.feed.standby, pair.feed.leadership()["term"]) == (None, 0)
+    pair.control(pair.feed, msg.Lead(4, 99))
+    assert pair.feed.term == 0, "it was given to another process"
+    pair.control(pair.feed, msg.Lead(4, 100))
+    pair.control(pair.feed, msg.Lead(5, 100))
+    assert pair.feed.term == 4, "it leads in one term"
+    pair.exchange(3.0)
+    assert (pair.follower.sync, pair.follower.term) == (1, 4)
+
+
+def test_a_standby_is_admitted_only_while_the_heads_own_file_names_one(pair):
+    """Else a process that starts in the place of the head would lead beside the standby: `standby_switch`."""
+    named = False
+    pair.feed.wants = lambda: named
+    pair.exchange()
+    assert pair.feed.standby is None, "no standby while the file names none"
+    named = True
+    pair.exchange(3.0)
+    assert pair.follower.sync == 1

@@ -67,3 +67,8 @@ def test_it_ends_if_it_is_asked_to(waiting: WaitingProcess):
 
 def test_it_serves_no_peer(waiting: WaitingProcess):
     assert "waits" in waiting.admits(wire.Info("e", "edge", 1))
+
+
+def test_one_whose_head_is_to_have_no_standby_any_more_leads_alone(waiting: WaitingProcess):
+    waiting.is_alone = True
+    assert (waiting.done(), waiting.term, waiting.follows) == (True, 0, False)

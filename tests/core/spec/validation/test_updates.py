@@ -112,6 +112,11 @@ def test_a_head_may_be_cordoned_while_it_runs():
     assert list(refused_changes(fleet(), fleet(west(head={"profile": "big", "cordonedEpoch": 7})))) == []
 
 
+def test_a_head_may_take_on_a_standby_and_let_it_go_while_it_runs():
+    pair = fleet(west(head={"profile": "big", "standby": 1}))
+    assert list(refused_changes(fleet(), pair)) == list(refused_changes(pair, fleet())) == []
+
+
 def test_links_of_heads_stay():
     [one, two] = refused_changes(fleet(), fleet(west(neighbors=[])))
     assert {one.subject, two.subject} == {"BrokerCluster/east", "BrokerCluster/west"}

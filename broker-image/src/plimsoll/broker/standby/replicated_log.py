@@ -12,7 +12,7 @@ from plimsoll.broker.storage.log_disk import LogDisk, RoundOutput
 from plimsoll.broker.storage.memory_log import MemoryLog
 from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.machine import Head
-from plimsoll.core.head.standby.log_feed import LogFeed, LogPlace
+from plimsoll.core.head.standby.log_feed import START, LogFeed, LogPlace
 from plimsoll.core.transport.link import Peer
 
 LAST_WORD_SECONDS: Final = 2.0
@@ -20,12 +20,12 @@ LAST_WORD_SECONDS: Final = 2.0
 
 
 class ReplicatedLog:
-    """`feed` is begun when the head is there: it has its epoch."""
+    """`feed` is begun when the head is there: it has its epoch. `log` may have been in use without a standby before."""
 
     def __init__(self, log: LogDisk | MemoryLog, *, may_lag: bool) -> None:
         self.log, self._may_lag = log, may_lag
         self.feed: LogFeed | None = None
-        self._places: deque[LogPlace] = deque()
+        self._places: deque[LogPlace] = deque([START] * log.rounds_held)
         self._held: deque[tuple[LogPlace, RoundOutput]] = deque()
 
     @property
@@ -45,9 +45,13 @@ class ReplicatedLog:
         self.log.attach(head, now)
 
     def begin_feed(self, feed: LogFeed) -> None:
-        """Send the log to whichever standby asks for it."""
+        """Send the log to whichever standby asks for it, as soon as all of it is in segments."""
         self.feed = feed
-        feed.begin(self.log.store)
+        self._begin_to_send(feed)
+
+    def _begin_to_send(self, feed: LogFeed) -> None:
+        if feed.store is None and self.log.commit is not None:
+            feed.begin(self.log.store)
 
     # -- rounds
 
@@ -66,6 +70,7 @@ class ReplicatedLog:
             self.log.wait_for_all()
         self.log.is_relaxed = is_relaxed
         self.log.end_round(output, now)
+        self._begin_to_send(feed)
         if output:
             self._places.append(feed.end)
         feed.poll(now)
@@ -87,6 +92,11 @@ class ReplicatedLog:
     def await_safe(self, seconds: float) -> bool:
         """As `LogDisk.await_safe`; the standby may still miss it."""
         return self.log.await_safe(seconds)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the next round is due at once: a part of a log that is taken over is still to be written."""
+        return self.log.is_behind
 
     @property
     def is_waiting(self) -> bool:

@@ -15,6 +15,7 @@ from plimsoll.broker.monitoring.usage_meter import ProcessUsage
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch
 from plimsoll.broker.standby.replicated_log import ReplicatedLog
+from plimsoll.broker.standby.standby_setting import StandbySetting
 from plimsoll.broker.storage.log_disk import LogDisk, LogDiskError
 from plimsoll.broker.storage.memory_log import MemoryLog
 from plimsoll.core.config import BrokerConfig, BrokerHardware, HeadStandby
@@ -55,8 +56,12 @@ def replicated_log(config: BrokerConfig) -> ReplicatedLog:
     """
     if config.disk_log is not None:
         return ReplicatedLog(LogDisk(config.disk_log, config.name), may_lag=config.disk_log.may_lag)
-    size = config.limits.log_bytes - config.limits.log_bytes // ENTRIES_SHARE
-    return ReplicatedLog(MemoryLog(config.name, size), may_lag=True)
+    return ReplicatedLog(MemoryLog(config.name, segment_bytes(config)), may_lag=True)
+
+
+def segment_bytes(config: BrokerConfig) -> int:
+    """How much of the memory of a log without a disk its segments have."""
+    return config.limits.log_bytes - config.limits.log_bytes // ENTRIES_SHARE
 
 
 def entries_at_hand(config: BrokerConfig) -> BrokerConfig:
@@ -109,20 +114,33 @@ class ProcessShell:
         loop.run()
 
 
-def await_role(config: BrokerConfig, shell: ProcessShell) -> BrokerConfig | None:
-    """Wait until a mediator says which of the two this process is; None: it has been asked to end."""
+def await_role(config: BrokerConfig, shell: ProcessShell, setting: StandbySetting) -> BrokerConfig | None:
+    """Wait until a mediator says which of the two this process is; None: it has been asked to end.
+
+    A process whose file says meanwhile that its head is to have no standby leads alone: the other one has ended before.
+    """
     waiting = WaitingProcess(
         config.name, shell.incarnation, link_limits(config), shell.new_id, config.limits.max_frame_bytes
     )
+
+    def look() -> None:
+        setting.refresh()
+        waiting.is_alone = setting.standby is None
+
     log.info("%s: waiting to be told whether this process leads", config.name)
-    shell.run(waiting, config.hardware, lambda: "waiting to be told whether this process leads")
+    shell.run(waiting, config.hardware, lambda: "waiting to be told whether this process leads", look)
+    if waiting.is_alone and not waiting.follows and not waiting.term:
+        log.info("%s: leads, as it is to have no standby", config.name)
+        return changed(config, term=0, follows=False)
     if waiting.term:
         log.info("%s: leads in term %d", config.name, waiting.term)
         return changed(config, term=waiting.term, follows=False)
     return changed(config, follows=True) if waiting.follows else None
 
 
-def become_head(config: BrokerConfig, kept: ReplicatedLog, shell: ProcessShell) -> BrokerConfig | None:
+def become_head(
+    config: BrokerConfig, kept: ReplicatedLog, shell: ProcessShell, setting: StandbySetting
+) -> BrokerConfig | None:
     """Wait and follow, as far as this process has to, until it leads; None: it has been asked to end before.
 
     Raises:
@@ -131,7 +149,7 @@ def become_head(config: BrokerConfig, kept: ReplicatedLog, shell: ProcessShell) 
 
     """
     if standby_of(config).waits:
-        told = await_role(config, shell)
+        told = await_role(config, shell, setting)
         if told is None:
             return None
         config = told

@@ -74,6 +74,16 @@ class LogDisk:
         return self.config.sync == "Always"
 
     @property
+    def is_behind(self) -> bool:
+        """Never: a log on a disk is written from its beginning on."""
+        return False
+
+    @property
+    def rounds_held(self) -> int:
+        """How many rounds have output that waits for a sync."""
+        return len(self._held)
+
+    @property
     def descriptor(self) -> int:
         """Readable when something may have become safe; `clear` makes it unreadable again."""
         return self.syncer.descriptor
@@ -220,7 +230,7 @@ class LogDisk:
             "log_sync_seconds": syncer.sync_seconds,
             "log_longest_sync_seconds": syncer.longest_seconds,
             "log_sync_waiting_seconds": syncer.waiting_seconds,
-            "log_rounds_held": len(self._held),
+            "log_rounds_held": self.rounds_held,
             "log_found": self.found,
             "log_fault": "" if self.commit is None else self.commit.refused,
             "log_damages": self.damages,

@@ -12,6 +12,7 @@ from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.durability.records import DamagedBatchError
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
+from plimsoll.core.head.standby.log_copy import LogCopy
 from plimsoll.core.head.standby.memory_files import MemoryFiles
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ class MemoryLog:
         self.store = LogStore(MemoryFiles(), name, size_bytes)
         self.commit: RoundCommit | None = None
         self.is_relaxed = True
+        self._copy: tuple[LogCopy, Head] | None = None
         self._output: deque[RoundOutput] = deque()
 
     @property
@@ -61,6 +63,23 @@ class MemoryLog:
         self.commit = RoundCommit(self.store, head)
         self.commit.begin(now)
 
+    def take_over(self, head: Head, entries_bytes: int) -> None:
+        """Begin to write the log of a head that runs without segments; `commit` is there once all of it is written.
+
+        `entries_bytes`: of the log that stay at hand beside the segments.
+        """
+        self._copy = LogCopy(head, self.store, entries_bytes), head
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a part of a log that is taken over can be written at once."""
+        return self._copy is not None and self._copy[0].is_behind
+
+    @property
+    def rounds_held(self) -> int:
+        """How many rounds have output here."""
+        return len(self._output)
+
     def begin_syncs(self) -> None:
         """Nothing is synced."""
 
@@ -69,9 +88,14 @@ class MemoryLog:
 
     def end_round(self, output: RoundOutput, now: float) -> None:
         """Write what the round has logged, and take what it has to say."""
-        if self.commit is None:
+        if self._copy is not None:
+            copy, head = self._copy
+            if copy.step():
+                self.commit, self._copy = RoundCommit(self.store, head), None
+        elif self.commit is None:
             raise RuntimeError(f"{self.name} has no log attached")
-        self.commit.write(now)
+        else:
+            self.commit.write(now)
         if output:
             self._output.append(output)
 

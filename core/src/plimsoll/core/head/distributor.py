@@ -54,7 +54,13 @@ class Distributor(HeadPart):
         self.offset = 0
         self.seen: dict[Origin, int] = {}
         self.heard: dict[str, tuple[int, int]] = {}
-        """The last position that has come from each neighbour, with its epoch; kept for a log on a disk only."""
+        """The last position that has come from each neighbour, with its epoch."""
+        self.relayed: dict[str, int] = {}
+        """The same of a head without a journal, in the present epoch of the neighbour; `heard` is of earlier ones."""
+        self.sources: dict[str, str] = {}
+        """By the head that accepted it, the neighbour from which a publication comes: the heads are a tree."""
+        self.gap_sources: dict[int, str] = {}
+        """By position, the neighbour behind which something may be missing; of gaps in a log without a journal."""
 
     def register(self, handlers: RecordHandlers) -> None:
         handlers.of_brokers.add(msg.Pub, lambda outbox, pub: self.relay(outbox.name, pub))
@@ -102,15 +108,20 @@ class Distributor(HeadPart):
         """Log and send a publication of a neighbour's; one that has come before is only confirmed again."""
         host = self.host
         origin = (pub.head, pub.epoch)
-        if pub.offset <= self.seen.get(origin, 0):
+        before = self.seen.get(origin, 0)
+        if pub.offset <= before:
             host.counters["relays_repeated"] += 1
             if pub.flags & FLAG_CONFIRM_EDGES:
                 host.outboxes.send_to(neighbor, msg.Confirmed([pub.position], []))
             return
         host.meter.arrivals += 1
         self.seen[origin] = pub.offset
+        if not before:
+            self.sources[pub.head] = neighbor
         if host.journal is not None:
             self._hears(neighbor, pub.position)
+        else:
+            self.relayed[neighbor] = pub.position
         attributes = msg.decode(msg.body, pub.body).attributes
         neighbor_position = pub.position
         pub = msg.Pub(
@@ -128,8 +139,12 @@ class Distributor(HeadPart):
         """
         if self.host.journal is not None:
             self._hears(neighbor, gap.high)
+        else:
+            self.relayed[neighbor] = max(gap.high, self.relayed.get(neighbor, 0))
         for head, epoch, offset in gap.last:
             self.seen[head, epoch] = max(offset, self.seen.get((head, epoch), 0))
+            if head != self.host.name:
+                self.sources[head] = neighbor
         self._log_gap(gap.last, gap.reason, neighbor)
 
     def _hears(self, neighbor: str, position: int) -> None:
@@ -139,6 +154,11 @@ class Distributor(HeadPart):
             epoch, before = self.heard.get(neighbor, (0, 0))
             known = before if epoch == outbox.link.incarnation else 0
             self.heard[neighbor] = (outbox.link.incarnation, max(known, position))
+
+    def end_epoch(self, neighbor: str, epoch: int) -> None:
+        """A neighbour has restarted: remember how far the log of its last epoch has come here."""
+        if neighbor in self.relayed:
+            self.heard[neighbor] = (epoch, self.relayed.pop(neighbor))
 
     def log_uncertainty(self, source: str) -> None:
         """Log a gap without offsets: something may be lost behind `source`, and it is not known what."""
@@ -153,7 +173,23 @@ class Distributor(HeadPart):
         host.group_lags.note({}, position)
         if host.journal is not None:
             host.journal.gap(record, source, self.heard.get(source, (0, 0)))
+        elif source:
+            self._note_gap(position, source)
         host.counters["gaps_logged"] += 1
         passed_over = {source, *host.outboxes.joining, *host.outboxes.recalled}
         keys = [key for key in host.outboxes.all_keys() if key not in passed_over and host.routes.size(key)]
         host.outboxes.offer(keys, position, record)
+
+    def _note_gap(self, position: int, source: str) -> None:
+        """Note where a gap has come from, as long as the log has it."""
+        first = self.host.log.first
+        for gone in [at for at in self.gap_sources if at < first]:
+            del self.gap_sources[gone]
+        self.gap_sources[position] = source
+
+    def source_of(self, position: int, entry: LogEntry) -> str:
+        """The neighbour that sent an entry of a log without a journal; empty for what was accepted here."""
+        if entry.is_gap:
+            return self.gap_sources.get(position, "")
+        head = entry.last[0][0][0]
+        return "" if head == self.host.name else self.sources.get(head, "")

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.head.durability.durable_log import DurableLog
 from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.part import with_hook
@@ -61,7 +62,7 @@ class Head(HeadParts):
         is_head = link.remote.role == "head"
         # What a neighbour has been told is here it never sends again. So with a log on a disk it is told so when the
         # log has it: what waits for reports, for a turn or for room on the disk goes with the process.
-        link.acks_dealt = is_head and self.journal is not None
+        link.acks_dealt = is_head and isinstance(self.log, DurableLog)
         outbox = self.outboxes.open(link, is_head)
         if is_head:
             self.routes.neighbors[outbox.name].up = True

@@ -67,6 +67,10 @@ class StartupBarrier(HeadPart):
         self._known.update(epochs)
         self._remembers = True
 
+    def epoch_of(self, neighbor: str) -> int:
+        """The epoch in which a neighbour was linked last; 0 if it has not been."""
+        return self._epochs.get(neighbor, 0)
+
     @property
     def is_starting(self) -> bool:
         return bool(self.missing)
@@ -125,6 +129,8 @@ class StartupBarrier(HeadPart):
         """
         before = self._epochs.get(neighbor.name)
         self._epochs[neighbor.name] = neighbor.incarnation
+        if before is not None and before != neighbor.incarnation:
+            self.distributor.end_epoch(neighbor.name, before)
         if before is not None and before != neighbor.incarnation and not neighbor.remembers(before):
             self._restarted.add(neighbor.name)
 

@@ -46,7 +46,7 @@ class Handshakes:
         new_id: Callable[[], int],
     ) -> None:
         self._hooks, self._flusher, self._out = hooks, flusher, out
-        self._info, self._limits, self._new_id = info, limits, new_id
+        self.info, self._limits, self._new_id = info, limits, new_id
         self.links: dict[Peer, Link] = {}
         self.dialled: dict[str, Link] = {}
         self._accepted: dict[_LinkKey, Link] = {}
@@ -181,7 +181,7 @@ class Handshakes:
         link = self._accepted.get(key)
         if link is None and hello.known:
             # The peer expects a state that is gone here; with `lost` it starts a new link, and its machine learns it.
-            self._out.append((peer, wire.hello_ok_frame(hello.link, 0, True, self._info)))
+            self._out.append((peer, wire.hello_ok_frame(hello.link, 0, True, self.info)))
             return
         fresh = link is None
         if link is not None and not link_handshake.may_repeat(link, hello.received, self._hooks.now):
@@ -249,7 +249,7 @@ class Handshakes:
 
     def _new_link(self, peer: Peer, *, initiator: bool) -> Link:
         return Link(
-            peer, local=self._info, limits=self._limits, initiator=initiator, new_id=self._new_id, now=self._hooks.now
+            peer, local=self.info, limits=self._limits, initiator=initiator, new_id=self._new_id, now=self._hooks.now
         )  # fmt: skip
 
     def _restart(self, link: Link) -> None:
@@ -269,6 +269,15 @@ class Handshakes:
             if self._accepted.get(key) is link:
                 del self._accepted[key], self._of_peer[key[:3]]
         self._flusher.drop(link)
+
+
+def introduce(handshakes: Handshakes, info: Info) -> None:
+    """Be known as this from now on. Those that dial in are asked to say HELLO again: their links go on."""
+    handshakes.info = info
+    for link in handshakes.all_links():
+        link.local = info
+        if link.open and not link.initiator:
+            handshakes.ask_who(link.peer)
 
 
 def _key(link: Link) -> _LinkKey:

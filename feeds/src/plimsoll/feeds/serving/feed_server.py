@@ -20,8 +20,8 @@ from plimsoll.network.auth.authorized_keys import AuthorizedKeys, SecretKeyFile
 
 WAIT_SECONDS: Final = 0.2
 REFRESH_SECONDS: Final = 1.0
-RECEIVED_AT_ONCE: Final = 256
-ANSWERED_AT_ONCE: Final = 16
+RECEIVED_AT_ONCE: Final = 64
+ANSWERED_AT_ONCE: Final = 32
 """Before new requests are looked for."""
 
 

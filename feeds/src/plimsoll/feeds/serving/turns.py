@@ -14,14 +14,16 @@ from typing import Final
 from plimsoll.core.metering.bucket import TokenBucket
 
 WAITING_AT_MOST: Final = 64
-REQUESTS_PER_SECOND: Final = 2000.0
+REQUESTS_PER_SECOND: Final = 1000.0
+"""With answers of 64 KiB about half of what one thread of libzmq encrypts in a second."""
 BURST: Final = 200.0
 IDENTITIES_AT_MOST: Final = 1024
 """Remembered: those beyond lose the rate that they have used, not what waits."""
 
 
-PEERS_AT_MOST: Final = 32
-"""Connections of one identity that are answered: what they do not read is held for each."""
+PEERS_AT_MOST: Final = 8
+"""Connections of one identity that are answered: what they do not read is held for each, and libzmq gives each of them
+the same share, whosever it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,8 @@ class BrokerReconciler:
                 self._add(config, profiles[config.name], start_at)
             else:
                 broker.config = config  # for its next start: its edges may have changed
+                if isinstance(broker, SupervisedHead):
+                    broker.controls = self._standby_controls.get(config.name, broker.controls)
         wanted = {config.name for config in configs}
         for broker in self.brokers.values():
             if broker.name not in wanted:
@@ -203,11 +205,11 @@ class BrokerReconciler:
         self._control.dial(broker.peer, config.role)
 
     def _broker(self, config: BrokerConfig, profile: str, public_key: str) -> SupervisedBroker:
-        if config.standby is None:
+        if config.role != "head":
             return SupervisedBroker(config, profile, public_key, self._folder)
         return SupervisedHead(
             config, profile, public_key, self._folder, LeadershipStore(self._store, config.cluster), self._control,
-            self._standby_controls[config.name],
+            self._standby_controls.get(config.name, ("", "")),
         )  # fmt: skip
 
     def forget(self, broker: SupervisedBroker) -> None:

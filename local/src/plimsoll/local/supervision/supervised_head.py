@@ -1,4 +1,7 @@
-"""A head with a standby: two processes, of which one leads at the head's address, and the other follows its log.
+"""A head and, if it is to have one, its standby: of two processes one leads, and the other follows its log.
+
+`standby` may be set and removed while the head runs: its process takes on a standby when its configuration file says
+so, and goes on alone once the store says that the standby is not to be promoted.
 
 To the rest of the fleet it is one broker. When the leading process ends and the other is in sync, that one is promoted
 by a change of the stored leadership, and the ended one is started again as the standby. The process that is replaced
@@ -68,7 +71,10 @@ class StandbyProcess:
 
 
 class SupervisedHead(SupervisedBroker):
-    """As `SupervisedBroker`, which is the process that leads. `controls`: where each listens while it follows."""
+    """As `SupervisedBroker`, which is the process that leads.
+
+    `controls`: where each of the two listens while it follows; empty as long as the head is to have no standby.
+    """
 
     def __init__(
         self,
@@ -81,11 +87,13 @@ class SupervisedHead(SupervisedBroker):
         controls: tuple[str, str],
     ) -> None:
         super().__init__(config, profile, public_key, folder)
-        self._leadership, self._control, self._controls = leadership, control, controls
+        self._leadership, self._control, self.controls = leadership, control, controls
         self._known = leadership.load()
         self._head_status: Mapping[str, Any] = {}
         self._standby = StandbyProcess(1 - self._known.leader)
         self._promoting = 0
+        self._has_pair = self._has_term = False
+        """Whether the process that leads has been told that it has a standby, and whether it leads in a term."""
         self._silent_since: float | None = None
         self._heard_at: float | None = None
         self._polled_at = 0.0
@@ -102,9 +110,11 @@ class SupervisedHead(SupervisedBroker):
     # -- the process that leads
 
     def start(self, command: BrokerCommand, record: RecordBrokerEvent) -> None:
-        """Start a process as the head, in a term of its own; the other one follows."""
+        """Start a process as the head; in a term of its own, if the other one is to follow, or may have led."""
         leader = 1 - self._standby.number
-        self._known = self._leadership.change(self._known, self._known.begun(leader))
+        self._has_pair = self._has_term = self.config.standby is not None
+        if self._has_pair or self._known.standby:
+            self._known = self._leadership.change(self._known, self._known.begun(leader))
         self._promoting, self._head_status = 0, {}
         self._launch(leader, command, record)
 
@@ -125,11 +135,10 @@ class SupervisedHead(SupervisedBroker):
 
     def _config_of(self, number: int, *, follows: bool) -> BrokerConfig:
         """The configuration of one of the two processes."""
-        own = self.config
-        if own.standby is None:
-            raise ValueError(f"{self.name} has no standby")
-        term = 0 if follows else self._known.term
-        standby = msgspec.structs.replace(own.standby, term=term, follows=follows, control=self._controls[number])
+        own, standby = self.config, self.config.standby
+        if standby is not None:
+            term = 0 if follows else self._known.term
+            standby = msgspec.structs.replace(standby, term=term, follows=follows, control=self.controls[number])
         disk = own.disk_log
         if disk is not None and number:
             disk = msgspec.structs.replace(disk, directory=self._folder.second(disk.directory))
@@ -170,6 +179,8 @@ class SupervisedHead(SupervisedBroker):
         self._polled_at = now
         self._end_silent_process(now, record)
         super().poll(now, command, record)
+        if (self.config.standby is not None) != self._has_pair and self._process is not None and not self._promoting:
+            self._let_go(record) if self._has_pair else self._take_on()
         self._poll_standby(now, command, record)
 
     def _end_silent_process(self, now: float, record: RecordBrokerEvent) -> None:
@@ -199,25 +210,55 @@ class SupervisedHead(SupervisedBroker):
             self._control.send(self.name, msg.GoOnAlone(self._known.term, self._known.ended))
         if self.stopping or self._promoting or self._process is None:
             return
-        if standby.process is None:
-            if now >= standby.start_at:
-                self._start_standby(command, record)
-        elif standby.config != self._config_of(standby.number, follows=True):
-            standby.process.terminate()  # what it has to know as a head has changed: it starts again with that
-        elif now >= standby.asked_at:
+        if self._has_term and now >= standby.asked_at:
             standby.asked_at = now + ASK_SECONDS
-            self._control.ask(self.standby_name)
             self._control.ask_leadership(self.name)  # its status waits for a standby that is silent
+            if standby.process is not None:
+                self._control.ask(self.standby_name)
+        if self._has_pair and standby.process is None and now >= standby.start_at:
+            self._start_standby(command, record)
+        elif standby.process is not None and standby.config != self._config_of(standby.number, follows=True):
+            standby.process.terminate()  # what it has to know as a head has changed: it starts again with that
         if self._silent_since is not None and now - self._silent_since > SILENT_SECONDS:
             record(self.name, "Warning", "StandbySilent", "its standby is silent; the head goes on alone")
             self._go_on_alone()
+
+    def _take_on(self) -> None:
+        """Have the process that leads take on a standby: it reads its configuration again."""
+        leader = 1 - self._standby.number
+        if not self._has_term and not self._change(self._known.begun(leader)):
+            return
+        self._has_term = True
+        if self._rewrite(leader):
+            self._has_pair = True
+
+    def _let_go(self, record: RecordBrokerEvent) -> None:
+        """End the standby; the process that leads goes on alone, whichever of the two it is."""
+        if self._known.standby and not self._change(self._known.without_standby(self._head_status)):
+            return
+        standby = self._standby
+        if standby.process is not None:
+            standby.process.kill()
+            self._control.hang_up(self.standby_name)
+        self._standby, self._silent_since = StandbyProcess(standby.number), None
+        if self._rewrite(1 - standby.number):
+            self._has_pair = False
+            record(self.name, "Normal", "StandbyRemoved", "its process goes on alone, without a standby")
+
+    def _rewrite(self, number: int) -> bool:
+        """Write what the process that leads reads again; False if that cannot be done now."""
+        try:
+            self._write_config(number, follows=False)
+        except StateWriteError:  # as in `_change`
+            return False
+        return True
 
     def _start_standby(self, command: BrokerCommand, record: RecordBrokerEvent) -> None:
         standby = self._standby
         file = self._write_config(standby.number, follows=True)
         standby.process = ChildProcess(command(file), self._folder.log(self._files(standby.number)))
         peer = PeerBroker(
-            name=self.standby_name, control=self._controls[standby.number], public_key=self.public_key
+            name=self.standby_name, control=self.controls[standby.number], public_key=self.public_key
         )  # fmt: skip
         self._control.hang_up(self.standby_name)
         self._control.dial(peer, "head")
@@ -284,7 +325,8 @@ class SupervisedHead(SupervisedBroker):
             self._standby.process.kill()
             self._standby.process = None
             self._go_on_alone()
-        self._control.send(self.name, msg.GoOnAlone(self._known.term, self._known.ended))
+        if self._has_term:
+            self._control.send(self.name, msg.GoOnAlone(self._known.term, self._known.ended))
         super().begin_drain(now)
 
     def kill(self) -> None:

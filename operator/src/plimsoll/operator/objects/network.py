@@ -18,8 +18,8 @@ DNS = [{"port": port, "protocol": protocol} for port in (53, 5353) for protocol 
 
 
 def selected_pods(config: BrokerConfig, leader: int) -> dict[str, str]:
-    """The labels of the pod of a broker that others connect to; of a head with a standby, of the one that leads."""
-    pod = {} if config.standby is None else {names.POD_NAME: names.pod_of(config.name, leader)}
+    """The labels of the pod of a broker that others connect to; of a head, of the one of its two that leads."""
+    pod = {} if config.role != "head" else {names.POD_NAME: names.pod_of(config.name, leader)}
     return {names.BROKER: config.name, **pod}
 
 

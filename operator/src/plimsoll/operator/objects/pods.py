@@ -10,7 +10,7 @@ its profile.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -49,6 +49,8 @@ class BrokerPodSpec:
     """Of a head: the disk that its cluster asks for its log."""
     group: str = ""
     """The group of edges that it belongs to; autoscalers select by it."""
+    pods: int = 1
+    """Two for a head with a standby."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -60,9 +62,14 @@ class BrokerPodSpec:
         return not self.config.security.plain
 
     @property
-    def pods(self) -> int:
-        """Two for a head with a standby."""
-        return 1 if self.config.standby is None else 2
+    def standby_key(self) -> str:
+        """The key by which a process of a head would follow the other one; empty if there is to be no other one."""
+        return standby_key(self.config)
+
+
+def standby_key(config: BrokerConfig) -> str:
+    """As `BrokerPodSpec.standby_key`."""
+    return "" if config.standby is None else config.standby.head.public_key or "plain"
 
 
 def port_of(endpoint: str) -> int:
@@ -111,12 +118,13 @@ def changed_fields(old: str, new: str) -> tuple[str, ...]:
 
 def _start_parameters(wanted: BrokerPodSpec) -> tuple[Object, str, Object]:
     """The configuration, the key and the pod as far as a running broker cannot take them."""
-    said_again = {"edges", "policy", "groups"}  # sent as MEMBERS, POLICY and GROUPS while they run
+    # Sent as MEMBERS, POLICY and GROUPS while they run; a standby is taken on, and let go, by the file itself.
+    said_again = {"edges", "policy", "groups", "standby"}
     config = wanted.config
     head = None if config.head is None else _unkeyed(config.head)
     config = msgspec.structs.replace(config, head=head, neighbors=tuple(map(_unkeyed, config.neighbors)))
     told = {name: value for name, value in msgspec.to_builtins(config).items() if name not in said_again}
-    return told, "" if config.role == "head" else wanted.public_key, _pod_spec(wanted)
+    return told, "" if config.role == "head" else wanted.public_key, _pod_spec(replace(wanted, pods=1))
 
 
 def _unkeyed(peer: PeerBroker) -> PeerBroker:
@@ -126,6 +134,8 @@ def _unkeyed(peer: PeerBroker) -> PeerBroker:
 def stateful_set(wanted: BrokerPodSpec, metadata: Object) -> Object:
     """The StatefulSet of a broker, which has the broker's name."""
     annotations = {names.RESTART_HASH: restart_hash(wanted), names.RESTART_FIELDS: restart_fields(wanted)}
+    if wanted.standby_key:
+        annotations[names.STANDBY_KEY] = wanted.standby_key
     if wanted.keyed:
         annotations[names.KEY] = wanted.public_key
     grouped = {GROUP_LABEL: wanted.group} if wanted.group else {}
@@ -212,8 +222,8 @@ def _affinity(wanted: BrokerPodSpec) -> Object:
 def _container(wanted: BrokerPodSpec) -> Object:
     config = wanted.config
     ports = {"data": port_of(config.data), "control": port_of(config.control), "http": names.HTTP_PORT}
-    if config.standby is not None:
-        ports["pair"] = port_of(config.standby.control)
+    if config.role == "head":  # it may be one of two at any time
+        ports[names.PAIR_PORT_NAME] = names.PAIR_PORT
     file = f"{names.CONFIG_FOLDER}/{names.CONFIG_FILE}"
     return {
         "name": names.CONTAINER,

@@ -1,4 +1,7 @@
-"""A head that is to have no standby any more keeps its two pods until the first one leads alone, as stored."""
+"""A head that is to have no standby any more: first its first pod leads alone, as stored, then the second one ends.
+
+Only then its configuration says that it has none: a process that starts and reads so leads at once.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from plimsoll.core.head.standby.leadership import stored_leadership
-from plimsoll.core.spec import Resources
+from plimsoll.core.spec import Resources, head_name
+from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref
 
@@ -22,11 +26,17 @@ def is_ending(cluster: Mapping[str, object] | None) -> bool:
     return stored.leader == 1 or stored.standby > 0
 
 
+def has_second_pod(resources: Resources, cluster: str, stored: Mapping[Ref, Object]) -> bool:
+    """Whether the head of a cluster is to have two pods, as asked for or since it cannot do without the second yet."""
+    return bool(resources.clusters[cluster].spec.head.standby) or is_ending(stored.get(("BrokerCluster", cluster)))
+
+
 def with_ending_pairs(resources: Resources, stored: Mapping[Ref, Object]) -> Resources:
-    """The resources, with a standby for each head that cannot do without its second process yet."""
+    """The resources, with a standby for each head whose second process counts, or is still there."""
     clusters = dict(resources.clusters)
     for name, cluster in resources.clusters.items():
-        if not cluster.spec.head.standby and is_ending(stored.get(("BrokerCluster", name))):
+        is_there = ("Pod", names.pod_of(head_name(name), 1)) in stored
+        if not cluster.spec.head.standby and (is_there or is_ending(stored.get(("BrokerCluster", name)))):
             head = replace(cluster.spec.head, standby=1)
             clusters[name] = replace(cluster, spec=replace(cluster.spec, head=head))
     return replace(resources, clusters=clusters)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.standby.leadership import stored_leadership
 from plimsoll.core.spec import head_name
+from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import is_leaving
+from plimsoll.operator.objects.manifest import annotation, is_leaving
+from plimsoll.operator.objects.pods import standby_key
 from plimsoll.operator.reconcile.observed import ObservedObjects, is_unschedulable, pod_restart_hash
-
-PAIR_PORT_NAME = "pair"
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class PairRequest:
 def pair_requests(
     heads: Mapping[str, tuple[BrokerConfig, str]], wanted: frozenset[str], observed: ObservedObjects
 ) -> Iterator[PairRequest]:
-    """Of each head that has a standby, or still runs as one of two.
+    """Of each head that has a standby, or has still to let it go.
 
     `heads`: configuration and restart hash of each head, by name. `wanted`: clusters whose specification asks for a
     standby.
     """
-    for name, (config, current) in heads.items():
-        if config.standby is None and not any(map(is_pair_pod, observed.pods(name))):
+    for config, current in heads.values():
+        if config.standby is None:
             continue
         wants = config.cluster in wanted
         cluster = observed.get("BrokerCluster", config.cluster) or {}
@@ -47,29 +47,38 @@ def pair_requests(
             cluster=config.cluster,
             head=head_name(config.cluster),
             wants=wants,
-            hands_over=_why_hand_over(cluster, observed, name, current, wants=wants),
+            hands_over=_why_hand_over(cluster, observed, config, current, wants=wants),
             has_disk=config.disk_log is not None,
             keyed=not config.security.plain,
         )
 
 
-def _why_hand_over(cluster: Object, observed: ObservedObjects, head: str, current: str, *, wants: bool) -> str:
+def _why_hand_over(cluster: Object, observed: ObservedObjects, head: BrokerConfig, current: str, *, wants: bool) -> str:
     """Why the process that leads is to be replaced by its standby, if that one can lead."""
-    leader, standby = observed.pod(head), observed.standby_pod(head)
+    leader, standby = observed.pod(head.name), observed.standby_pod(head.name)
     if leader is None or standby is None or is_leaving(standby) or not is_pair_pod(leader):
         return ""
     if not wants:
         return "it is to have no standby any more" if stored_leadership(cluster.get("status", {})).leader == 1 else ""
-    if pod_restart_hash(standby) != current:
+    if has_earlier_settings(standby, head, current):
         return ""  # it is replaced first
-    if pod_restart_hash(leader) != current:
+    if has_earlier_settings(leader, head, current):
         return f"pod {leader['metadata']['name']} has earlier settings"
     if is_unschedulable(observed.node_of(leader)) and not is_unschedulable(observed.node_of(standby)):
         return "its node is drained"
     return ""
 
 
+def has_earlier_settings(pod: Object, config: BrokerConfig, current: str) -> bool:
+    """Whether a pod has to be replaced. `current`: the restart hash of its broker.
+
+    A process that follows dials the other one by the key that it was started with.
+    """
+    is_rekeyed = config.standby is not None and annotation(pod, names.STANDBY_KEY) not in ("", standby_key(config))
+    return pod_restart_hash(pod) != current or is_rekeyed
+
+
 def is_pair_pod(pod: Object | None) -> bool:
-    """Whether the process of this pod is one of two."""
+    """Whether the process of this pod can be one of two: it takes on a standby while it runs."""
     containers = (pod or {}).get("spec", {}).get("containers", [])
-    return any(port.get("name") == PAIR_PORT_NAME for each in containers for port in each.get("ports", []))
+    return any(port.get("name") == names.PAIR_PORT_NAME for each in containers for port in each.get("ports", []))

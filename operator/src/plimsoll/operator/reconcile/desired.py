@@ -28,7 +28,7 @@ from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import channel_driver, collectors, dataset_pods, network, pods, recorders, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
-from plimsoll.operator.pairs.ending import with_ending_pairs
+from plimsoll.operator.pairs.ending import has_second_pod, with_ending_pairs
 from plimsoll.operator.reconcile.accepted import accepted_map
 from plimsoll.operator.security.keys import StoredKeys, base64_text
 from plimsoll.operator.settings import OperatorSettings
@@ -118,7 +118,7 @@ def desired_fleet(asked: Resources, known: DesiredInputs, settings: OperatorSett
     addresses = {name: _address(resources, name, ports, known) for name, ports in wanted_ports(resources).items()}
     configs = {config.name: config for config in broker_configs(resources, addresses)}
     brokers = {
-        place.name: _desired_broker(resources, place, configs[place.name], known, settings)
+        place.name: _desired_broker(resources, place, configs[place.name], known, settings, _pods(asked, place, known))
         for place in declared_brokers(resources)
         if _owner(place, known) is not None and (_is_plain(resources) or _public_key(place.name, known))
     }
@@ -164,8 +164,17 @@ def key_owner(subject: Object, live: Mapping[Ref, Object]) -> Object:
 # -- brokers
 
 
+def _pods(asked: Resources, place: DeclaredBroker, known: DesiredInputs) -> int:
+    return 2 if place.role == "head" and has_second_pod(asked, place.cluster, known.stored) else 1
+
+
 def _desired_broker(
-    resources: Resources, place: DeclaredBroker, config: BrokerConfig, known: DesiredInputs, settings: OperatorSettings
+    resources: Resources,
+    place: DeclaredBroker,
+    config: BrokerConfig,
+    known: DesiredInputs,
+    settings: OperatorSettings,
+    pod_count: int,
 ) -> DesiredBroker:
     spec = resources.fleet.spec.pods
     config = msgspec.structs.replace(config, http=f"tcp://0.0.0.0:{names.HTTP_PORT}")
@@ -179,6 +188,7 @@ def _desired_broker(
         public_key=_public_key(place.name, known),
         log_disk=resources.clusters[place.cluster].spec.head.log.disk if place.role == "head" else None,
         group=_group(resources, place),
+        pods=pod_count,
         lost_node_after_seconds=spec.lost_node_after.seconds,
     )
     live = known.stored.get(("BrokerCluster", place.cluster))

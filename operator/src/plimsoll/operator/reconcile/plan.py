@@ -16,6 +16,7 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects import dataset_pods
 from plimsoll.operator.objects.channel_driver import driver_name
 from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, owner, ref, uid
+from plimsoll.operator.objects.pods import standby_key
 from plimsoll.operator.objects.recorders import recorder_name
 from plimsoll.operator.reconcile import edge_removal, rollout
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
@@ -85,6 +86,7 @@ class _FleetPlan:
         yield from self._edge_keys()
         yield from self._keys_read()
         yield from self._head_keys()
+        yield from self._standby_settings()
         for broker in self.desired.brokers.values():
             yield from self._broker(broker)
         yield from edge_removal.removal_steps(self.desired, self.observed, self.context)
@@ -202,6 +204,23 @@ class _FleetPlan:
                 if not is_leaving(pod) and annotation(pod, names.KEY) != broker.public_key:
                     annotated = {names.KEY: broker.public_key}
                     yield Patch(pod, {"metadata": {"annotations": annotated}}, "its key was replaced")
+
+    def _standby_settings(self) -> Iterator[ReconcileStep]:
+        """Annotate pods of heads that are to have a standby, or no more: the kubelet then updates the file."""
+        for broker in self.desired.brokers.values():
+            wanted = standby_key(broker.config)
+            for pod in self.observed.pods(broker.name) if broker.role == "head" else ():
+                told = annotation(pod, names.STANDBY_KEY)
+                if bool(wanted) == bool(told) or is_leaving(pod) or self._is_unwritten(names.config_of(broker.name)):
+                    continue
+                patch = {"metadata": {"annotations": {names.STANDBY_KEY: wanted or None}}}
+                yield Patch(pod, patch, "it is to have a standby" if wanted else "it is to have no standby any more")
+
+    def _is_unwritten(self, config_map: str) -> bool:
+        """Whether a ConfigMap of a broker is not as it should be yet."""
+        stored = self.observed.get("ConfigMap", config_map)
+        wanted = next((each for each in self.desired.objects() if ref(each) == ("ConfigMap", config_map)), None)
+        return stored is None or wanted is None or needs_write(stored, wanted)
 
     def _leftovers(self) -> Iterator[ReconcileStep]:
         """Delete the operator's objects that are no longer desired, but for those of brokers that are still leaving."""

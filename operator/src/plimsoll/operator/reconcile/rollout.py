@@ -24,7 +24,7 @@ from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import annotation, is_leaving, needs_write, uid
 from plimsoll.operator.objects.pods import changed_fields
-from plimsoll.operator.pairs.requests import is_pair_pod
+from plimsoll.operator.pairs.requests import has_earlier_settings, is_pair_pod
 from plimsoll.operator.reconcile import head_drain
 from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, drain_progress, restart_session_name, restart_sessions
@@ -226,7 +226,7 @@ class _ClusterRollout:
         stateful_set = self.observed.get("StatefulSet", broker.name)
         if pod is None or is_leaving(pod) or not uid(pod) or stateful_set is None:
             return ""
-        is_old = pod_restart_hash(pod) != broker.restart_hash
+        is_old = has_earlier_settings(pod, broker.config, broker.restart_hash)
         drained = broker.role == "edge" and is_unschedulable(self.observed.node_of(pod)) and self._has_elsewhere(broker)
         if not is_old and not drained:
             return ""
@@ -240,6 +240,8 @@ class _ClusterRollout:
         template = broker.objects[-1]["spec"]["template"]
         found = changed_fields(annotation(pod, names.RESTART_FIELDS), annotation(template, names.RESTART_FIELDS))
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+        if not found and pod_restart_hash(pod) == broker.restart_hash:
+            return "the key of its head has changed"
         return f"changed: {', '.join(found[:4])}{more}" if found else "its start parameters have changed"
 
     def _has_elsewhere(self, edge: DesiredBroker) -> bool:

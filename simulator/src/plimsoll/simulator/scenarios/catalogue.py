@@ -136,6 +136,16 @@ _ALL = [
         is_always_answered=True,
     ),
     SimulationScenario(
+        "standby-switched",
+        "heads take on standbys and let them go while they run, and are killed while they have one: no loss, no gap",
+        FleetShape(2, 2),
+        WorkloadSize(publications=80),
+        fault_rates=replace(CALM, crash_head=0.4, crash_standby=0.1, slow=0.2),
+        is_gap_free=True,
+        durable=StandbyHeads(segment_bytes=5_000, switch_seconds=(0.3, 2.5)),
+        is_always_answered=True,
+    ),
+    SimulationScenario(
         "standby-lost",
         "heads are lost with their nodes, and no connection is closed: publishing again within the lease and a second",
         FleetShape(2, 2),

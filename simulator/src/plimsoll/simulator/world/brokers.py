@@ -35,6 +35,7 @@ from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork
 from plimsoll.simulator.world.durable_heads import DurableHeads, HeadDisk
 from plimsoll.simulator.world.standby_heads import StandbyHeads, StandbyPair
+from plimsoll.simulator.world.switched_standbys import SwitchedPair
 
 JUST_RESUMED_SECONDS = 0.05
 """A process that goes on deals with what has waited for it within this time."""
@@ -81,6 +82,21 @@ class ObservationJournal:
         return self.schedule.now
 
 
+def observe_log(
+    head: Head, journal: ObservationJournal, on_logged: Callable[[seen.LogEntryObserved], None] | None = None
+) -> None:
+    """Record each publication that goes into the log that the head has now."""
+    add_entry = journal.add if on_logged is None else on_logged
+
+    def appended(position: int, record: bytes, *_: object) -> None:
+        pub = msg.to_edge.decode(record)
+        if isinstance(pub, msg.PubOpen):
+            identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
+            add_entry(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
+
+    call_after(head.log, "append_publication", appended)
+
+
 def observe_head(
     head: Head, journal: ObservationJournal, on_logged: Callable[[seen.LogEntryObserved], None] | None = None
 ) -> None:
@@ -89,7 +105,7 @@ def observe_head(
     Other parts of the head refer to the log and the owner table, so their methods are wrapped rather than replaced by
     recording objects. `on_logged`: gets the entries of the log in place of the journal.
     """
-    add_entry = journal.add if on_logged is None else on_logged
+    observe_log(head, journal, on_logged)
     owners, cause = head.owners, ["cut"]
 
     def observe_owner(subscriber: str, epoch: OwnerEpoch, edge: str, why: str) -> None:
@@ -99,12 +115,6 @@ def observe_head(
         entry = owners.entries[subscriber]
         if entry.edge:  # else an edge has reported an older epoch of one that is away, whose place the head keeps
             observe_owner(subscriber, entry.epoch, entry.edge, why)
-
-    def appended(position: int, record: bytes, *_: object) -> None:
-        pub = msg.to_edge.decode(record)
-        if isinstance(pub, msg.PubOpen):
-            identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
-            add_entry(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
 
     def sent_to_edge(_: None, __: str, source: str, record: object) -> None:
         """A cut between clusters is decided here, at the head of the source; it makes the target the owner.
@@ -122,7 +132,6 @@ def observe_head(
             if entry is not None and entry.key == outbox.key:
                 owned(subscriber, "done")
 
-    call_after(head.log, "append_publication", appended)
     call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
     call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
     call_after(head.handover_links, "send_to_edge", sent_to_edge)
@@ -198,11 +207,11 @@ class SimulatedFleet:
                 self.brokers[config.name] = broker
                 if durable is not None and broker.is_head:
                     disk_rng = random.Random(f"{config.name}/{rng.getrandbits(32)}")
-                    broker.disk = (
-                        HeadDisk(config, durable, schedule, disk_rng, journal.add)
-                        if isinstance(durable, DurableHeads)
-                        else StandbyPair(config, durable, broker.host, schedule, network, disk_rng, journal.add)
-                    )
+                    if isinstance(durable, DurableHeads):
+                        broker.disk = HeadDisk(config, durable, schedule, disk_rng, journal.add)
+                    else:
+                        kind = StandbyPair if durable.switch_seconds is None else SwitchedPair
+                        broker.disk = kind(config, durable, broker.host, schedule, network, disk_rng, journal.add)
         journal.add(seen.HeadTreeObserved(self.links))
 
     def _cluster(self, head: str, limits: BrokerLimits, hardware: dict[str, BrokerHardware]) -> list[BrokerConfig]:
@@ -216,7 +225,7 @@ class SimulatedFleet:
                 policy=self.policy, **more,
             )  # fmt: skip
 
-        has_standby = isinstance(self.durable, StandbyHeads)
+        has_standby = isinstance(self.durable, StandbyHeads) and self.durable.switch_seconds is None
         standby = HeadStandby(head=peer_config(head), control=control_endpoint(head)) if has_standby else None
         return [
             config(
@@ -253,7 +262,10 @@ class SimulatedFleet:
             broker.host.end_round = broker.disk.end_round
 
     def _head(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int], disk: HeadDisk | None) -> Head:
-        head = Head(config, epoch, new_id, None if disk is None else disk.recover())
+        recovered = None if disk is None else disk.recover()
+        head = Head(config if disk is None else disk.configured(config), epoch, new_id, recovered)
+        if isinstance(disk, SwitchedPair):
+            disk.on_log = lambda: observe_log(head, self.journal, disk.logged)
         observe_head(head, self.journal, None if disk is None else disk.logged)
         if disk is not None:
             disk.started(head)

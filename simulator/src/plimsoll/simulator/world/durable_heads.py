@@ -61,8 +61,12 @@ class HeadDisk:
 
     # -- a life
 
-    def recover(self) -> RecoveredLog:
-        """Read the log, as a head that starts does."""
+    def configured(self, config: BrokerConfig) -> BrokerConfig:
+        """The configuration of the next process."""
+        return config
+
+    def recover(self) -> RecoveredLog | None:
+        """Read the log, as a head that starts does; None if it has its log in memory alone."""
         store = LogStore(self.disk, self.config.name, self.kept.log_bytes, self.kept.segment_bytes)
         found = store.recover()
         if found.damage:

@@ -41,6 +41,7 @@ class StandbyHeads:
     """`start_seconds`: the range of the time that a standby takes to start. `log_bytes`: of each log.
 
     `spares_alone`: heads are killed only while their standby is in sync, so that nothing is ever lost.
+    `switch_seconds`: the range of the time between two changes of the setting, which is off at first; None: always on.
     `has_disks`: each process keeps its log on a disk of its own, and a round waits for both.
     """
 
@@ -48,6 +49,7 @@ class StandbyHeads:
     log_bytes: int = 4_000_000
     segment_bytes: int = 64_000
     spares_alone: bool = True
+    switch_seconds: tuple[float, float] | None = None
     has_disks: bool = False
 
 
@@ -101,7 +103,7 @@ class StandbyPair(HeadDisk):
 
     # -- a life of the head
 
-    def recover(self) -> RecoveredLog:
+    def recover(self) -> RecoveredLog | None:
         follower, is_promoted = self.follower, self.is_covered
         if follower is not None and is_promoted:
             self.leadership = self.leadership.promoted()
@@ -131,16 +133,20 @@ class StandbyPair(HeadDisk):
         self._unsafe.clear()
         self.commit = RoundCommit(self._store, head)
         self.commit.begin(self.schedule.now)
-        self.feed = LogFeed(
+        self._begin_feed(head).begin(self._store)
+
+    def _begin_feed(self, head: Head) -> LogFeed:
+        """Let a standby come to this head."""
+        self.feed = feed = LogFeed(
             head.name, head.epoch, self.leadership.term, link_limits(self.config), head.new_id,
             self.config.limits.max_frame_bytes,
         )  # fmt: skip
-        self.feed.begin(self._store)
-        self.host.beside = self.feed
+        self.host.beside = feed
         life = self._life
         if self.follower is None:
             self._start_standby_later()
         self.schedule.after(LOOK_SECONDS, lambda: self._look(life))
+        return feed
 
     def crash(self) -> None:
         self._life += 1

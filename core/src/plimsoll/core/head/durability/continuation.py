@@ -90,6 +90,13 @@ class EpochContinuation:
         if journal.is_unsure:
             host.distributor.log_uncertainty("")  # behind all that is known of the earlier epochs
 
+    def begin(self, journal: LogJournal) -> None:
+        """Keep a journal from here on, in the epoch of a head that has had none: nothing has been forgotten yet."""
+        host = self.host
+        host.distributor.heard.update({name: at for name in host.routes.neighbors if (at := self.heard(name))[0]})
+        journal.state.asks.update({name: {} for name in host.routes.neighbors if name in host.routes})
+        host.journal = host.publishers.journal = journal
+
     def _recall_covers(self) -> None:
         """Route to neighbours by what they asked for: what was acknowledged to them is on the disk.
 
@@ -160,7 +167,7 @@ class EpochContinuation:
         if journal is None or not report.head_epoch or outbox.name in self.host.startup.given_up:
             return False
         start = journal.goes_on_from(report.head_epoch, report.position, self.host.log.last)
-        if start is None:
+        if start is None or start + 1 < self.host.log.first:
             return False
         try:
             missed = list(self._missed(journal, outbox.name, start))
@@ -180,8 +187,12 @@ class EpochContinuation:
     def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None:
         """Note where the log of a neighbour that is met for the first time begins to be of use here."""
         host = self.host
-        if host.journal is not None and outbox.name not in host.distributor.heard:
-            epoch, position = outbox.link.incarnation, report.log_position
+        if outbox.name in host.distributor.heard or outbox.name in host.distributor.relayed:
+            return
+        epoch, position = outbox.link.incarnation, report.log_position
+        if host.journal is None:
+            host.distributor.relayed[outbox.name] = position
+        else:
             host.distributor.heard[outbox.name] = (epoch, position)
             host.journal.pending.append(NeighborMet(outbox.name, epoch, position))
 
@@ -201,7 +212,10 @@ class EpochContinuation:
 
     def heard(self, neighbor: str) -> tuple[int, int]:
         """The epoch and the position up to which the log of a neighbour has come here; zeros if none has."""
-        return self.host.distributor.heard.get(neighbor, (0, 0))
+        host = self.host
+        if host.journal is None and neighbor in host.distributor.relayed:
+            return host.startup.epoch_of(neighbor), host.distributor.relayed[neighbor]
+        return host.distributor.heard.get(neighbor, (0, 0))
 
     def start_since(self, since: Token | float) -> ReplayStart:
         """Where a subscriber begins that wants what came since a time, or behind a position, whether it was covered."""

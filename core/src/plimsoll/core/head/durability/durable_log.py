@@ -41,6 +41,14 @@ class DurableLog(Log):
         self.unreadable = 0
         self._slice: dict[int, LogEntry] = {}
 
+    @classmethod
+    def of(cls, log: Log, limit_bytes: int, archive: LogArchive) -> DurableLog:
+        """A log in memory, with an archive that has nothing of it yet. It is `log` that has been; use it no more."""
+        made = cls(limit_bytes, archive, first=log.first, last=log.last, gone=log.gone)
+        made.written, made.memory_first, made.bytes = log.first - 1, log.first, log.bytes
+        made._entries, made._base, made._origins = log._entries, log._base, log._origins
+        return made
+
     def removed(self, first: int, gone: dict[Origin, int]) -> None:
         """The archive keeps nothing before this position any more. `gone`: the last offsets of what it had."""
         if first > self.first:

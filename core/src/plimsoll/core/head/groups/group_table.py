@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from plimsoll.core.head.durability.journal import LogJournal
-from plimsoll.core.head.groups.consumer_group import Announce, ConsumerGroup, GroupHost, announce_to_none
+from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
 from plimsoll.core.head.groups.function_notices import FunctionNotices, NoticeHost
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.removal import OVER, ending
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.restart import GroupRestart, RestartHost
+from plimsoll.core.head.groups.slice_schedule import Announce, announce_to_none
 from plimsoll.core.head.groups.stamps import GroupStamps
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.part import HeadPart
@@ -47,14 +48,14 @@ class GroupTable(HeadPart):
         """Tell mediators in this way that a group is out of balance."""
         self._announce = announce
         for group in self.by_name.values():
-            group.announce = announce
+            group.schedule.announce = announce
 
     # -- definitions
 
     def define(self, name: str, definition: GroupDefinition) -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self.restart.hold_until(name))
-        group.announce = self._announce
+        group.schedule.announce = self._announce
         self.by_name[name] = group
         self.stamp(name, definition)
         # Without a log on a disk all that is logged of a group that is made now has come without its stamp.
@@ -101,8 +102,8 @@ class GroupTable(HeadPart):
         if not self.restart.look():
             return
         for group in self.by_name.values():
-            if group.hold_until == NEVER:
-                group.hold(self.restart.hold_until(group.name))
+            if group.memory.hold_until == NEVER:
+                group.memory.hold(self.restart.hold_until(group.name))
         for group in self.by_name.values():
             group.tick()
         for group in [each for each in self.by_name.values() if each.is_over or self._is_removed(each)]:

@@ -18,7 +18,7 @@ SLICES_SHOWN: Final = 256
 
 def group_report(group: ConsumerGroup, stamps: GroupStamps, lags: Sequence[int]) -> dict[str, Any]:
     """Of one group: its slices, its consumers and what waits. `lags`: of each slice, in items."""
-    consumers = group.consumers()
+    consumers = group.schedule.consumers()
     shown = sorted(consumers, key=lambda each: (-len(each.slices), each.name))[:CONSUMERS_SHOWN]
     return {
         "slices": len(group.slices),
@@ -34,8 +34,8 @@ def group_report(group: ConsumerGroup, stamps: GroupStamps, lags: Sequence[int])
         "confirmed_stamps": stamps.confirmed[group.name],
         "counts": {name: group.counts[name] for name in ("joined", "left", "gone", "moved", "sessions")},
         "caches": {name: group.caches.counts[name] for name in ("merged", "slow", "uncached", "lost", "relayed_bytes")},
-        "plan": group.removal.text if group.removal else group.plan.reason,
-        "idle": dict(group.plan.idle[:CONSUMERS_SHOWN]),
+        "plan": group.removal.text if group.removal else group.schedule.plan.reason,
+        "idle": dict(group.schedule.plan.idle[:CONSUMERS_SHOWN]),
         "consumers": {each.name: _consumer(each, lags) for each in shown},
         "slice_backlogs": _backlogs(consumers) if len(lags) <= SLICES_SHOWN else {},
         "slice_lags": {str(number): lag for number, lag in enumerate(lags)} if len(lags) <= SLICES_SHOWN else {},

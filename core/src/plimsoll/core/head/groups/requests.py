@@ -90,7 +90,7 @@ class GroupRequests(HeadPart):
             return
         known = self.groups.by_name.get(join.group)
         if self.groups.restart.member_said(join.places) and known is not None:
-            known.learn_of_restart()
+            known.memory.learn_of_restart()
         if host.is_starting:
             if known is None and join.definition is not None and self._may_make(link, join.group, join.definition):
                 self.groups.define(join.group, join.definition)
@@ -136,8 +136,8 @@ class GroupRequests(HeadPart):
             self._refuse(link, join.group, "full", f"this head has its {GROUPS_AT_MOST} groups")
             return None
         group = self.groups.define(join.group, join.definition)
-        if join.places and group.hold_until < host.now:
-            group.hold(host.now + self.groups.times.gone)  # it has been a member before, and there may be others
+        if join.places and group.memory.hold_until < host.now:
+            group.memory.hold(host.now + self.groups.times.gone)  # it has been a member before, and there may be others
         return group
 
     def _refuse(self, link: MemberLink, group: str, code: str, text: str, retry: float = 0.0) -> None:

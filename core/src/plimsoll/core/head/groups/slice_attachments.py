@@ -19,7 +19,6 @@ REFUSED: Final = "epoch"
 class SliceAttachmentsHost(Protocol):
     """What they need of their head."""
 
-    now: float
     name: str
     epoch: int
     owners: OwnershipTable
@@ -55,7 +54,7 @@ class SliceAttachments:
         if number >= len(group.slices):
             return f"group {group.name!r} has {len(group.slices)} slices"
         each = group.slices[number]
-        if not each.holder and self.host.now < group.hold_until:
+        if not each.holder and group.memory.is_waiting:
             return ""
         if side_of_name(resume.subscriber) != each.side:
             is_taker = group.caches.may_attach(each, resume)

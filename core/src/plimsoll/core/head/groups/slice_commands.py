@@ -100,7 +100,7 @@ class SliceCommands(HeadPart):
         self.host.say_control(peer, page)
 
     def _page(self, query: msg.SliceQuery, group: ConsumerGroup) -> msg.SlicePage:
-        consumers = group.consumers()
+        consumers = group.schedule.consumers()
         held = sorted(
             [(each.number, c.name, each) for c in consumers for each in c.slices], key=lambda found: found[:2]
         )
@@ -117,7 +117,7 @@ class SliceCommands(HeadPart):
         shown = items[query.begin : end]
         return msg.SlicePage(
             query.id, self.host.epoch, group.name, query.begin, group.version, group.definition.balancing,
-            self.host.now >= group.hold_until,
+            not group.memory.is_waiting,
             [each for each in shown if isinstance(each, msg.ConsumerItem)],
             [each for each in shown if isinstance(each, msg.HeldSliceItem)],
             end < len(items),

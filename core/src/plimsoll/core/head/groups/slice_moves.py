@@ -88,13 +88,13 @@ class SliceMoves:
         slices = {number: self._state_of(group, plan, number) for number in dict.fromkeys(plan.slices)}
         begun = CommandedMove(session_id, plan, slices, self.host.now + plan.seconds)
         self.moves[session_id] = begun
-        group.command(tuple(begun.moves()), empties=plan.empties)
+        group.schedule.command(tuple(begun.moves()), empties=plan.empties)
         return self._outcome_of(begun)
 
     def _refusal(self, session_id: str, group: ConsumerGroup, plan: msg.SliceMovesPlan) -> str:
         if parse_session_id(session_id) <= self._forgotten:
             return "session: this move is over, and its outcome is forgotten"
-        if self.host.now < group.hold_until:
+        if group.memory.is_waiting:
             return "starting: members may still say which slices they have"
         for name in (plan.giver, plan.taker):
             if name not in group.members:
@@ -123,7 +123,7 @@ class SliceMoves:
             return self.outcome(session_id)
         group = self.group_of(move.plan.group)
         if group is not None:
-            group.withdraw(tuple(move.moves()))
+            group.schedule.withdraw(tuple(move.moves()))
         move.reason = why
         self._look(move)
         return self._outcome_of(move)
@@ -170,7 +170,7 @@ class SliceMoves:
                 self._put(move, one.number, GONE)
                 continue
             each = group.slices[one.number]
-            if not group.is_under_way(one) and not move.waits_for(each):
+            if not group.schedule.is_under_way(one) and not move.waits_for(each):
                 self._decide(move, each)
             elif each.is_revoked and one.number not in move.began:
                 move.began[one.number] = each.place

@@ -48,7 +48,8 @@ class LogFeed(OverlayNode):
     """`in_sync`: the incarnation of the standby that everything waits for; 0: none, and the head is alone.
 
     `syncs` numbers the times that a standby has come in sync: a mediator ends one of them, and no later one.
-    `incarnation`: of the process, by which a mediator knows it.
+    `incarnation`: of the process, by which a mediator knows it. `term`: 0 as long as it has none, since the head has
+    had no standby before; then none is admitted.
     """
 
     def __init__(
@@ -59,6 +60,9 @@ class LogFeed(OverlayNode):
         self.epoch, self.term, self.incarnation = epoch, term, incarnation
         self.store: LogStore | None = None
         self.in_sync = self.syncs = 0
+        self.wants: Callable[[], bool] = lambda: True
+        """Whether the configuration names a standby by now, as a process reads it that starts in the place of this one:
+        otherwise that would lead beside a standby that it knows nothing of."""
         self.standby: Link | None = None
         self._mediators: set[Peer] = set()
         self._sent = self._stored = START
@@ -137,6 +141,10 @@ class LogFeed(OverlayNode):
     # -- links
 
     def admits(self, info: Info) -> str:
+        if not self.term:
+            return f"{self.info.name} has no term yet"
+        if not self.wants():
+            return f"{self.info.name} is to have no standby"
         if (info.role, info.name) != ("head", self.info.name):
             return f"{info.name} is no standby of {self.info.name}"
         return ""
@@ -252,6 +260,8 @@ class LogFeed(OverlayNode):
             return
         elif isinstance(record, msg.LeadershipQuery):
             self.say_control(peer, msg.LeadershipReply(record.id, self.leadership()))
+        elif isinstance(record, msg.Lead) and not self.term and record.incarnation == self.incarnation:
+            self.term = record.term
         elif isinstance(record, msg.GoOnAlone) and record.term == self.term:
             self.go_on_alone(record.sync)
         elif isinstance(record, msg.Replaced) and record.term > self.term:

@@ -16,13 +16,15 @@ from plimsoll.core.transport.overlay_node import OverlayNode
 
 
 class WaitingProcess(OverlayNode):
-    """`term`: the one in which it is to lead; 0: none. `follows`: it is to follow. Both before it is `done`."""
+    """`term`: the one in which it is to lead; 0: none. `follows`: it is to follow. `is_alone`: it leads in no term,
+    since its head is to have no standby any more. One of them before it is `done`.
+    """
 
     def __init__(
         self, name: str, incarnation: int, limits: LinkLimits, new_id: Callable[[], int], max_frame_bytes: int
     ) -> None:
         super().__init__(Info(name, "head", incarnation), limits, new_id, max_frame_bytes=max_frame_bytes)
-        self.term, self.follows = 0, False
+        self.term, self.follows, self.is_alone = 0, False, False
         self._mediators: set[Peer] = set()
         self._left = False
 
@@ -57,7 +59,7 @@ class WaitingProcess(OverlayNode):
 
     def done(self) -> bool:
         """Whether it has been told what it is, or asked to end."""
-        return self._left or self.follows or self.term > 0
+        return self._left or self.follows or self.is_alone or self.term > 0
 
     def status(self) -> dict[str, Any]:
         return {

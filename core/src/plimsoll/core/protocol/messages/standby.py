@@ -74,8 +74,8 @@ class Promote(Struct, array_like=True, frozen=True, tag=177):
 class Lead(Struct, array_like=True, frozen=True, tag=178):
     """From a mediator to a process that waits: be the head in this term, as stored, with the log that is there.
 
-    Control; repeated until it is. `incarnation`: the process that is meant; a term is given out once, so one that has
-    started since does not obey.
+    Or to a head that runs, and is to have its first standby: this is its term. Control; repeated until it is.
+    `incarnation`: the process that is meant; a term is given out once, so one that has started since does not obey.
     """
 
     term: U63

@@ -14,6 +14,7 @@ from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, ChannelSpec
 from plimsoll.core.spec.problems import Path, ResourceProblem
 from plimsoll.core.spec.resources import Resource, Resources
+from plimsoll.core.spec.types.cluster import HeadSpec
 
 REMEDY = "Take the change back; or stop the fleet with `plimsoll down`, and start it with the changed files."
 
@@ -67,7 +68,7 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem
             found = f"neighbors were {_listed(before[name])} and would be {_listed(after[name])}"
             yield _refusal(new, ("spec", "neighbors"), f"{found}; links of running heads cannot change")
         yield from _groups(old, new)
-        if replace(old.spec.head, cordoned_epoch=0) != replace(new.spec.head, cordoned_epoch=0):
+        if _kept(old.spec.head) != _kept(new.spec.head):
             yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
         if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
             yield _refusal(new, ("spec", "listeners", "bindAddress"), "this cannot change while brokers listen on it")
@@ -75,6 +76,11 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem
             place.name for place in declared_brokers(wanted)
         }
         yield from _listeners(staying, old, new)
+
+
+def _kept(head: HeadSpec) -> HeadSpec:
+    """What a head is started with: a cordon, and whether it has a standby, it takes while it runs."""
+    return replace(head, cordoned_epoch=0, standby=0)
 
 
 def _listeners(
