@@ -32,7 +32,7 @@ class Attachment(NamedTuple):
     pending_end: Message | None = None
 
 
-class Edge(Node):
+class ServingEdge(Node):
     """Serves subscribers from its head's stream."""
 
     def __init__(self, name: str, head: str) -> None:
@@ -94,56 +94,17 @@ class Edge(Node):
         found = get(self.attachments, x)
         return found is not None and not found.is_closed and found.state in SERVED
 
-    # a subscriber that is behind is served from the log, in slices
-
     def fall_behind(self, w: World, x: str) -> None:
         attachment = get(self.attachments, x)
         if attachment is not None and attachment.state == "LIVE" and not attachment.is_closed:
             self.attachments = put(self.attachments, x, attachment._replace(state="CATCHUP", position=self.position))
             self.up(w, "FETCH", x, attachment.number, self.position)
 
-    def on_replay(self, w: World, _src: str, x: str, number: int, at: int, items: tuple[Any, ...], done: bool) -> None:
-        attachment = self.attached(x, number)
-        if attachment is None or attachment.state != "CATCHUP":
-            return
-        end = attachment.pending_end
-        for position, pid in items:
-            if end is None or position <= end[0] or w.is_off("nothing-after-the-cut"):
-                w.send(self.name, x, "DELIVER", attachment.number, self.head, position, pid)
-        attachment = attachment._replace(position=at)
-        self.attachments = put(self.attachments, x, attachment)
-        if end is not None and at >= end[0]:
-            _, token, across = end
-            self.on_cut(w, "", ((x, attachment.epoch),), token, across)
-        elif done:
-            self.attachments = put(self.attachments, x, attachment._replace(state="LIVE"))
-        else:
-            self.up(w, "FETCH", x, attachment.number, at)
-
-    # from subscribers
-
     def on_resume(self, w: World, x: str, number: int, epoch: Epoch, token: Any, named: bool) -> None:
         self.attachments = put(self.attachments, x, Attachment("RESUMING", epoch, number))
         cover_number, cover = self.next_cover()
         self.waits = (*self.waits, (cover_number, x, number))
         self.up(w, "RESUME", x, epoch, cover_number, cover, token, named)
-
-    def on_attach(self, w: World, x: str, number: int, epoch: Epoch) -> None:
-        if x not in self.slots or get(self.attachments, x):
-            w.send(self.name, x, "ATTACHMENT_CLOSED", number)
-            return
-        self.attachments = put(self.attachments, x, Attachment("STANDBY", epoch, number, by_handover=True))
-        self.update_cover(w)
-        self.up(w, "TARGET_ATTACHED", x)
-
-    def on_go(self, w: World, x: str, number: int) -> None:
-        attachment = self.attached(x, number)
-        if attachment is not None and attachment.state == "CUTTING":
-            if not w.is_off("remember-go"):
-                self.attachments = put(self.attachments, x, attachment._replace(has_go=True))
-        elif attachment is not None and attachment.state == "BUFFERING":
-            self.go_live(w, x, attachment)
-            self.up(w, "DONE", x)
 
     def on_detach(self, w: World, x: str, number: int) -> None:
         attachment = self.attached(x, number)
@@ -160,8 +121,6 @@ class Edge(Node):
             self.drop(w, x)
         else:
             self.attachments = put(self.attachments, x, attachment._replace(is_closed=True, buffer=()))
-
-    # from the head
 
     def on_pub(self, w: World, _src: str, position: int, pid: Any) -> None:
         self.position = position
@@ -187,6 +146,64 @@ class Edge(Node):
             elif attachment is not None:
                 kept.append((cover_number, x, number))
         self.waits = tuple(kept)
+
+    def on_release(self, w: World, _src: str, x: str, epoch: Epoch) -> None:
+        found = get(self.attachments, x)
+        if found is not None and (found.epoch < epoch or w.is_off("release-by-epoch")):
+            self.close(w, x, found)
+            if get(self.attachments, x) is not None:
+                self.drop(w, x)
+
+    def on_resumed(self, w: World, _src: str, x: str, epoch: Epoch, token: Any, items: tuple[Any, ...]) -> None:
+        self.position = max(self.position, token[1])
+        found = get(self.attachments, x)
+        if found is None or found.epoch != epoch or found.state != "RESUMING":
+            return
+        if found.is_closed:
+            self.attachments = put(self.attachments, x, found._replace(state="LIVE"))
+            return
+        w.send(self.name, x, "RESUMED", found.number, token, len(items))
+        self.go_live(w, x, found._replace(buffer=items))
+        self._acknowledge(w)
+
+
+class Edge(ServingEdge):
+    """The source and the target of a hand-over, also of one that is behind."""
+
+    def on_replay(self, w: World, _src: str, x: str, number: int, at: int, items: tuple[Any, ...], done: bool) -> None:
+        attachment = self.attached(x, number)
+        if attachment is None or attachment.state != "CATCHUP":
+            return
+        end = attachment.pending_end
+        for position, pid in items:
+            if end is None or position <= end[0] or w.is_off("nothing-after-the-cut"):
+                w.send(self.name, x, "DELIVER", attachment.number, self.head, position, pid)
+        attachment = attachment._replace(position=at)
+        self.attachments = put(self.attachments, x, attachment)
+        if end is not None and at >= end[0]:
+            _, token, across = end
+            self.on_cut(w, "", ((x, attachment.epoch),), token, across)
+        elif done:
+            self.attachments = put(self.attachments, x, attachment._replace(state="LIVE"))
+        else:
+            self.up(w, "FETCH", x, attachment.number, at)
+
+    def on_attach(self, w: World, x: str, number: int, epoch: Epoch) -> None:
+        if x not in self.slots or get(self.attachments, x):
+            w.send(self.name, x, "ATTACHMENT_CLOSED", number)
+            return
+        self.attachments = put(self.attachments, x, Attachment("STANDBY", epoch, number, by_handover=True))
+        self.update_cover(w)
+        self.up(w, "TARGET_ATTACHED", x)
+
+    def on_go(self, w: World, x: str, number: int) -> None:
+        attachment = self.attached(x, number)
+        if attachment is not None and attachment.state == "CUTTING":
+            if not w.is_off("remember-go"):
+                self.attachments = put(self.attachments, x, attachment._replace(has_go=True))
+        elif attachment is not None and attachment.state == "BUFFERING":
+            self.go_live(w, x, attachment)
+            self.up(w, "DONE", x)
 
     def on_prepare(self, w: World, _src: str, xs: tuple[str, ...]) -> None:
         good = tuple(x for x in xs if get(self.attachments, x) is None or get(self.attachments, x).state == "ENDED")
@@ -283,22 +300,3 @@ class Edge(Node):
         is_served = found is not None and found.epoch == epoch and not found.is_closed
         if is_served and found.state in ("LIVE", "CATCHUP", "RESUMING"):
             self.close(w, x, found, "MOVED")
-
-    def on_release(self, w: World, _src: str, x: str, epoch: Epoch) -> None:
-        found = get(self.attachments, x)
-        if found is not None and (found.epoch < epoch or w.is_off("release-by-epoch")):
-            self.close(w, x, found)
-            if get(self.attachments, x) is not None:
-                self.drop(w, x)
-
-    def on_resumed(self, w: World, _src: str, x: str, epoch: Epoch, token: Any, items: tuple[Any, ...]) -> None:
-        self.position = max(self.position, token[1])
-        found = get(self.attachments, x)
-        if found is None or found.epoch != epoch or found.state != "RESUMING":
-            return
-        if found.is_closed:
-            self.attachments = put(self.attachments, x, found._replace(state="LIVE"))
-            return
-        w.send(self.name, x, "RESUMED", found.number, token, len(items))
-        self.go_live(w, x, found._replace(buffer=items))
-        self._acknowledge(w)

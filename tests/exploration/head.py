@@ -13,8 +13,8 @@ ABORTING = "ABORTING"
 """State of a member that has been undone, and of which the source has not said whether it serves it."""
 
 
-class Head(Node):
-    """Logs and relays publications; the head of A is the coordinator of the session.
+class LogHead(Node):
+    """Logs and relays publications, and knows who serves whom.
 
     `covers`: by link. `announced`: the cover sent to the neighbour, under `cover_number`. `owners`: edge and epoch of
     each subscriber; `past`: the epochs of deleted entries.
@@ -33,8 +33,6 @@ class Head(Node):
         self.members: tuple[Any, ...] = ()
         self.remote_members: frozenset[str] = frozenset()
         self.dead_edges: frozenset[str] = frozenset()
-
-    # publications and covers
 
     def publish(self, w: World, pid: Any) -> None:
         self.on_pub(w, "", 0, pid)
@@ -73,15 +71,6 @@ class Head(Node):
         self.cover_acked = max(self.cover_acked, number)
         self._acknowledge(w)
 
-    def on_edge_lost(self, w: World, edge: str) -> None:
-        self.dead_edges |= {edge}
-        self.waits = tuple(wait for wait in self.waits if wait[0] != edge)
-        if self.name == w.config.h1:
-            self._abort(w, list(w.config.subscribers), "away" if edge == "A" else "")
-        elif edge == "B":
-            self.to_coordinator(w, "HANDOVER_REJECTED", tuple(sorted(self.remote_members)))
-        self._drop_covers(w)
-
     def _drop_covers(self, w: World) -> None:
         """The cover of a dead edge stays until no owner entry names the edge."""
         for edge in self.dead_edges:
@@ -90,7 +79,20 @@ class Head(Node):
                 self.dead_edges -= {edge}
                 self._announce(w)
 
-    # sessions
+    def _forget(self, x: str) -> None:
+        self.past = put(self.past, x, get(self.owners, x)[1])
+        self.owners = put(self.owners, x, None)
+
+    def on_fetch(self, w: World, src: str, x: str, number: int, after: int) -> None:
+        """Answer with at most two entries; `done`: the log ends there, and the stream continues."""
+        items = tuple((after + i, pid) for i, pid in enumerate(self.log[after : after + 2], 1))
+        at = after + len(items)
+        done = at == len(self.log) or w.is_off("live-when-the-log-is-read")
+        w.send(self.name, src, "REPLAY", x, number, at, items, done)
+
+
+class CoordinatingHead(LogHead):
+    """The head of A is the coordinator of the session: it decides for each member between cut and abort."""
 
     def is_undecided(self) -> bool:
         return any(state in OPEN for _, (state, _) in self.members)
@@ -104,42 +106,12 @@ class Head(Node):
     def epoch_at_cut(self, x: str) -> Epoch:
         return int(get(self.members, x)[1])
 
-    def to_coordinator(self, w: World, kind: str, *args: Any) -> None:
-        """Pass a message to the coordinator: this head, or the other one."""
-        if self.name == w.config.h1:
-            getattr(self, "coordinate_" + kind.lower())(w, *args)
-        else:
-            w.send(self.name, w.config.h1, "ROUTE_TO_COORDINATOR", kind, *args)
-
-    def on_for_coordinator(self, w: World, _src: str, kind: str, *args: Any) -> None:
-        """From an edge of this head."""
-        self.to_coordinator(w, kind, *args)
-
-    def on_route_to_coordinator(self, w: World, _src: str, kind: str, *args: Any) -> None:
-        """From the other head."""
-        getattr(self, "coordinate_" + kind.lower())(w, *args)
-
     def to_edge(self, w: World, edge: str, *message: Any) -> None:
         head = w.config.head(edge)
         if head == self.name:
             w.send(self.name, edge, *message)
         else:
             w.send(self.name, head, "ROUTE_TO_EDGE", edge, *message)
-
-    def on_route_to_edge(self, w: World, _src: str, edge: str, *message: Any) -> None:
-        if message[0] == "PREPARE":
-            self.remote_members |= set(message[1])
-        elif message[0] == "ABORT":
-            for x, epoch in message[1]:
-                self.remote_members -= {x}
-                if get(self.owners, x) == (edge, epoch + 1):
-                    self._forget(x)
-            self._drop_covers(w)
-        w.send(self.name, edge, *message)
-
-    def _forget(self, x: str) -> None:
-        self.past = put(self.past, x, get(self.owners, x)[1])
-        self.owners = put(self.owners, x, None)
 
     def command(self, w: World, command: str) -> None:
         if command == "PREPARE":
@@ -221,6 +193,86 @@ class Head(Node):
             if self.session == "PREPARING":
                 self.session = "READY"
 
+    def _may_swap(self, w: World, x: str) -> bool:
+        state, epoch = get(self.members, x, ("", 0))
+        return (state == "CUTTING" or w.is_off("first-of-cut-or-abort-wins")) and (
+            get(self.owners, x) == ("A", epoch) or w.is_off("compare-and-swap")
+        )
+
+    def coordinate_marker(self, w: World, xs: tuple[str, ...], token: Any) -> None:
+        good = tuple((name, self.epoch_at_cut(name)) for name in xs if self._may_swap(w, name))
+        for x, epoch in good:
+            self.members = put(self.members, x, ("CUT", epoch))
+        if good:
+            self.session = "CUT"
+            w.send(self.name, "A", "CUT", good, token, True)
+
+    def coordinate_done(self, w: World, x: str) -> None:
+        state, epoch = get(self.members, x, ("", 0))
+        if state != "CUT":
+            return
+        if not w.config.local:
+            w.send(self.name, "A", "RELEASE", x, epoch + 1)
+            if get(self.owners, x) == ("A", epoch):
+                self._forget(x)
+                self._drop_covers(w)
+        self._finish(w, x, "moved")
+
+    def _finish(self, w: World, x: str, outcome: str) -> None:
+        epoch = self.epoch_at_cut(x)
+        self.members = put(self.members, x, (outcome, epoch))
+        if w.config.mode == "replay":
+            self.to_edge(w, "B", "ABORT", ((x, epoch),))
+        self._end_session()
+
+    def _resumed_at_coordinator(self, w: World, x: str, named: bool) -> None:
+        state, epoch = get(self.members, x, ("", 0))
+        if state in (*OPEN, ABORTING) and not w.is_off("resume-voids-the-session"):
+            self._abort(w, [x], "returned")
+        elif state == "CUT":
+            if not w.config.local and not named:  # x stays in this cluster, so B drops it
+                self.to_edge(w, "B", "ABORT", ((x, epoch),))
+            self._finish(w, x, "moved" if named else "returned")
+
+
+class Head(CoordinatingHead):
+    """All that a head is told by its edges and by the other head."""
+
+    def on_edge_lost(self, w: World, edge: str) -> None:
+        self.dead_edges |= {edge}
+        self.waits = tuple(wait for wait in self.waits if wait[0] != edge)
+        if self.name == w.config.h1:
+            self._abort(w, list(w.config.subscribers), "away" if edge == "A" else "")
+        elif edge == "B":
+            self.to_coordinator(w, "HANDOVER_REJECTED", tuple(sorted(self.remote_members)))
+        self._drop_covers(w)
+
+    def to_coordinator(self, w: World, kind: str, *args: Any) -> None:
+        """Pass a message to the coordinator: this head, or the other one."""
+        if self.name == w.config.h1:
+            getattr(self, "coordinate_" + kind.lower())(w, *args)
+        else:
+            w.send(self.name, w.config.h1, "ROUTE_TO_COORDINATOR", kind, *args)
+
+    def on_for_coordinator(self, w: World, _src: str, kind: str, *args: Any) -> None:
+        """From an edge of this head."""
+        self.to_coordinator(w, kind, *args)
+
+    def on_route_to_coordinator(self, w: World, _src: str, kind: str, *args: Any) -> None:
+        """From the other head."""
+        getattr(self, "coordinate_" + kind.lower())(w, *args)
+
+    def on_route_to_edge(self, w: World, _src: str, edge: str, *message: Any) -> None:
+        if message[0] == "PREPARE":
+            self.remote_members |= set(message[1])
+        elif message[0] == "ABORT":
+            for x, epoch in message[1]:
+                self.remote_members -= {x}
+                if get(self.owners, x) == (edge, epoch + 1):
+                    self._forget(x)
+            self._drop_covers(w)
+        w.send(self.name, edge, *message)
+
     def on_cut_request(self, w: World, src: str, number: int, cover: frozenset[str], xs: tuple[Any, ...]) -> None:
         self.apply(w, src, number, cover)
         if w.config.local:
@@ -256,52 +308,9 @@ class Head(Node):
             w.send(self.name, src, "INSTALLED", swapped, len(self.log))
             w.send(self.name, "A", "CUT", tuple(cut), (self.name, len(self.log)), False)
 
-    def _may_swap(self, w: World, x: str) -> bool:
-        state, epoch = get(self.members, x, ("", 0))
-        return (state == "CUTTING" or w.is_off("first-of-cut-or-abort-wins")) and (
-            get(self.owners, x) == ("A", epoch) or w.is_off("compare-and-swap")
-        )
-
-    def coordinate_marker(self, w: World, xs: tuple[str, ...], token: Any) -> None:
-        good = tuple((name, self.epoch_at_cut(name)) for name in xs if self._may_swap(w, name))
-        for x, epoch in good:
-            self.members = put(self.members, x, ("CUT", epoch))
-        if good:
-            self.session = "CUT"
-            w.send(self.name, "A", "CUT", good, token, True)
-
     def on_done(self, w: World, _src: str, x: str) -> None:
         self.remote_members -= {x}
         self.to_coordinator(w, "DONE", x)
-
-    def coordinate_done(self, w: World, x: str) -> None:
-        state, epoch = get(self.members, x, ("", 0))
-        if state != "CUT":
-            return
-        if not w.config.local:
-            w.send(self.name, "A", "RELEASE", x, epoch + 1)
-            if get(self.owners, x) == ("A", epoch):
-                self._forget(x)
-                self._drop_covers(w)
-        self._finish(w, x, "moved")
-
-    def _finish(self, w: World, x: str, outcome: str) -> None:
-        epoch = self.epoch_at_cut(x)
-        self.members = put(self.members, x, (outcome, epoch))
-        if w.config.mode == "replay":
-            self.to_edge(w, "B", "ABORT", ((x, epoch),))
-        self._end_session()
-
-    # reads of the log
-
-    def on_fetch(self, w: World, src: str, x: str, number: int, after: int) -> None:
-        """Answer with at most two entries; `done`: the log ends there, and the stream continues."""
-        items = tuple((after + i, pid) for i, pid in enumerate(self.log[after : after + 2], 1))
-        at = after + len(items)
-        done = at == len(self.log) or w.is_off("live-when-the-log-is-read")
-        w.send(self.name, src, "REPLAY", x, number, at, items, done)
-
-    # resume
 
     def on_resume(
         self, w: World, src: str, x: str, epoch: Epoch, number: int, cover: frozenset[str], token: Any, named: bool
@@ -324,12 +333,3 @@ class Head(Node):
         if old and old[0] != src:
             w.send(self.name, old[0], "RELEASE", x, epoch)
         self._drop_covers(w)
-
-    def _resumed_at_coordinator(self, w: World, x: str, named: bool) -> None:
-        state, epoch = get(self.members, x, ("", 0))
-        if state in (*OPEN, ABORTING) and not w.is_off("resume-voids-the-session"):
-            self._abort(w, [x], "returned")
-        elif state == "CUT":
-            if not w.config.local and not named:  # x stays in this cluster, so B drops it
-                self.to_edge(w, "B", "ABORT", ((x, epoch),))
-            self._finish(w, x, "moved" if named else "returned")
