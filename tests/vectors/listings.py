@@ -46,7 +46,12 @@ LISTINGS: list[tuple[str, str, Any]] = [
         "feed-files-page",
         "one file holds them; retention has deleted the rows up to 60",
         msg.FeedFilesPage(
-            1, DATASET, STOCK, 150, 0, 60,
+            1,
+            DATASET,
+            STOCK,
+            150,
+            0,
+            60,
             [msg.FeedFileItem(61, 150, 88, 9000, 1764000000000000, 1764000009000000)],
         ),
     ),
