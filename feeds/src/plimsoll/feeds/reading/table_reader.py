@@ -16,6 +16,8 @@ from plimsoll.feeds.commit_log import Table
 
 WINDOW: Final = 4
 """Parts of a file that are asked for at a time."""
+LATEST_US: Final = 4_102_444_800_000_000
+"""The year 2100."""
 VANISHED_AT_MOST: Final = 25
 """How often the same file may be listed and be gone: its recorder tells of a change a moment after it."""
 
@@ -153,12 +155,16 @@ class TableReader:
         return [*events, AllRead(page.received)]
 
     def _check(self, page: msg.FeedFilesPage) -> None:
+        if not self.dataset and page.received < self.next_row - 1:
+            found = f"the feed {self.feed} ends at row {page.received}"
+            raise FeedReadError(f"{found}, in front of row {self.next_row}: begin with an earlier one")
         if (self.dataset and page.dataset != self.dataset) or page.received < self.next_row - 1:
             remedy = "read it from its beginning, into another folder"
             raise FeedReadError(f"the feed {self.feed} has been recorded anew, at another path: {remedy}")
         last = 0
         for file in page.files:
-            if not last < file.first_row <= file.last_row <= page.received or file.size_bytes == 0:
+            is_in_place = last < file.first_row <= file.last_row <= page.received
+            if not is_in_place or file.size_bytes == 0 or not file.first_us <= file.last_us <= LATEST_US:
                 found = f"{self.table} {file.first_row} to {file.last_row} behind row {last}"
                 raise FeedReadError(f"the recorder of {self.feed} lists files that cannot be: {found}")
             last = file.last_row
