@@ -324,7 +324,7 @@ def _add_feed_commands(add: AddCommand) -> None:
     made.add_argument("--seconds", type=parse_seconds, metavar="S", help="stop after S seconds")
     made.add_argument("--count", type=parse_number, metavar="N", help="stop when the dataset has N publications")
     _add_connection_options(made)
-    made = add("fetch", "fetch.fetch", "Copy the dataset of a feed from its recorder; again: what has come since.")
+    made = add("fetch", "fetch.fetch", "Copy the dataset of a feed from its recorder. Run it again to add what is new.")
     made.add_argument("feed", metavar="FEED", help="the feed")
     made.add_argument("--to", metavar="DIR", help="folder of the copy; default: the name of the feed")
     made.add_argument(
