@@ -81,7 +81,7 @@ class RequestTurns:
 
 
 class AnsweredPeers:
-    """Which connections are answered: of each identity only so many, until some of them are gone."""
+    """Which connections are answered: of each identity up to a limit, until some of them are gone."""
 
     def __init__(self, most: int = PEERS_AT_MOST) -> None:
         self._most = most
