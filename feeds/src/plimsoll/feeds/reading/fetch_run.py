@@ -54,7 +54,7 @@ class FetchRun:
         """Read until there is nothing more, or until `stopped`; returns what the copy has.
 
         Raises:
-            FeedReadError: it cannot be read on.
+            FeedReadError: reading cannot go on.
 
         """
         connection = self.connect()

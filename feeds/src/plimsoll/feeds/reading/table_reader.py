@@ -1,7 +1,7 @@
 """Reads one table of a feed from a row on, file by file: a machine that asks, takes answers, and says what has come.
 
 Files come and go while it reads: merged ones hold rows that it has, and retention takes the oldest. Rows are numbered
-in the order of recording, so it goes on at its row; what it never had is skipped by a `RowsGone`, never in silence.
+in the order of recording, so it goes on at its row. It skips rows that it never had with a `RowsGone`, never silently.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VANISHED_AT_MOST: Final = 25
 
 
 class FeedReadError(Exception):
-    """A feed cannot be read on; says why and what to do."""
+    """Reading a feed cannot go on; says why and what to do."""
 
 
 @dataclass(frozen=True)

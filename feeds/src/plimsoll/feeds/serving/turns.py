@@ -23,7 +23,7 @@ IDENTITIES_AT_MOST: Final = 1024
 
 PEERS_AT_MOST: Final = 8
 """Connections of one identity that are answered: what they do not read is held for each, and libzmq gives each of them
-the same share, whosever it is."""
+the same share, whatever its identity."""
 
 
 @dataclass(frozen=True, slots=True)
