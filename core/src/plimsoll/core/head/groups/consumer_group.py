@@ -27,6 +27,7 @@ from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.permissions import incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import AnswerToMember
 from plimsoll.core.protocol.slice_names import slice_name
@@ -120,7 +121,8 @@ class ConsumerGroup:
         said = {place.number: place for place in places if place.number < len(self.slices)}
         for each in self.slices:
             place = said.get(each.number)
-            if place is not None and self.memory.is_waiting and place.epoch > each.epoch:
+            is_newer = place is not None and self.memory.is_waiting and place.epoch > each.epoch
+            if place is not None and is_newer and _is_possible(place, self.host.epoch):
                 self._believe(each, member, place)
             if place is None or not each.is_held(member.name, place.epoch):
                 if place is not None and not place.is_released:
@@ -304,3 +306,8 @@ class ConsumerGroup:
             return
         if holder is not None:
             self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))
+
+
+def _is_possible(place: msg.SlicePlace, head_epoch: int) -> bool:
+    """Whether an earlier life of a head can have given a slice out so; another place would leave the slice unusable."""
+    return place.side in (0, 1) and not incarnation_fault(place.epoch, head_epoch >> EPOCH_BITS)
