@@ -88,6 +88,7 @@ class ConsumerGroup:
             self.slices = [GroupSlice(number) for number in range(definition.count)]
             self.revoked.clear()
             self.caches.under_way.clear()
+            self.schedule.commanded.clear()
         self.definition = definition
         self.schedule.balance_by(definition.balancing)
         self._change()
