@@ -215,22 +215,16 @@ class SupervisedHead(SupervisedBroker):
             self._control.ask_leadership(self.name)  # its status waits for a standby that is silent
             if standby.process is not None:
                 self._control.ask(self.standby_name)
-        if self._has_pair and self.config.standby is not None:  # else it is let go as soon as that can be stored
-            self._keep_standby(now, command, record)
+        has_pair = self._has_pair and self.config.standby is not None  # else it is let go once that can be stored
+        if has_pair and standby.process is None and now >= standby.start_at:
+            self._start_standby(now, command, record)
+        elif (
+            has_pair and standby.process is not None and standby.config != self._config_of(standby.number, follows=True)
+        ):
+            standby.process.terminate()  # what it has to know as a head has changed: it starts again with that
         if self._silent_since is not None and now - self._silent_since > SILENT_SECONDS:
             record(self.name, "Warning", "StandbySilent", "its standby is silent; the head goes on alone")
             self._go_on_alone()
-
-    def _keep_standby(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
-        """Start the process that follows when that is due, again with what it has to know as a head by now."""
-        standby = self._standby
-        if standby.process is None and now >= standby.start_at:
-            if self._rewrite(standby.number, follows=True):
-                self._start_standby(command, record)
-            else:
-                standby.start_at = now + WRITE_RETRY_SECONDS
-        elif standby.process is not None and standby.config != self._config_of(standby.number, follows=True):
-            standby.process.terminate()
 
     def _take_on(self) -> None:
         """Have the process that leads take on a standby: it reads its configuration again."""
@@ -262,8 +256,11 @@ class SupervisedHead(SupervisedBroker):
             return False
         return True
 
-    def _start_standby(self, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+    def _start_standby(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
         standby = self._standby
+        if not self._rewrite(standby.number, follows=True):
+            standby.start_at = now + WRITE_RETRY_SECONDS
+            return
         files = self._files(standby.number)
         standby.process = ChildProcess(command(self._folder.config(files)), self._folder.log(files))
         peer = PeerBroker(
