@@ -21,7 +21,7 @@ from plimsoll.feeds.serving.catalog import FeedCatalog
 
 @dataclass
 class Scripted:
-    """A recorder and the clock. `loses`: so many answers are lost first; `away_until`: nothing connects before."""
+    """A recorder and the clock. `loses`: how many answers are lost first; `away_until`: nothing connects before."""
 
     dataset: FeedDataset
     now: float = 0.0
@@ -91,11 +91,11 @@ def test_without_a_connection_the_address_is_looked_up_again(tmp_path: Path) -> 
 
 def test_a_recorder_that_is_silent_ends_it_and_the_next_run_goes_on(tmp_path: Path) -> None:
     here = Scripted(recorded(tmp_path / "feed"), away_until=1e9)
-    with pytest.raises(FeedReadError, match=r"has not answered for 30 s: .* does not know this key; what has come is"):
+    with pytest.raises(FeedReadError, match=r"has not answered for 30 s: .* does not know this key; the copy keeps"):
         here.run(tmp_path / "copy")
     assert 30.0 <= here.now < 31.0
     here.fault = "host r has no address: it is unknown"
-    with pytest.raises(FeedReadError, match="for 30 s: host r has no address: it is unknown; what has come"):
+    with pytest.raises(FeedReadError, match="for 30 s: host r has no address: it is unknown; the copy keeps"):
         here.run(tmp_path / "copy")
     here.away_until = 0.0
     assert here.run(tmp_path / "copy") == 30

@@ -131,7 +131,7 @@ def test_a_feed_that_was_recorded_anew_is_not_mixed_with_the_one_before():
     for changed in (page(1, dataset="e"), page(1, received=39)):
         reader = TableReader("stocks", "rows", next_row=41, dataset="d")
         reader.requests()
-        with pytest.raises(FeedReadError, match="the feed stocks has been recorded anew"):
+        with pytest.raises(FeedReadError, match="the feed stocks was recorded again from its beginning"):
             reader.take(changed)
 
 
@@ -145,7 +145,7 @@ def test_a_feed_that_was_recorded_anew_is_not_mixed_with_the_one_before():
 def test_a_list_that_cannot_be_is_not_believed(files: tuple[msg.FeedFileItem, ...]):
     reader = TableReader("stocks", "rows")
     reader.requests()
-    with pytest.raises(FeedReadError, match="lists files that cannot be: rows"):
+    with pytest.raises(FeedReadError, match="lists files out of order: rows"):
         reader.take(page(1, *files))
 
 

@@ -58,7 +58,7 @@ def _since(since: int | datetime | timedelta | None) -> tuple[int, int]:
 
 
 def _connector(options: argparse.Namespace) -> Callable[[], FeedConnection]:
-    """Looks the recorder up, each time anew, and connects."""
+    """Looks the recorder up at each call, and connects."""
 
     def connect() -> FeedConnection:
         try:

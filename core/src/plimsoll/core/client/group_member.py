@@ -234,7 +234,7 @@ class GroupMember:
         if link is None or self.has_left or self.failed is not None:
             return
         if self._client.now > self.lease_until:
-            self._stop("lost")  # it has stood still for longer, and others may have gone on
+            self._stop("lost")  # it was paused for longer, and others may have gone on
             self._join_at = NEVER
         self._sent.clear()
         self.settle()

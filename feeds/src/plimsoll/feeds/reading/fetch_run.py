@@ -54,7 +54,7 @@ class FetchRun:
         """Read until there is nothing more, or until `stopped`; returns what the copy has.
 
         Raises:
-            FeedReadError: it cannot be read on.
+            FeedReadError: reading cannot go on.
 
         """
         connection = self.connect()
@@ -117,6 +117,6 @@ class FetchRun:
         found = f"the recorder of {feed} has not answered for {SILENT_SECONDS:.0f} s"
         why = fault or "it does not run, cannot be reached from here, or does not know this key"
         if not self.follows:
-            raise FeedReadError(f"{found}: {why}; what has come is kept, and the next fetch goes on")
+            raise FeedReadError(f"{found}: {why}; the copy keeps what it has, and the next fetch goes on")
         self.tell(f"{found}: {why}; trying again")
         return now

@@ -1,7 +1,7 @@
 """Reads one table of a feed from a row on, file by file: a machine that asks, takes answers, and says what has come.
 
 Files come and go while it reads: merged ones hold rows that it has, and retention takes the oldest. Rows are numbered
-in the order of recording, so it goes on at its row; what it never had is skipped by a `RowsGone`, never in silence.
+in the order of recording, so it goes on at its row. It skips rows that it never had with a `RowsGone`, never silently.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VANISHED_AT_MOST: Final = 25
 
 
 class FeedReadError(Exception):
-    """A feed cannot be read on; says why and what to do."""
+    """Reading a feed cannot go on; says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PartReceived:
 
 @dataclass(frozen=True)
 class FileComplete:
-    """All parts of the file have come; of its rows those from `from_row` on are new."""
+    """All parts of the file have come; its rows from `from_row` on are new."""
 
     file: msg.FeedFileItem
     from_row: int
@@ -62,7 +62,7 @@ class RowsGone:
 
 @dataclass(frozen=True)
 class AllRead:
-    """There is nothing behind this row yet."""
+    """There are no rows after this one yet."""
 
     last: int
 
@@ -154,13 +154,13 @@ class TableReader:
 
     def _check(self, page: msg.FeedFilesPage) -> None:
         if (self.dataset and page.dataset != self.dataset) or page.received < self.next_row - 1:
-            remedy = "read it from its beginning, into another folder"
-            raise FeedReadError(f"the feed {self.feed} has been recorded anew, at another path: {remedy}")
+            remedy = "fetch it into another folder"
+            raise FeedReadError(f"the feed {self.feed} was recorded again from its beginning: {remedy}")
         last = 0
         for file in page.files:
             if not last < file.first_row <= file.last_row <= page.received or file.size_bytes == 0:
                 found = f"{self.table} {file.first_row} to {file.last_row} behind row {last}"
-                raise FeedReadError(f"the recorder of {self.feed} lists files that cannot be: {found}")
+                raise FeedReadError(f"the recorder of {self.feed} lists files out of order: {found}")
             last = file.last_row
 
     def _take_part(self, part: msg.FeedFilePart) -> list[ReadEvent]:

@@ -110,7 +110,7 @@ class FeedSockets:
             self._answer_zap(self._zap)
 
     def receive(self, most: int) -> Iterator[WaitingRequest]:
-        """Requests that have come, at most so many."""
+        """Requests that have come, up to a limit."""
         for _ in range(most):
             try:
                 peer = self._router.recv(zmq.NOBLOCK)

@@ -184,7 +184,7 @@ class SupervisedHead(SupervisedBroker):
         self._poll_standby(now, command, record)
 
     def _end_silent_process(self, now: float, record: RecordBrokerEvent) -> None:
-        """End a leading process that neither answers nor is heard by its standby: the standby leads then."""
+        """End a leading process that neither answers nor reaches its standby: the standby then leads."""
         if self.stopping or self._process is None or self._heard_at is None or now - self._heard_at <= LEASE_SECONDS:
             return
         standby = self._standby
@@ -221,7 +221,7 @@ class SupervisedHead(SupervisedBroker):
         elif (
             has_pair and standby.process is not None and standby.config != self._config_of(standby.number, follows=True)
         ):
-            standby.process.terminate()  # what it has to know as a head has changed: it starts again with that
+            standby.process.terminate()  # its settings as a head have changed: it starts again with the new ones
         if self._silent_since is not None and now - self._silent_since > SILENT_SECONDS:
             record(self.name, "Warning", "StandbySilent", "its standby is silent; the head goes on alone")
             self._go_on_alone()
@@ -246,7 +246,7 @@ class SupervisedHead(SupervisedBroker):
         self._standby, self._silent_since = StandbyProcess(standby.number), None
         if self._rewrite(1 - standby.number, follows=False):
             self._has_pair = False
-            record(self.name, "Normal", "StandbyRemoved", "its process goes on alone, without a standby")
+            record(self.name, "Normal", "StandbyRemoved", "its standby was removed; its process goes on alone")
 
     def _rewrite(self, number: int, *, follows: bool) -> bool:
         """Write what a process reads, or reads again; False if that cannot be done now."""

@@ -122,8 +122,7 @@ class ConsumerGroup:
         said = {place.number: place for place in places if place.number < len(self.slices)}
         for each in self.slices:
             place = said.get(each.number)
-            is_newer = place is not None and self.memory.is_waiting and place.epoch > each.epoch
-            if place is not None and is_newer and _is_possible(place, self.host.epoch):
+            if place is not None and self.memory.is_waiting and place.epoch > each.epoch:
                 self._believe(each, member, place)
             if place is None or not each.is_held(member.name, place.epoch):
                 if place is not None and not place.is_released:
@@ -139,6 +138,8 @@ class ConsumerGroup:
 
     def _believe(self, each: GroupSlice, member: MemberEntry, place: msg.SlicePlace) -> None:
         """It has had the slice since before this head has restarted; one that has said so under an older epoch, not."""
+        if not _is_possible(place, self.host.epoch):
+            return
         older = self.members.get(each.holder)
         if older is not None:
             self.say(older, msg.SliceRevoked(self.name, each.number, each.epoch))
