@@ -110,9 +110,10 @@ class BrokerLoop:
         self._feed: LogFeed | None = disk.feed if isinstance(disk, ReplicatedLog) else None
 
     def keep(self, kept: ReplicatedLog) -> None:
-        """Have what leaves wait for a standby from now on, as well as for the disk that it has waited for so far."""
-        if self.disk is None and kept.descriptor >= 0:
-            self.sockets.watch(kept.descriptor)
+        """Have what leaves wait for a standby from now on, as well as for the disk that it has waited for so far.
+
+        That disk is watched already, and a log in memory has no descriptor.
+        """
         self.disk, self._feed = kept, kept.feed
 
     def run(self) -> None:
