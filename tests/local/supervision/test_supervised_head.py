@@ -14,7 +14,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.leadership_store import LeadershipStore
 from plimsoll.local.storage.object_store import ObjectStore
-from plimsoll.local.storage.state_files import StateWriteError
+from plimsoll.local.storage.state_files import StateWriteError, write_private
 from plimsoll.local.supervision import supervised_head
 from plimsoll.local.supervision.supervised_broker import WRITE_RETRY_SECONDS
 from plimsoll.local.supervision.supervised_head import SILENT_SECONDS, SupervisedHead
@@ -347,7 +347,7 @@ def test_the_second_process_goes_on_alone_if_it_leads_and_keeps_its_term_for_the
 
 def test_a_standby_whose_file_cannot_be_written_starts_once_it_can(plain, monkeypatch):
     plain.start()
-    write, files = supervised_head.write_private, []
+    write, files = write_private, []
 
     def full(path, text):
         if path == plain.folder.config("h.1"):
