@@ -13,7 +13,11 @@ def test_slices_take_turns() -> None:
     consumer = play.join("a")
     play.run(1.0)
     consumer.is_paused = True
-    for sensor in (0, 0, 0, 1, 2, 3):
+    for _ in range(3):
+        play.publish(0)
+    play.run(0.5)
+    consumer.member.items.ready(consumer.member.slices[0])  # that is no second turn
+    for sensor in (1, 2, 3):
         play.publish(sensor)
     play.run(0.5)
     taken = [consumer.member.items.take(1)[0].owned.slice for _ in range(6)]
