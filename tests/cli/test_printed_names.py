@@ -83,6 +83,7 @@ COMMANDS = [
 OF_OTHER_PROGRAMS = {
     "record": "writes the folder of its dataset and counts",
     "replay": "writes the folder of a dataset and counts",
+    "fetch": "writes the folder of its copy and counts",
     "demo": "writes what its own fleet is called",
     "experiment": "writes names of its own",
     "conformance": "writes what its own script and the client under test are called",

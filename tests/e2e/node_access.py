@@ -54,6 +54,26 @@ sys.exit(subprocess.call(["nsenter", "--target", (kubelets or ["1"])[0], "--moun
 """A command among the file systems that the kubelet of the node has."""
 
 
+DETACH = """
+import fcntl, os, pathlib, struct, sys
+kubelets = [each.parent.name for each in pathlib.Path("/proc").glob("[0-9]*/comm") if each.read_text() == "kubelet\\n"]
+there = os.open(f"/proc/{(kubelets or ['1'])[0]}/root{sys.argv[1]}", os.O_RDONLY)
+fcntl.ioctl(there, 0x8004587D, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, nothing is written any more
+"""
+"""A file system answers everything with an input/output error from now on, as one whose device has gone."""
+
+ATTACH = """
+set -e
+umount "$1"
+for i in $(seq 600); do
+    [ -n "$(losetup -j "$1.img")" ] || break
+    sleep 0.1
+done
+mount -o loop "$1.img" "$1"
+"""
+"""Once no process has the old one open. Without it the folder of the volume is not there, so no head begins anew."""
+
+
 def host_of(node: Object) -> str:
     return str(node["metadata"]["labels"][HOST])
 
@@ -124,3 +144,34 @@ def small_folder(node: str, path: str, size: str) -> Iterator[None]:
 def resize_folder(node: str, path: str, size: str) -> None:
     """Give a small folder more room."""
     run_on_node(node, ON_NODE, "mount", "-o", f"remount,size={size}", path)
+
+
+def has_disk_folders(node: str) -> bool:
+    """Whether the node can make them."""
+    needed = "command -v mkfs.ext4 && command -v losetup && test -e /dev/loop-control"
+    return run_on_node(node, ON_NODE, "sh", "-c", f"{needed} >/dev/null && echo all || true").strip().endswith("all")
+
+
+@contextmanager
+def disk_folder(node: str, path: str, size: str) -> Iterator[str]:
+    """A folder in a file system of its own, which can be detached; it is gone in the end."""
+    run_on_node(node, ON_NODE, "truncate", "-s", size, f"{path}.img")
+    run_on_node(node, ON_NODE, "mkfs.ext4", "-q", "-F", f"{path}.img")
+    run_on_node(node, ON_NODE, "mkdir", "-p", path)
+    run_on_node(node, ON_NODE, "mount", "-o", "loop", f"{path}.img", path)
+    try:
+        run_on_node(node, ON_NODE, "mkdir", "-m", "0777", f"{path}/log")
+        yield f"{path}/log"
+    finally:
+        run_on_node(node, ON_NODE, "umount", "-l", path)
+        run_on_node(node, ON_NODE, "rm", "-r", path, f"{path}.img")
+
+
+def detach_disk(node: str, path: str) -> None:
+    """Take away the device below a folder that `disk_folder` has made at `path`."""
+    run_on_node(node, DETACH, path)
+
+
+def attach_disk(node: str, path: str) -> None:
+    """The device is there again."""
+    run_on_node(node, ON_NODE, "sh", "-c", ATTACH, "attach", path)

@@ -1,6 +1,7 @@
 """A head with its log on a volume, in pods: it is deleted under load, and its subscribers notice nothing but a pause.
 
-Then it gets a standby whose volume is too small. Volumes are folders of a node, for clusters without a provisioner.
+Nor do they when the volume is detached, and attached again. Then the head gets a standby whose volume is too small.
+Volumes are folders of a node, for clusters without a provisioner.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from collections.abc import Iterator
 import pytest
 import yaml
 from tests.e2e.cluster import ROOT, Cluster, Crowd, Object, run
-from tests.e2e.node_access import resize_folder, small_folder
+from tests.e2e.node_access import (
+    attach_disk,
+    detach_disk,
+    disk_folder,
+    has_disk_folders,
+    resize_folder,
+    small_folder,
+)
 from tests.e2e.volumes import node_name, node_volume, volume
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -21,14 +29,33 @@ HEAD = "east-head"
 DELETIONS = 3
 SCRAPE = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:7402/metrics').read().decode())"
 LARGE_BYTES = 20_000
-FULL_EXIT = 4
+DISK_EXIT = 4
 
 
 @pytest.fixture(scope="module")
-def storage_class(installed: Cluster) -> Iterator[str]:
+def disk(installed: Cluster) -> Iterator[str]:
+    """Where the node has the file system that can be detached; empty if it cannot make one."""
+    node, path = node_name(), f"/var/lib/{installed.namespace}-disk"
+    if not has_disk_folders(node):
+        yield ""
+        return
+    with disk_folder(node, path, "256m"):
+        yield path
+
+
+@pytest.fixture(scope="module")
+def storage_class(installed: Cluster, disk: str) -> Iterator[str]:
     """A class with one volume."""
-    with node_volume(f"{installed.namespace}-log") as name:
+    name = f"{installed.namespace}-log"
+    if not disk:
+        with node_volume(name):
+            yield name
+        return
+    run("kubectl", "apply", "-f", "-", text=yaml.safe_dump(volume(name, node_name(), f"{disk}/log")))
+    try:
         yield name
+    finally:
+        run("kubectl", "delete", "persistentvolume", name, "--ignore-not-found", "--wait=false")
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +104,22 @@ def assert_nothing_is_missing(found: Object) -> None:
     assert found["ok"], found
 
 
+def test_a_head_whose_volume_is_detached_goes_on_once_it_is_attached_again(fleet: Cluster, disk: str):
+    if not disk:
+        pytest.skip("needs mkfs.ext4, losetup and loop devices on the node, for a volume that can be detached")
+    fleet.kubectl("delete", "pod", "traders", "--grace-period=0", "--force", "--ignore-not-found")
+    crowd = Crowd(fleet, "traders", "east", SUBSCRIBERS, PER_SECOND)
+    before = epoch(fleet)
+    detach_disk(node_name(), disk)
+    fleet.wait(lambda: DISK_EXIT in exit_codes(fleet, f"{HEAD}-0"), 120, "the head to end")
+    fleet.wait(lambda: not fleet.is_true("brokercluster", "east", "Ready"), 120, "the cluster to say so")
+    attach_disk(node_name(), disk)
+    fleet.wait(lambda: epoch(fleet) > before, 360, "the head to come back")  # the kubelet waits longer each time
+    fleet.wait(lambda: sum(crowd.at().values()) == SUBSCRIBERS, 60, "all to be served")
+    print(f"pauses in seconds: {crowd.progress()['pauses']}")  # what was measured
+    assert_nothing_is_missing(crowd.verdict())
+
+
 @pytest.fixture
 def small_volume(fleet: Cluster, storage_class: str) -> Iterator[str]:
     """A volume for the log of the second pod, with room for two segments of eight; yields its folder."""
@@ -120,7 +163,7 @@ def test_a_standby_whose_volume_is_full_is_left_behind_and_comes_back_when_there
     fleet.kubectl("delete", "pod", "traders", "--grace-period=0", "--force", "--ignore-not-found")
     crowd = Crowd(fleet, "traders", "east", 5, PER_SECOND, size=LARGE_BYTES)
     try:
-        fleet.wait(lambda: FULL_EXIT in exit_codes(fleet, f"{HEAD}-1"), 180, "the standby to end")
+        fleet.wait(lambda: DISK_EXIT in exit_codes(fleet, f"{HEAD}-1"), 180, "the standby to end")
         fleet.wait(lambda: standby_metric(fleet) == 0, 60, "the metric")
         found = fleet.wait(
             lambda: (now := fleet.condition("brokercluster", "east", "StandbyFollows"))["status"] == "False" and now,

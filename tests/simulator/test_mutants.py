@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscriber import ClientSubscriber
 from plimsoll.core.edge.machine import Edge
+from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.publisher_answers import PublisherAnswers
@@ -44,7 +45,7 @@ def edge_drops_some(patch: pytest.MonkeyPatch) -> None:
 
 def edge_serves_twice(patch: pytest.MonkeyPatch) -> None:
     """An edge delivers a publication once per matching subscription, and the client does not drop the duplicates."""
-    patch.setattr(Edge, "_once", lambda self, ids, position: ids)
+    patch.setattr(SubscriptionTable, "once", lambda self, ids, position: ids)
     without_watermarks(patch)
 
 

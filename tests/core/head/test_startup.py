@@ -32,6 +32,9 @@ class FakeHead:
     def log_uncertainty(self, source: str) -> None:
         self.asked.append(("gap", source))
 
+    def end_epoch(self, neighbor: str, epoch: int) -> None:
+        self.asked.append(("ended", neighbor, epoch))
+
     def connect(self, name: str, incarnation: int = 1) -> None:
         self.barrier.neighbor_connected(Info(name, "head", incarnation))
 
@@ -97,7 +100,9 @@ def test_a_neighbour_that_is_back_is_a_gap_if_it_has_restarted(incarnation: int,
     head = FakeHead()
     head.connect("k")
     head.barrier.lease_passed()
+    head.asked.clear()
     head.connect("k", incarnation)
+    assert head.asked == ([("ended", "k", 1)] if gaps else [])
     head.asked.clear()
     head.barrier.neighbor_reported("k", holds_cover=True)
     head.barrier.neighbor_reported("k", holds_cover=True)

@@ -52,8 +52,8 @@ def test_secrets_are_for_their_user_alone(fleet):
     assert fleet.folder.path.stat().st_mode & 0o777 == 0o700
     lines = [line.split() for line in fleet.folder.authorized_keys.read_text().splitlines()]
     assert [(role, name) for _, role, name in lines] == [
-        ("edge", "e-0"), ("edge", "e-1"), ("head", "east-head"), ("mediator", "local.supervisor"),
-        ("mediator", "local.mediator"), ("client", "*"),
+        ("client", "*"), ("edge", "e-0"), ("edge", "e-1"), ("head", "east-head"), ("mediator", "local.mediator"),
+        ("mediator", "local.supervisor"),
     ]  # fmt: skip
 
 

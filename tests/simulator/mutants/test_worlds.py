@@ -8,7 +8,17 @@ import pytest
 from tests.simulator.mutants import worlds
 
 SEEDS = range(3)
-BESIDE = ("lease-end", "doubts", "stopped", "logged-gaps", "slow-disk", "rare-syncs", "far-away", "standby-often")
+BESIDE = (
+    "lease-end",
+    "doubts",
+    "stopped",
+    "logged-gaps",
+    "slow-disk",
+    "rare-syncs",
+    "far-away",
+    "standby-often",
+    "switched-often",
+)
 """Worlds whose events happen outside hand-overs, so that members seldom move there."""
 
 HAPPENS = {

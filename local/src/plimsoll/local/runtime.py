@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from plimsoll.core.spec import InvalidResourcesError, Resource, ResourceProblem, Resources, SourceDocument, parse
 from plimsoll.core.spec.kinds import AnySpec
@@ -23,12 +24,14 @@ from plimsoll.local.storage.state_files import file_faults, is_write_fault
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
 from plimsoll.local.supervision.collector_processes import TELEMETRY_FOLDER
-from plimsoll.local.supervision.metrics_page import MetricsPage
 from plimsoll.local.supervision.spark_process import kill_leftovers
 from plimsoll.local.supervision.supervisor import Supervisor
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import evacuation, fleet_resources
 from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
+
+if TYPE_CHECKING:
+    from plimsoll.local.supervision.metrics_page import MetricsPage
 
 
 class FleetChangeRefusedError(InvalidResourcesError):
@@ -61,6 +64,8 @@ def up(resources: Resources, announce: Announce, command: BrokerCommand = broker
 def up_detached(resources: Resources, announce: Announce, metrics: str = "") -> int:
     """Run a fleet in a process of its own, and return its process id when the fleet is ready; raises as `up` does."""
     check_feeds(resources)
+    if metrics:
+        _metrics_page()  # what it needs is missing here, or nowhere
     folder = FleetFolder.of(resources.fleet.name)
     folder.make()
     with FleetLock(folder):
@@ -116,7 +121,7 @@ def supervise(
 ) -> None:
     """Run the fleet of a store; the caller holds the lock, and this is the main thread. `metrics`: as in `up`."""
     with ObjectStore(folder.store) as store, contextlib.ExitStack() as opened:
-        page = opened.enter_context(contextlib.closing(MetricsPage(metrics))) if metrics else None
+        page = opened.enter_context(contextlib.closing(_metrics_page()(metrics))) if metrics else None
         supervisor = Supervisor(folder, store, os.getpid(), command, _tolerant(announce), page)
 
         def stop(number: int, frame: FrameType | None) -> None:
@@ -128,6 +133,13 @@ def supervise(
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _metrics_page() -> type[MetricsPage]:
+    """A fleet without this page needs no prometheus-client."""
+    from plimsoll.local.supervision.metrics_page import MetricsPage
+
+    return MetricsPage
 
 
 def _tolerant(announce: Announce) -> Announce:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -21,7 +22,6 @@ from plimsoll.local.supervision.collector_processes import CollectorProcesses
 from plimsoll.local.supervision.feed_processes import FeedProcesses
 from plimsoll.local.supervision.fleet_events import FleetEvents
 from plimsoll.local.supervision.fleet_status_writer import FleetStatusWriter
-from plimsoll.local.supervision.metrics_page import MetricsPage
 from plimsoll.local.supervision.sidecar import Sidecar
 from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
@@ -44,6 +44,10 @@ ASK_EARLY_SECONDS = 0.1
 STATUS_SECONDS = 1.0
 RETRY_SECONDS = 1.0
 ROUND_SECONDS = 0.1
+
+
+if TYPE_CHECKING:
+    from plimsoll.local.supervision.metrics_page import MetricsPage
 
 
 class Supervisor:

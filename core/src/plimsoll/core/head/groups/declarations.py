@@ -54,7 +54,8 @@ class GroupDeclarations(HeadPart):
         own = {name: x.definition for name, x in all_of_them.items() if x.cluster == self.cluster}
         self._remove_others(set(own), all_of_them)
         faulty = {name for name, each in all_of_them.items() if definition_fault(name, each.definition)}
-        self.host.counters["groups_refused"] += len(faulty)
+        if faulty:
+            self.host.counters["groups_refused"] += len(faulty)
         self._own = {name: definition for name, definition in own.items() if name not in faulty}
         for name, definition in self._own.items():
             self._declare_own(name, definition)
