@@ -81,9 +81,12 @@ def test_a_newcomer_whose_plan_was_cut_short_still_gets_its_share() -> None:
     schedule.go_on()
     moved = [number for number, *_ in group.take_did()]
     assert len(moved) == 3
-    joined(group, schedule, "c")  # before `a` has let go
-    group.let_go(*moved)
-    for _ in range(4):
+    joined(group, schedule, "c")
+    group.host.now += group.times.session
+    schedule.go_on()  # `a` has not let go yet, so `b` has nothing to give to `c`
+    group.let_go(*moved, *(number for number, *_ in group.take_did()))
+    assert [len(numbers) for numbers in group.has().values()] == [0, 2, 3, 1]
+    for _ in range(2):
         schedule.go_on()
         group.let_go(*(number for number, *_ in group.take_did()))
     assert sorted(len(numbers) for numbers in group.has().values()) == [0, 2, 2, 2]

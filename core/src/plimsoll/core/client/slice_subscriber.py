@@ -27,8 +27,8 @@ class SliceItems(Protocol):
     def ready(self, owned: SliceSubscriber, /) -> None: ...
 
 
-class SliceCaching(Protocol):
-    """What a taker says of slices that it caches."""
+class TakenSlices(Protocol):
+    """Slices that a taker caches until their givers have sent theirs."""
 
     def attached(self, owned: SliceSubscriber, /) -> None: ...
 
@@ -42,7 +42,7 @@ class SliceOwner(Protocol):
     @property
     def items(self) -> SliceItems: ...
     @property
-    def caching(self) -> SliceCaching: ...
+    def caching(self) -> TakenSlices: ...
     def slice_failed(self, owned: SliceSubscriber, failed: Failed, /) -> None: ...
 
 
