@@ -111,7 +111,7 @@ def medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
 def write_log(
     folder: Path, is_enough: Callable[[LogStore], bool], segment_bytes: int = SEGMENT_BYTES, batch: int = BATCH
 ) -> None:
-    """A log, with so many publications a batch."""
+    """Write a log. `batch`: publications of a batch."""
     disk = LogDisk(DiskLog(directory=str(folder), size_bytes=1 << 40), "h")
     disk.store.segment_bytes = segment_bytes
     disk.recover()

@@ -1,4 +1,4 @@
-"""How long a head holds what it has to say, and how long its syncs take: noted from outside, at one log.
+"""How long a head holds its output, and how long its syncs take: noted from outside, at one log.
 
 Both are of the head alone, so they say more than delays of deliveries where many processes share few cores.
 """
@@ -43,7 +43,7 @@ class HeldTimes:
         self._syncs.append(monotonic() - began)
 
     def figures(self) -> dict[str, float]:
-        """Percentiles since the last call, in milliseconds; none of what there was none of."""
+        """Percentiles since the last call, in milliseconds; without those of which nothing was measured."""
         found: dict[str, float] = {}
         for name, times in (("held", sorted(self._held)), ("sync", sorted(self._syncs))):
             for share in (50, 99) if times else ():

@@ -101,7 +101,7 @@ def open_run(work: Work, setting: Setting, program: str, folder: Path) -> Delive
 
 
 def measure(one: DeliveryRun, work: Work) -> dict[str, float]:
-    """The rate flat out, and latencies at the fixed rate; none of a setting that does not reach that rate."""
+    """The rate flat out, and latencies at the fixed rate. A setting that does not reach that rate has no latencies."""
     warm = one.deliver(WARM_PUBLICATIONS, 1e9, WARM_PUBLICATIONS * work.consumers)
     likely = WARM_PUBLICATIONS / warm["seconds"]
     count = max(WARM_PUBLICATIONS, min(work.flat_out, int(likely * work.flat_out_seconds)))
@@ -154,7 +154,7 @@ def table(runs: dict[str, list[dict[str, float]]]) -> str:
 
 
 def held(runs: dict[str, list[dict[str, float]]]) -> str:
-    """How long heads held what they had to say, at the rate, beside their syncs."""
+    """How long heads held their output, at the rate, beside their syncs."""
     lines = []
     for name, one in ((name, medians(those)) for name, those in runs.items()):
         if "held_p50_ms" in one:
@@ -166,7 +166,7 @@ def held(runs: dict[str, list[dict[str, float]]]) -> str:
 
 
 def compare(settings: Sequence[Setting], work: Work, program: str, place: Path, times: int) -> dict[str, Any]:
-    """Run all settings in turn, so many times."""
+    """Run all settings in turn, a number of times."""
     runs: dict[str, list[dict[str, float]]] = {each.name: [] for each in settings}
     for _ in range(times):
         for setting in settings:

@@ -148,7 +148,7 @@ class NatsLink:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             for message in self.receive(left):
-                answer: dict[str, Any] = json.loads(message.payload or b'{"error": "nobody answers"}')
+                answer: dict[str, Any] = json.loads(message.payload or b'{"error": "no server answers"}')
                 if "error" in answer:
                     raise NatsError(f"{subject}: {answer['error']}")
                 return answer

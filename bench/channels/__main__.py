@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("what", nargs="?", choices=("continuous", "repetitive", "all"), default="all")
     parser.add_argument("--rate", type=float, default=1000.0, help="publications a second")
     parser.add_argument("--subscriptions", type=int, default=1000, help="back-end subscriptions of each channel")
-    parser.add_argument("--seconds", type=float, default=50.0, help="how long, behind the first ones, not judged")
+    parser.add_argument("--seconds", type=float, default=50.0, help="time that is judged, after the warm-up")
     parser.add_argument("--periods", type=float, nargs="+", default=[2.0, 5.0, 10.0], help="whole seconds")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -39,12 +39,12 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as home:
             os.environ["PLIMSOLL_HOME"] = home
             found["continuous"] = continuous.measured(*size, Path(home))
-        print(continuous.told(found["continuous"]), flush=True)
+        print(continuous.summary(found["continuous"]), flush=True)
     if options.what != "continuous":
         with tempfile.TemporaryDirectory() as home:
             os.environ["PLIMSOLL_HOME"] = home
             found["repetitive"] = repetitive.measured(*size, options.periods, Path(home))
-        print(repetitive.told(found["repetitive"]), flush=True)
+        print(repetitive.summary(found["repetitive"]), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1))
     return 0

@@ -3,7 +3,7 @@
 A fleet of this machine records what is published, and its driver joins it with the parameters of as many back-end
 subscriptions as asked for. Afterwards plain Spark gets the same rows, in one file for each second of recording, runs
 the same query over one file after the other, and collects its rows: without parameters that change, a ledger, or
-anyone who gets a result. Its delay of a publication lasts until the last row of the file was recorded, and for the
+a subscriber. Its delay of a publication lasts until the last row of the file was recorded, and for the
 query. Finally Spark streams these files, one to a micro-batch, which says what its own checkpoint costs.
 """
 
@@ -154,7 +154,7 @@ def measured(rate: float, subscriptions: int, seconds: float, place: Path) -> di
     }  # fmt: skip
 
 
-def told(found: Mapping[str, Any]) -> str:
+def summary(found: Mapping[str, Any]) -> str:
     """The lines of one measurement."""
     own, plain = found["channel"], found["plainSpark"]
     return "\n".join((

@@ -7,7 +7,7 @@ and how far the time between two batches is from the period. The driver's figure
 
 Plain Spark then has the same rows in files, one for each second. At the beginning of each period the same query runs
 over the files of the period before, in one thread for each channel that is due, on a machine that does nothing else.
-It has no time to begin, no ledger and no one who gets a result.
+It has no time to begin, no ledger and no subscriber.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class BatchTimes:
         for name, own in (figures.channels if figures is not None else {}).items():
             if own.batch and own.period_seconds:
                 late, committed = own.late_milliseconds / 1000, own.batch_us / 1e6
-                # Rounded: a batch starts its clock a moment behind the one that its lateness is counted by.
+                # Rounded: a batch reads its clock a moment after the reading that its lateness is counted by.
                 at = round((committed - own.batch_milliseconds / 1000 - late) / own.period_seconds)
                 period_at = at * own.period_seconds
                 self.batches[name, own.batch] = SeenBatch(period_at, period_at + late, committed)
@@ -225,7 +225,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     return {"p50": statistics.median(values), "p95": p95(values), "most": max(values)}
 
 
-def told(found: Mapping[str, Any]) -> str:
+def summary(found: Mapping[str, Any]) -> str:
     """The lines of one measurement."""
     lines = [
         f"repetitive: {found['published']} publications, {found['results']} of {found['due']} results, "

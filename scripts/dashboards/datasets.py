@@ -105,6 +105,18 @@ DATASETS: Final = Dashboard(
                     text="Files of each dataset; small ones are merged.",
                     queries=[Query(figure("feed_files"), "{{feed}}")],
                 ),
+                Panel(
+                    title="Read by applications",
+                    unit="Bps",
+                    text="Bytes of files a second that applications were sent.",
+                    queries=[Query(rate_by("feed_served_bytes_total", "feed"), "{{feed}}")],
+                ),
+                Panel(
+                    title="Requests of readers",
+                    unit="cps",
+                    text="Requests a second: answered, refused (role, feed, gone, fault), malformed, and dropped.",
+                    queries=[Query(rate_by("feed_read_requests_total", "feed, outcome"), "{{feed}} {{outcome}}")],
+                ),
             ],
         ),
         Row(

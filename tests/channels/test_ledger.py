@@ -177,7 +177,7 @@ def test_two_crashes_in_a_row(tmp_path: Path, steps: Steps) -> None:
 
 
 def test_if_the_head_forgets_as_well_nothing_is_repeated_and_the_rest_is_counted(tmp_path: Path, steps: Steps) -> None:
-    """What the head had taken before it restarted may be in its subscribers' hands; what it lost, nobody knows."""
+    """What the head had taken before it restarted may have reached its subscribers; what it lost is not known."""
     for crash_at in itertools.count(1):
         root, fleet = tmp_path / str(crash_at), ScriptedFleet()
         ended = until_crash(root, fleet, steps, crash_at)

@@ -27,7 +27,7 @@ def test_a_result_has_channel_parameters_columns_and_identity():
     )
 
 
-def test_what_nobody_asks_for_is_not_a_result_and_rows_are_numbered_without_it():
+def test_a_row_without_a_subscription_is_not_a_result_and_rows_are_numbered_without_it():
     found = results({"area": 9, "limit": 2.0}, {"area": 7, "limit": 2.0})
     assert (found.unasked, found.invalid) == (1, 0)
     assert [each.attributes["batch_row"] for each in found.results] == [1]

@@ -161,7 +161,7 @@ def test_channels_share_a_spark_and_one_that_fails_does_not_stop_the_other(stand
     assert row_sums(good.figures()) == (5, 4, 0, 1)
     assert bad.figures().rows_in == 0, "a batch that fails is tried again, and consumes nothing"
     stand.until(lambda: idle.figures().rows_in == 5)
-    assert (idle.figures().state, row_sums(idle.figures())) == ("ChannelRunning", (5, 4, 0, 1)), "nobody asks for it"
+    assert (idle.figures().state, row_sums(idle.figures())) == ("ChannelRunning", (5, 4, 0, 1)), "not subscribed to"
     assert stand.failed == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ import zmq
 
 from plimsoll.cli.contexts.context_file import ContextFile, StoredContext, write_contexts
 from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, CommandError
-from plimsoll.cli.fleet_connection import connection_settings, open_connection
+from plimsoll.cli.fleet_connection import connection_settings, feed_settings, open_connection
 from plimsoll.client import Address, Curve
 from plimsoll.client.connection_file import connection_file_text
+from plimsoll.local.head_access import HeadAccessError
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
 
 PUBLIC, SECRET = (key.decode() for key in zmq.curve_keypair())
 
@@ -86,3 +90,23 @@ def test_errors_of_the_library_are_those_of_the_command(tmp_path: Path):
     with pytest.raises(CommandError, match="no fleet in") as caught, open_connection(options(context=None)):
         pass
     assert caught.value.code == NOT_FOUND
+
+
+def test_feeds_of_a_local_fleet_are_read_while_no_head_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path))
+    folder = FleetFolder.of("stocks")
+    folder.make()
+    with ObjectStore(folder.store) as store:
+        for kind in ("BrokerFleet", "Feed"):
+            item = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": "stocks"}, "spec": {}}
+            store.create(item, "2026-01-01T00:00:00Z")
+        store.set_status("Feed", "stocks", lambda item: {"endpoint": "tcp://127.0.0.1:7421"})
+    with pytest.raises(HeadAccessError, match="fleet stocks does not run"):
+        feed_settings(options(context=None))
+    with monkeypatch.context() as running:
+        running.setattr(FleetFolder, "running_pid", lambda self: os.getpid())
+        with pytest.raises(HeadAccessError, match="no head of fleet stocks runs"):
+            connection_settings(options(context=None))
+        found = feed_settings(options(context=None))
+    assert found.feeds["stocks"].endpoint == "tcp://127.0.0.1:7421"
+    assert isinstance(found.security, Curve)

@@ -46,7 +46,7 @@ def test_feeds_are_read_by_role_and_by_name():
 def test_who_may_have_some_channels_alone_reads_no_feed_that_is_not_named():
     """A feed may hold the results of any channel, since its recorder may subscribe to all."""
     restricted = ClientPermissions("ann", channels=("fires",))
-    assert restricted.read_refusal("quotes").endswith("so the feeds that it may read have to be named")
+    assert restricted.read_refusal("quotes").endswith("so name the feeds that it may read")
     assert ClientPermissions("ann", channels=("fires",), feeds=("quotes",)).read_refusal("quotes") == ""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from plimsoll.feeds.config import RecorderFigures
+from plimsoll.feeds.config import REQUEST_OUTCOMES, RecorderFigures, ServedFigures
 from plimsoll.feeds.metrics import recorder_metrics
 
-FIGURES = RecorderFigures("/d", 7, 1, 3, 2_000_000, 12, 10, 2, 5, 1, 4, 900, ("a",), 6, 250_000)
+FIGURES = RecorderFigures("/d", 7, 1, 3, 2_000_000, 12, 10, 2, 5, 1, 4, 900, ("a",), 6, 250_000, "",
+                          ServedFigures(70, {"answered": 5, "role": 2}))  # fmt: skip
 
 
 def test_each_figure_has_its_metric() -> None:
@@ -19,3 +20,6 @@ def test_each_figure_has_its_metric() -> None:
     assert found["plimsoll_feed_gaps_total", ""] == 1
     assert found["plimsoll_feed_expired_rows_total", ""] == 5
     assert found["plimsoll_feed_committed_timestamp_seconds", ""] == 2.0
+    assert found["plimsoll_feed_served_bytes_total", ""] == 70
+    requests = [found["plimsoll_feed_read_requests_total", each] for each in REQUEST_OUTCOMES]
+    assert requests == [5, 2, 0, 0, 0, 0, 0]

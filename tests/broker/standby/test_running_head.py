@@ -120,7 +120,7 @@ def test_a_file_that_names_none_any_more_admits_none(rig: Rig):
     rig.running.look()
     rig.write(PLAIN)
     assert rig.kept.feed is not None
-    assert "is to have no standby" in rig.kept.feed.admits(STANDBY)
+    assert "names no standby" in rig.kept.feed.admits(STANDBY)
     rig.running.look()
     rig.write(CONFIG)
     assert rig.kept.feed.admits(STANDBY) == ""

@@ -60,6 +60,13 @@ def test_a_feed_that_is_not_served_is_refused_before_there_is_a_folder(run, here
     assert not Path("stock").exists()
 
 
+def test_a_copy_is_not_made_in_an_object_store(run, here):
+    code, _, err = run("fetch", "stocks", "--to", "s3a://bucket/stocks")
+    assert code == 2
+    assert "s3a://bucket/stocks is in an object store: a copy is in a folder" in err
+    assert not Path("s3a:").exists()
+
+
 def test_who_may_not_read_is_told_so(run, here, tmp_path):
     here.record(1)
     here.grant(eve="none")

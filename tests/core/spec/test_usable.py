@@ -200,6 +200,34 @@ def test_a_profile_that_is_deleted_under_running_brokers_keeps_its_values():
     assert found.dropped == {("BrokerCluster", "late")}
 
 
+@pytest.mark.parametrize(
+    ("had", "has", "refused"),
+    [
+        ({"volumeClaim": "records"}, {"volumeClaim": "records", "ledgers": "s3a://b/c"}, True),
+        ({"ledgers": "s3a://b/c"}, {"ledgers": "s3a://b/d"}, True),
+        ({"ledgers": "s3a://b/c"}, {"ledgers": "s3a://b/c", "storeSecret": "store"}, False),
+        ({}, {"ledgers": "s3a://b/c"}, False),
+    ],
+)
+def test_ledgers_stay_where_they_are_while_there_are_channels(had: Any, has: Any, refused: bool):
+    fleet = make("BrokerFleet", "stocks", datasets=had)
+    feed, reads = make("Feed", "r", subscription="[a,=,1]"), [{"name": "r", "feed": "r"}]
+    city = [{"name": "city", "type": "String"}]
+    channel = make("Channel", "fires", parameters=city, feeds=reads, query="SELECT city FROM r")
+    objects = {key_of(item): item for item in (*healthy().values(), fleet, feed, channel)}
+    before = usable_fleet(objects.values())
+    assert before.faults == {}
+    objects["BrokerFleet", "stocks"] = changed(fleet, datasets=has)
+    found = usable_fleet(objects.values(), before.used.values())
+    if refused:
+        assert_faults(found, {("BrokerFleet", "stocks"): ("InvalidSpec", "channels have their ledgers there")})
+        assert found.used["BrokerFleet", "stocks"]["spec"]["datasets"] == had, "it goes on as it was"
+        del objects["Channel", "fires"]
+        found = usable_fleet(objects.values(), before.used.values())
+    assert found.faults == {}
+    assert found.used["BrokerFleet", "stocks"]["spec"]["datasets"] == has
+
+
 def test_a_neighbour_that_is_deleted_is_left_out():
     objects = healthy()
     before = usable_fleet(objects.values())

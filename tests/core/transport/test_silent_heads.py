@@ -12,7 +12,7 @@ from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.handshakes import introduce
 from plimsoll.core.transport.link import Link, LinkLimits
 from plimsoll.core.transport.overlay_node import Dial, OverlayNode
-from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, GOODBYE_SECONDS, SPREAD, STEPS
+from plimsoll.core.transport.silent_heads import EVEN_ATTEMPTS, GOODBYE_SECONDS, SPREAD, STEPS, Attempts
 
 LIMITS = LinkLimits(heartbeat_seconds=1.0, dead_seconds=60.0)
 SILENCE = 3.25
@@ -92,6 +92,14 @@ def test_a_silent_head_is_dialled_again_once_its_standby_may_lead_and_then_less_
     assert max(later) < SILENCE * (1 + SPREAD) + 0.1
     assert len(waits) < EVEN_ATTEMPTS + 8
     assert pair.near.counters["heads_dialled_again"] == len(waits)
+
+
+def test_a_head_that_is_away_for_a_day_is_dialled_again_all_the_time():
+    attempts = Attempts(SILENCE / STEPS, 0.0)
+    while attempts.at < 86_400.0:
+        before, attempts = attempts.at, attempts.made(attempts.at, SILENCE, 1.0)
+        assert attempts.at - before <= SILENCE
+    assert attempts.count > 86_400.0 / SILENCE
 
 
 def test_a_head_that_was_only_slow_goes_on_with_the_link_where_it_was():

@@ -69,7 +69,7 @@ def test_what_was_not_published_is_missing_and_not_lost():
     assert (found.missing, found.lost) == (1, 0)
 
 
-def test_a_result_that_nobody_asked_for_is_found():
+def test_a_result_without_a_subscription_is_found():
     assert verdict(GOOD, observed=[*GOOD, result(0, values={"event": 3, "area": 6})]).unasked == 1
 
 

@@ -21,7 +21,10 @@ from plimsoll.feeds.serving.catalog import FeedCatalog
 
 @dataclass
 class Scripted:
-    """A recorder and the clock. `loses`: so many answers are lost first; `away_until`: nothing connects before."""
+    """A recorder and the clock. `loses`: how many answers are lost first; `away_until`: nothing connects before.
+
+    `vanishes`: for this long, behind the next connection, the recorder is away, and nothing knows where it is.
+    """
 
     dataset: FeedDataset
     now: float = 0.0
@@ -30,11 +33,18 @@ class Scripted:
     connections: int = 0
     asked: int = 0
     fault: str = ""
+    unknown_until: float = -1.0
+    vanishes: float = 0.0
     told: list[str] = field(default_factory=list)
     coming: list[msg.FeedAnswer] = field(default_factory=list)
 
     def connect(self) -> Scripted:
+        if self.now < self.unknown_until:
+            raise FeedReadError("the fleet does not run")
         self.connections += 1
+        if self.vanishes:
+            self.away_until = self.unknown_until = self.now + self.vanishes
+            self.vanishes = 0.0
         self.coming = []
         return self
 
@@ -91,14 +101,24 @@ def test_without_a_connection_the_address_is_looked_up_again(tmp_path: Path) -> 
 
 def test_a_recorder_that_is_silent_ends_it_and_the_next_run_goes_on(tmp_path: Path) -> None:
     here = Scripted(recorded(tmp_path / "feed"), away_until=1e9)
-    with pytest.raises(FeedReadError, match=r"has not answered for 30 s: .* does not know this key; what has come is"):
+    with pytest.raises(FeedReadError, match=r"for 30 s: .* or serves many others with it; the copy keeps"):
         here.run(tmp_path / "copy")
     assert 30.0 <= here.now < 31.0
     here.fault = "host r has no address: it is unknown"
-    with pytest.raises(FeedReadError, match="for 30 s: host r has no address: it is unknown; what has come"):
+    with pytest.raises(FeedReadError, match="for 30 s: host r has no address: it is unknown; the copy keeps"):
         here.run(tmp_path / "copy")
     here.away_until = 0.0
     assert here.run(tmp_path / "copy") == 30
+    here.dataset.close()
+
+
+def test_a_recorder_that_is_not_to_be_found_for_a_while_does_not_end_it(tmp_path: Path) -> None:
+    here = Scripted(recorded(tmp_path / "feed"), vanishes=20.0)
+    assert here.run(tmp_path / "copy") == 30
+    assert here.connections == 1, "the one that there was is kept"
+    here.vanishes = 1e9
+    with pytest.raises(FeedReadError, match="for 30 s: the fleet does not run; the copy keeps"):
+        here.run(tmp_path / "copy")
     here.dataset.close()
 
 

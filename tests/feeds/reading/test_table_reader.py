@@ -131,21 +131,28 @@ def test_a_feed_that_was_recorded_anew_is_not_mixed_with_the_one_before():
     for changed in (page(1, dataset="e"), page(1, received=39)):
         reader = TableReader("stocks", "rows", next_row=41, dataset="d")
         reader.requests()
-        with pytest.raises(FeedReadError, match="the feed stocks has been recorded anew"):
+        with pytest.raises(FeedReadError, match="the feed stocks was recorded again from its beginning"):
             reader.take(changed)
+
+
+def test_a_copy_cannot_begin_behind_the_end_of_its_feed():
+    reader = TableReader("stocks", "rows", next_row=102)
+    reader.requests()
+    with pytest.raises(FeedReadError, match="the feed stocks ends at row 100, in front of row 102: begin"):
+        reader.take(page(1))
 
 
 @pytest.mark.parametrize(
     "files",
     [
         (item(10, 9),), (item(1, 10), item(10, 12)), (item(5, 6), item(1, 2)), (item(90, 101),), (item(0, 5),),
-        (item(1, 5, size=0),),
+        (item(1, 5, size=0),), (item(1, 5, at_us=2**62),),
     ],
 )  # fmt: skip
 def test_a_list_that_cannot_be_is_not_believed(files: tuple[msg.FeedFileItem, ...]):
     reader = TableReader("stocks", "rows")
     reader.requests()
-    with pytest.raises(FeedReadError, match="lists files that cannot be: rows"):
+    with pytest.raises(FeedReadError, match="lists files out of order: rows"):
         reader.take(page(1, *files))
 
 

@@ -48,7 +48,7 @@ class Served:
     context: zmq.Context[zmq.Socket[bytes]] = field(default_factory=zmq.Context)
 
     def record(self, count: int, hour: int = 0) -> None:
-        """Commit and show so many publications."""
+        """Commit and show a number of publications."""
         for _ in range(count):
             self.numbers += 1
             self.dataset.add(stock(self.numbers), START_US + hour * HOUR_US)
@@ -92,7 +92,7 @@ class Served:
             copy.close()
 
     def peer(self, name: str) -> zmq.Socket[bytes]:
-        """A bare socket with the key of a client, or with one that nobody knows."""
+        """A bare socket with the key of a client, or with an unknown key."""
         public, secret = self.pairs.get(name) or tuple(each.decode() for each in zmq.curve_keypair())
         socket = self.context.socket(zmq.DEALER)
         socket.linger = 0

@@ -15,6 +15,8 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.leadership_store import LeadershipStore
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.storage.state_files import StateWriteError
+from plimsoll.local.supervision import supervised_head
+from plimsoll.local.supervision.supervised_broker import WRITE_RETRY_SECONDS
 from plimsoll.local.supervision.supervised_head import SILENT_SECONDS, SupervisedHead
 
 CONFIG = BrokerConfig(
@@ -341,3 +343,47 @@ def test_the_second_process_goes_on_alone_if_it_leads_and_keeps_its_term_for_the
     assert pair.store.load() == HeadLeadership(2, 1, leads=9)
     assert '"term": 2' in pair.folder.config("h.1").read_text()
     assert pair.control.dialled == {"h.standby": "tcp://127.0.0.1:3"}
+
+
+def test_a_standby_whose_file_cannot_be_written_starts_once_it_can(plain, monkeypatch):
+    plain.start()
+    write, files = supervised_head.write_private, []
+
+    def full(path, text):
+        if path == plain.folder.config("h.1"):
+            files.append(path)
+            raise StateWriteError(path, "no space is left on its disk", "free space there")
+        write(path, text)
+
+    monkeypatch.setattr(supervised_head, "write_private", full)
+    plain.head.config = CONFIG
+    plain.poll()
+    plain.poll()
+    assert (len(files), plain.head.standby_pid) == (1, None), "it is not tried in each round"
+    monkeypatch.setattr(supervised_head, "write_private", write)
+    plain.poll(WRITE_RETRY_SECONDS)
+    assert plain.events == ["Started", "StandbyStarted"]
+
+
+@pytest.mark.parametrize("fails", ["the store", "the file"])
+def test_a_standby_that_cannot_be_let_go_yet_is_not_started_again_without_the_setting(pair, monkeypatch, fails):
+    pair.start()
+    pair.standby_says()
+    follows = pair.folder.config("h.1").read_text()
+
+    def full(*_):
+        raise StateWriteError(pair.folder.store, "no space is left on its disk", "free space there")
+
+    with monkeypatch.context() as patch:
+        if fails == "the store":
+            patch.setattr(pair.store, "change", full)
+        else:
+            patch.setattr(supervised_head, "write_private", full)
+        pair.head.config = PLAIN
+        for _ in range(3):
+            pair.poll(2.0)
+        assert (pair.head.standby_pid is not None) == (fails == "the store"), "it ends once that is stored"
+    pair.poll(2.0)
+    assert (pair.store.load(), pair.head.standby_pid) == (HeadLeadership(1, 0, ended=1), None)
+    assert pair.folder.config("h.1").read_text() == follows, "no second head may start"
+    assert pair.events == ["Started", "StandbyStarted", "StandbyInSync", "StandbyRemoved"]

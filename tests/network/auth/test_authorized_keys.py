@@ -69,7 +69,7 @@ def test_a_key_may_begin_like_a_comment():
     [
         (f"{KEY} client", "keys:1: expected `public-key role name`, found 2 fields"),
         (f"\n{KEY} client ann bob", "keys:2: 'bob': what a client may do is publish, subscribe, group, read or none"),
-        (f"{KEY} edge e publish", "keys:1: found 'publish' behind the name; only a client is granted anything"),
+        (f"{KEY} edge e publish", "keys:1: found 'publish' after the name; only clients have permissions"),
         (f"{KEY} client ann publish\n{OTHER} client ann", "keys:2: ann may do something else above"),
         (f"{KEY[:-1]} client ann", "keys:1: a public key is 40 characters of Z85, found 39"),
         (f"{KEY} admin ann", "keys:1: unknown role 'admin'; roles are client, collector, edge, head, mediator"),

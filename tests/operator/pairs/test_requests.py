@@ -82,7 +82,7 @@ def test_a_head_without_a_standby_any_more_ends_with_the_first_pod_alone(world: 
     world.round()
     assert world.objects["StatefulSet", "east-head"]["spec"]["replicas"] == 2
     asked = request(world)
-    assert (asked.wants, asked.hands_over) == (False, "it is to have no standby any more")
+    assert (asked.wants, asked.hands_over) == (False, "its standby is removed")
     first = world.objects[HEAD]["metadata"]["uid"]
     lead(world, HeadLeadership(3, 0, leads=11))
     world.carry_out(world.look())

@@ -110,9 +110,10 @@ class BrokerLoop:
         self._feed: LogFeed | None = disk.feed if isinstance(disk, ReplicatedLog) else None
 
     def keep(self, kept: ReplicatedLog) -> None:
-        """Have what leaves wait for a standby from now on, as well as for the disk that it has waited for so far."""
-        if self.disk is None and kept.descriptor >= 0:
-            self.sockets.watch(kept.descriptor)
+        """Have what leaves wait for a standby from now on, as well as for the disk that it has waited for so far.
+
+        That disk is watched already, and a log in memory has no descriptor.
+        """
         self.disk, self._feed = kept, kept.feed
 
     def run(self) -> None:
@@ -167,7 +168,7 @@ class BrokerLoop:
         self.rounds += 1
 
     def _take_rest(self, seconds: float) -> None:
-        """Rest, and send meanwhile what a sync has made safe; not while the word of a standby is waited for."""
+        """Rest, and send meanwhile what a sync has made safe; not while it waits for the word of a standby."""
         if self._awaits_standby:
             return
         began = time.monotonic()
@@ -209,7 +210,7 @@ class BrokerLoop:
     def _take_data(self, now: float) -> int:
         lane, gate, feed, count = self.sockets.data, self.peer_check, self._feed, 0
         found = self.sockets.receive(lane, self._round_frames, self._round_bytes)
-        if feed is not None:  # the standby first: what it has said may leave at once
+        if feed is not None:  # the standby first: what it has stored may leave at once
             found = iter(sorted(found, key=lambda each: each[0] not in feed.links))
         for peer, frames in found:
             count += len(frames)

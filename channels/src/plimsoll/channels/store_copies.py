@@ -1,7 +1,7 @@
 """Copies of objects of a store in a folder of the driver, for Spark: its wheel has no library for stores.
 
 Each view of a query has a folder. An object is fetched once in each of its versions, so a batch fetches what is new
-since the batch before; what the store has no more is deleted. The folder is empty when a driver starts.
+since the batch before. Copies of deleted objects are deleted. The folder is empty when a driver starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TABLE_BYTES: Final = 8 * 2**30
 
 
 class StoreCopies:
-    """`folder`: of its own; what is there is deleted."""
+    """`folder`: used by this object alone; its content is deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -13,8 +13,14 @@ from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, CommandError
 from plimsoll.cli.selectors import select_fleet
 from plimsoll.client import Address, Connection, Curve, errors
 from plimsoll.client.connection_file import ConnectionSettings, connection_file_text, read_connection_file
-from plimsoll.local.feed_access import served_feeds
-from plimsoll.local.head_access import HeadAccessError, all_head_access, application_key, named_clients
+from plimsoll.local.feed_access import has_no_keys, served_feeds
+from plimsoll.local.head_access import (
+    HeadAccessError,
+    all_head_access,
+    application_key,
+    check_running,
+    named_clients,
+)
 
 
 @contextmanager
@@ -48,6 +54,20 @@ def connection_settings(options: argparse.Namespace) -> ConnectionSettings:
 
         return client_settings(choice, options.client, options.cluster)
     return local_settings(choice, options.client, options.cluster)
+
+
+def feed_settings(options: argparse.Namespace) -> ConnectionSettings:
+    """As `connection_settings`, to read feeds: for that no head of a fleet on this machine has to run."""
+    choice = choose_fleet(options)
+    if not isinstance(choice, LocalChoice):
+        return connection_settings(options)
+    folder = select_fleet(choice.fleet)
+    check_running(folder)
+    plain = has_no_keys(folder)
+    feeds = served_feeds(folder, plain=plain)
+    return ConnectionSettings(
+        (), "plain" if plain else Curve(secret=application_key(folder, options.client).secret_file), feeds
+    )
 
 
 def local_connection_file(choice: LocalChoice, name: str, cluster: str | None) -> str:

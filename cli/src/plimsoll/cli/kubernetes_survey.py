@@ -1,6 +1,6 @@
 """The survey of a fleet on Kubernetes: a program in the operator's pod, which can reach brokers and has a key for them.
 
-It takes the right to create `pods/exec` in the operator's namespace. Whoever has that may command all fleets of this
+It takes the right to create `pods/exec` in the operator's namespace. A user with it may command all fleets of this
 operator, so no right is added here.
 """
 

@@ -324,14 +324,14 @@ def _add_feed_commands(add: AddCommand) -> None:
     made.add_argument("--seconds", type=parse_seconds, metavar="S", help="stop after S seconds")
     made.add_argument("--count", type=parse_number, metavar="N", help="stop when the dataset has N publications")
     _add_connection_options(made)
-    made = add("fetch", "fetch.fetch", "Copy the dataset of a feed from its recorder; again: what has come since.")
+    made = add("fetch", "fetch.fetch", "Copy the dataset of a feed from its recorder. Run it again to add what is new.")
     made.add_argument("feed", metavar="FEED", help="the feed")
     made.add_argument("--to", metavar="DIR", help="folder of the copy; default: the name of the feed")
     made.add_argument(
         "--since", type=parse_since, metavar="ROW|TIME",
-        help="begin at a row, or with what was recorded since, as in 2h or 2026-11-25T16:00:00Z; default: with all",
+        help="first row, or time since which rows were recorded, as 2h or 2026-11-25T16:00:00Z; default: all rows",
     )  # fmt: skip
-    made.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
+    made.add_argument("--follow", action="store_true", help="keep adding new commits until Ctrl-C")
     _add_head_options(made)
     made = add("replay", "feeds.replay", "Publish a recorded dataset again, in its order and at its rates.")
     made.add_argument("path", metavar="DIR", help="folder of the dataset, or s3a://BUCKET/PREFIX")
@@ -434,7 +434,7 @@ def _add_context_commands(add: AddCommand) -> None:
     made = add(
         "client-config", "client_config.client_config", "Print a connection file: what an application connects with."
     )
-    made.add_argument("name", metavar="NAME", help="of the application: a client that the fleet names, if it names any")
+    made.add_argument("name", metavar="NAME", help="name of the client, one of `security.clients` if the fleet has any")
     made.add_argument("--cluster", metavar="NAME", help="with the head of this cluster alone; default: all heads")
     made.add_argument(
         "--write", type=Path, metavar="FILE", help="write it to this file, which you alone may read, instead"

@@ -1,4 +1,4 @@
-"""Signals that end a command which goes on until then, and still has something to finish."""
+"""Signals that end a command which would run on, and has work to finish before it ends."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from types import FrameType
 @contextmanager
 def stop_signals() -> Iterator[Callable[[], bool]]:
     """Whether SIGINT or SIGTERM has come; the handlers of before are back afterwards."""
-    heard: list[int] = []
+    received: list[int] = []
 
     def hear(number: int, frame: FrameType | None) -> None:
-        heard.append(number)
+        received.append(number)
 
     before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(heard)
+        yield lambda: bool(received)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,6 +1,6 @@
 """A connection to the recorder of a feed: requests out, answers in, any number under way. Decides nothing.
 
-What is sent and received may be lost, as when the recorder starts again: whoever asks repeats what has no answer.
+What is sent and received may be lost, as when the recorder starts again: the caller repeats requests without an answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waiting, for threads and for asyncio. What waits is written once, as coroutines that wait for signals.
+"""Waiting, with threads and with asyncio. All code that waits is written once, as coroutines that wait for signals.
 
 An event loop suspends them. With threads a signal blocks instead, so that such a coroutine runs to its end in one step,
 in the thread that has called `run`.
@@ -65,7 +65,7 @@ class Timeout:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def left(self) -> float | None:
-        """The seconds that are left, 0 if it is over."""
+        """The seconds that are left; 0 if there are none."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     @property

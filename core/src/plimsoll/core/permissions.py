@@ -53,7 +53,7 @@ class ClientPermissions:
         if not self.reads:
             return f"{self.identity} may not read feeds; its roles lack read"
         if self.feeds is None and self.channels is not None:
-            granted = "its channels are restricted, so the feeds that it may read have to be named"
+            granted = "its channels are restricted, so name the feeds that it may read"
             return f"{self.identity} may not read the feed {feed}; {granted}"
         if self.feeds is not None and feed not in self.feeds:
             mine = ", ".join(self.feeds) if self.feeds else "no feed"

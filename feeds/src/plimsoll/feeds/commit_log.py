@@ -9,9 +9,9 @@ A change of a dataset has three steps, and may be interrupted before, between an
 
 In an object store (`object_path`) a commit is a conditional write, and publishing a copy with a deletion behind it.
 
-Whoever opens the log repeats step 3 for every commit, which changes nothing where it is done, and deletes staged files
-that no commit names. So a row is in the dataset if and only if its commit is, and the next life of the recorder asks
-the fleet for exactly what no commit has. A second writer cannot commit: the number that it takes exists.
+A process that opens the log repeats step 3 for every commit, which changes nothing where it is done, and deletes staged
+files that no commit names. So a row is in the dataset if and only if its commit is, and the next life of the recorder
+asks the fleet for exactly what no commit has. A second writer cannot commit: the number that it takes exists.
 """
 
 from __future__ import annotations

@@ -56,6 +56,20 @@ class RecorderConfig(Struct, frozen=True):
     serving: ServingConfig | None = None
 
 
+REQUEST_OUTCOMES: Final = ("answered", "role", "feed", "gone", "fault", "malformed", "dropped")
+"""What became of a request of a reader: four kinds of refusal, and those that have no answer.
+
+`dropped`: its identity has too many requests or connections, or its connection did not take the answer.
+"""
+
+
+class ServedFigures(Struct, frozen=True):
+    """What a recorder has served since it was started: bytes of files, and requests by outcome."""
+
+    size_bytes: int = 0
+    requests: dict[str, int] = {}
+
+
 class RecorderFigures(Struct, frozen=True):
     """What a recorder has recorded. Times are microseconds since 1970; counts as in `FeedCounts`.
 
@@ -79,6 +93,7 @@ class RecorderFigures(Struct, frozen=True):
     waiting: int = 0
     lag_us: int = 0
     endpoint: str = ""
+    served: ServedFigures = ServedFigures()
 
 
 class RecorderConfigError(ValueError):
@@ -123,7 +138,7 @@ def read_config(path: Path) -> RecorderConfig:
         raise RecorderConfigError(f"{path} is not a recorder's configuration: {error}") from error
 
 
-def figures_of(dataset: FeedDataset, pid: int, now_us: int, lag_us: int = 0, endpoint: str = "") -> RecorderFigures:
+def figures_of(dataset: FeedDataset, pid: int, now_us: int, lag_us: int = 0) -> RecorderFigures:
     """The figures of a dataset as its last commit left it."""
     last, counts, files = dataset.state.last, dataset.counts, dataset.state.files.values()
     return RecorderFigures(
@@ -132,7 +147,7 @@ def figures_of(dataset: FeedDataset, pid: int, now_us: int, lag_us: int = 0, end
         dead_letters=counts.dead_letters, expired_rows=counts.expired_rows, gaps=counts.gaps, files=len(files),
         size_bytes=sum(each.size_bytes for each in files),
         columns=tuple(each.name for each in dataset.schema.columns) if dataset.schema else (),
-        waiting=dataset.pending, lag_us=lag_us, endpoint=endpoint,
+        waiting=dataset.pending, lag_us=lag_us,
     )  # fmt: skip
 
 

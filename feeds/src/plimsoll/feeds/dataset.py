@@ -90,7 +90,7 @@ class FeedDataset:
 
     def _check(self, last: FeedCommit, schema: FeedSchema | None) -> None:
         if last.copy_of:
-            raise FeedDatasetError(f"{self.root}: is a copy of the feed {last.copy_of}: record to another path")
+            raise FeedDatasetError(f"{self.root} is a copy of the feed {last.copy_of}: record to another path")
         if last.subscription != self.subscription:
             raise FeedDatasetError(
                 f"{self.root}: was recorded with the subscription {last.subscription}, not {self.subscription}: "

@@ -80,7 +80,7 @@ def _record(
     recorder = FeedRecorder(
         subscriber, dataset, CommitLimits(config.commit_seconds), Retention(config.retain_seconds, config.retain_bytes)
     )
-    with RecorderFiguresWriter(config, server.endpoint if server is not None else "") as written:
+    with RecorderFiguresWriter(config, server) as written:
         recorder.start()
         while not stopped():
             recorder.step()
@@ -108,8 +108,8 @@ def _served(config: RecorderConfig, dataset: FeedDataset) -> Iterator[FeedServer
 class RecorderFiguresWriter:
     """Tells what a recorder has done: in a file, on a page, or both. Raises OSError."""
 
-    def __init__(self, config: RecorderConfig, endpoint: str = "") -> None:
-        self._config, self._endpoint = config, endpoint
+    def __init__(self, config: RecorderConfig, server: FeedServer | None = None) -> None:
+        self._config, self._server = config, server
         self._page = FiguresPage(config.http) if config.http else None
         self._due = 0.0
 
@@ -128,7 +128,10 @@ class RecorderFiguresWriter:
 
     def write(self, recorder: FeedRecorder) -> None:
         """Tell it now."""
-        figures = figures_of(recorder.dataset, os.getpid(), time.time_ns() // 1000, recorder.lag_us, self._endpoint)
+        figures = figures_of(recorder.dataset, os.getpid(), time.time_ns() // 1000, recorder.lag_us)
+        if self._server is not None:
+            served = self._server.served
+            figures = msgspec.structs.replace(figures, endpoint=self._server.endpoint, served=served)
         if self._config.figures:
             write_figures(Path(self._config.figures), figures)
         if self._page is not None:

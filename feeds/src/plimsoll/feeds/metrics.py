@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from plimsoll.feeds.config import RecorderFigures
+from plimsoll.feeds.config import REQUEST_OUTCOMES, RecorderFigures
 
 Value = Callable[[RecorderFigures], float]
 
@@ -15,6 +15,7 @@ COUNTERS: Final[Mapping[str, tuple[str, Value]]] = {
     "gaps": ("Gaps that the fleet has reported: publications that were missed.", lambda of: of.gaps),
     "expired_rows": ("Rows and dead letters that retention has deleted.", lambda of: of.expired_rows),
     "commits": ("Commits of the dataset.", lambda of: of.commits),
+    "served_bytes": ("Bytes of its files that applications were sent.", lambda of: of.served.size_bytes),
 }
 GAUGES: Final[Mapping[str, tuple[str, Value]]] = {
     "files": ("Files of the dataset.", lambda of: of.files),
@@ -35,6 +36,13 @@ def recorder_metrics(recorders: Mapping[str, RecorderFigures]) -> Iterator[Metri
         rows.add_metric([feed, "recorded"], figures.rows)
         rows.add_metric([feed, "dead_letter"], figures.dead_letters)
     yield rows
+    requests = CounterMetricFamily(
+        "plimsoll_feed_read_requests", "Requests of applications that read the feed.", labels=["feed", "outcome"]
+    )
+    for feed, figures in sorted(recorders.items()):
+        for outcome in REQUEST_OUTCOMES:
+            requests.add_metric([feed, outcome], figures.served.requests.get(outcome, 0))
+    yield requests
     kinds: tuple[tuple[type[CounterMetricFamily | GaugeMetricFamily], Mapping[str, tuple[str, Value]]], ...] = (
         (CounterMetricFamily, COUNTERS), (GaugeMetricFamily, GAUGES),
     )  # fmt: skip

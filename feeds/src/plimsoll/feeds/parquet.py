@@ -108,17 +108,25 @@ def keep_rows(path: Path, source: Path, from_row: int, since_us: int) -> FileRow
 
     Raises OSError.
     """
-    kept = [table.filter(_wanted(table, from_row, since_us)) for table in _tables(source)]
-    kept = [table for table in kept if table.num_rows]
-    if not kept:
+    found: list[tuple[int, int, int, int, int]] = []
+
+    def kept() -> Iterator[pa.Table]:
+        for table in _tables(source):
+            part = table.filter(_wanted(table, from_row, since_us))
+            if part.num_rows:
+                rows = pc.min_max(part.column("_row")).as_py()
+                times = pc.min_max(part.column("_recorded").cast(pa.int64())).as_py()
+                found.append((rows["min"], rows["max"], part.num_rows, times["min"], times["max"]))
+                yield part
+
+    with pq.ParquetFile(source) as file:
+        schema = file.schema_arrow
+    size = _write(path, schema, kept())
+    if not found:
+        path.unlink()
         return None
-    size = _write(path, kept[0].schema, iter(kept))
-    numbers = [pc.min_max(table.column("_row")).as_py() for table in kept]
-    times = [pc.min_max(table.column("_recorded").cast(pa.int64())).as_py() for table in kept]
-    return FileRows(
-        numbers[0]["min"], numbers[-1]["max"], sum(table.num_rows for table in kept), size,
-        min(each["min"] for each in times), max(each["max"] for each in times),
-    )  # fmt: skip
+    firsts, lasts, counts, earliest, latest = zip(*found, strict=True)
+    return FileRows(firsts[0], lasts[-1], sum(counts), size, min(earliest), max(latest))
 
 
 def _wanted(table: pa.Table, from_row: int, since_us: int) -> pa.ChunkedArray:

@@ -6,6 +6,13 @@ from plimsoll.core.client import Address
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.mediator.world.survey_run import is_plain
+
+
+def has_no_keys(folder: FleetFolder) -> bool:
+    """Whether its links are plain."""
+    with ObjectStore(folder.store) as store:
+        return is_plain(store.objects("BrokerFleet")[1])
 
 
 def served_feeds(folder: FleetFolder, *, plain: bool) -> dict[str, Address]:

@@ -38,8 +38,7 @@ def head_access(folder: FleetFolder, cluster: str | None = None) -> HeadAccess:
 
 def all_head_access(folder: FleetFolder, cluster: str | None = None) -> list[HeadAccess]:
     """How to connect to each head that runs, or to that of one cluster; at least one. Raises as `head_access` does."""
-    if folder.running_pid() is None:
-        raise HeadAccessError(f"fleet {folder.fleet} does not run: start it with `plimsoll up -f FILE`")
+    check_running(folder)
     with ObjectStore(folder.store) as store:
         clusters = {item["metadata"]["name"]: item for item in store.objects("BrokerCluster")[1]}
     if cluster is not None and cluster not in clusters:
@@ -50,6 +49,12 @@ def all_head_access(folder: FleetFolder, cluster: str | None = None) -> list[Hea
     if not running:
         raise HeadAccessError(f"no head of fleet {folder.fleet} runs; `plimsoll events` may say why")
     return [_access(folder, name, head["endpoints"]) for name, head in running.items()]
+
+
+def check_running(folder: FleetFolder) -> None:
+    """Raises HeadAccessError: the fleet does not run."""
+    if folder.running_pid() is None:
+        raise HeadAccessError(f"fleet {folder.fleet} does not run: start it with `plimsoll up -f FILE`")
 
 
 def named_clients(folder: FleetFolder) -> list[str]:

@@ -34,7 +34,7 @@ def authorized_keys_text(holders: Iterable[KeyHolder]) -> str:
 
 
 def feed_readers_text(holders: Iterable[KeyHolder]) -> str:
-    """The file of recorders: the clients, and which feeds they may read. One that may read none is told so."""
+    """The file of recorders: which feeds each client may read. A client that may read none is refused by name."""
     return _text((holder for holder in holders if holder.role == "client"), _read_permissions)
 
 

@@ -131,7 +131,7 @@ class PairDecision:
         if self.leads and (alone := self._given_up()) is not None:
             return alone
         if self.leads and not self.wants and stored.leader == 0 and stored.standby:
-            return self._alone("StandbyRemoved", "it is to have no standby any more; the head goes on alone", "Normal")
+            return self._alone("StandbyRemoved", "the standby was removed; the head goes on alone", "Normal")
         if (begins := self._begins()) is not None:
             text = f"process {begins.leader} leads, in term {begins.term}"
             return LeadershipChange(begins, PairEvent("Normal", "Leads", text))

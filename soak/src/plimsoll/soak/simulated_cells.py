@@ -1,4 +1,4 @@
-"""Cells that are runs of the simulator. It is started as a program: what runs brokers does not import it."""
+"""Cells that are runs of the simulator. It is started as a program: code that runs brokers does not import it."""
 
 from __future__ import annotations
 

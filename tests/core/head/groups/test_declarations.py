@@ -6,6 +6,7 @@ import msgspec
 from tests.core.group_play import GROUP, GroupPlay, definition
 
 from plimsoll.core.config import DeclaredGroup
+from plimsoll.core.policies.consumer_groups.model import SliceMove
 from plimsoll.core.protocol import messages as msg
 
 
@@ -51,6 +52,16 @@ def test_slices_stay_while_there_are_members_and_balancing_may_change() -> None:
     play.run(1.0)
     declared(play, ("h", GROUP, definition(5)))
     assert len(play.group.slices) == 5
+
+
+def test_moves_of_slices_that_a_new_definition_has_no_more_are_forgotten() -> None:
+    play = GroupPlay()
+    declared(play, ("h", GROUP, definition(4)))
+    play.group.schedule.command((SliceMove("a", "b", 3),), empties=False)
+    play.group.redefine(definition(2))
+    play.run(0.5)
+    assert len(play.group.slices) == 2
+    assert play.group.schedule.commanded == []
 
 
 def test_a_declared_group_stays_without_members_and_ends_when_it_is_declared_no_longer() -> None:

@@ -4,6 +4,7 @@ gap.
 
 from __future__ import annotations
 
+import pytest
 from tests.core.group_play import GROUP, GroupPlay
 
 from plimsoll.core.head.groups.restart import AWAITED
@@ -231,3 +232,19 @@ def test_of_two_that_claim_a_slice_the_one_with_the_newer_epoch_has_it() -> None
         [],
         [msg.SliceRevoked(GROUP, 0, 2)],
     ]
+
+
+@pytest.mark.parametrize(("epoch", "side"), [(2**53, 0), (2**63 - 1, 0), (3, 2)])
+def test_a_claim_that_no_head_can_have_given_out_leaves_the_slice_to_others(epoch: int, side: int) -> None:
+    play = GroupPlay(count=1)
+    client = play.fleet.client("hostile", "h")
+    said = msg.SlicePlace(0, epoch, ("h", 1, 7), [], side=side)
+    client.tell("h", msg.GroupJoin(GROUP, "hostile", 1, play.definition, [said]))
+    play.run(0.1)
+    assert play.group.slices[0].holder == ""
+    assert client.of("h", msg.SliceRevoked) == [msg.SliceRevoked(GROUP, 0, epoch)]
+    play.fleet.freeze("hostile")
+    play.join("a")
+    play.run(15.0, rate=10)
+    assert play.has("a") == [0]
+    assert finished(play)

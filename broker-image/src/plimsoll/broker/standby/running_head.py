@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class RunningHead:
-    """`look` once in a while. A standby that it is to have no more is ended by others; its head only hears of it."""
+    """`look` once in a while. A standby that is removed is ended by others; the head only learns of it."""
 
     def __init__(
         self, config: BrokerConfig, head: Head, loop: BrokerLoop, sockets: BrokerSockets, setting: StandbySetting,

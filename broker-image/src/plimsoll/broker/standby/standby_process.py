@@ -117,7 +117,7 @@ class ProcessShell:
 def await_role(config: BrokerConfig, shell: ProcessShell, setting: StandbySetting) -> BrokerConfig | None:
     """Wait until a mediator says which of the two this process is; None: it has been asked to end.
 
-    A process whose file says meanwhile that its head is to have no standby leads alone: the other one has ended before.
+    If its file names no standby any more, this process leads alone: the other one has ended before.
     """
     waiting = WaitingProcess(
         config.name, shell.incarnation, link_limits(config), shell.new_id, config.limits.max_frame_bytes
@@ -130,7 +130,7 @@ def await_role(config: BrokerConfig, shell: ProcessShell, setting: StandbySettin
     log.info("%s: waiting to be told whether this process leads", config.name)
     shell.run(waiting, config.hardware, lambda: "waiting to be told whether this process leads", look)
     if waiting.is_alone and not waiting.follows and not waiting.term:
-        log.info("%s: leads, as it is to have no standby", config.name)
+        log.info("%s: leads without a standby", config.name)
         return changed(config, term=0, follows=False)
     if waiting.term:
         log.info("%s: leads in term %d", config.name, waiting.term)

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 LEAVE_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 0.5
-"""A waiting member looks at its state this often: `stop` may come from a handler of signals, which wakes no thread."""
+"""A waiting member looks at its state this often: `stop` may come from a signal handler, which wakes no thread."""
 TAKEN_AT_ONCE: Final = 64
 """Items that an application's thread takes without a look at the member, which the I/O thread uses as well."""
 OnChange = Callable[[core.SlicesChanged], None]
@@ -93,9 +93,9 @@ class BaseMember(BaseReceiver):
 
     @property
     def over(self) -> str:
-        """Why its group ends, as it is declared no longer; empty for one that goes on.
+        """Why its group ends: it is no longer declared. Empty for a group that goes on.
 
-        What the log has of it is still given. Then, or at the latest an hour after its removal, receiving raises
+        Its items in the log are still given. Then, or at the latest an hour after its removal, receiving raises
         FailedError with the code `over`.
         """
         return self._inner.over
@@ -188,9 +188,9 @@ class BaseMember(BaseReceiver):
     # -- the end
 
     def stop(self) -> None:
-        """Give the application nothing more: its loop ends behind the item in hand, within half a second.
+        """Give the application nothing more: its loop ends after the item in hand, within half a second.
 
-        A handler of signals may call this: it waits for nothing, and `close` then gives up the slices.
+        A signal handler may call this: it does not wait. `close` then gives up the slices.
         """
         self._is_stopped = True
 

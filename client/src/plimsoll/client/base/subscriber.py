@@ -140,7 +140,7 @@ class BaseSubscriber(BaseReceiver, Generic[C]):
         return item
 
     def _add_queued(self, items: list[Item], most: int) -> list[Item]:
-        """These items and the next ones, `most` in all, as far as there are any."""
+        """These items and the next ones that have come, `most` in all."""
         while len(items) < most and (item := self._next_queued()) is not None:
             items.append(item)
         return items

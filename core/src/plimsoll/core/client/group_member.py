@@ -127,7 +127,7 @@ class GroupMember:
         if link is None or self.has_left or self.failed is not None:
             return
         if self._client.now > self.beats.lease_until:
-            self.stop("lost")  # it has stood still for longer, and others may have gone on
+            self.stop("lost")  # it was paused for longer, and others may have gone on
             self._join_at = NEVER
         known = self.assigned.begin_again()
         asks_for = None if self.over else self.definition  # a group that ends is not made again for want of its end

@@ -78,7 +78,7 @@ class HeadRecords:
                     client.counters["records_refused_misplaced"] += 1
 
     def distrust(self, link: Link, text: str) -> None:
-        """A frame of this link cannot be read: it is opened anew, and at home another head may be tried."""
+        """A frame of this link cannot be read: it is opened again, and at home another head may be tried."""
         client = self._client
         client.last_error = text
         if isinstance(port := link.owner, HeadPort):

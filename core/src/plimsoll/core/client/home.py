@@ -1,9 +1,9 @@
 """The head that a client is at home with: which of the known addresses is dialled, and when another one is tried.
 
 Rules of the place:
-- There is one home link at a time. It outlives lost connections; it is given up when its head has been away for
+- There is one home link at a time. It outlives lost connections; it ends when its head has been away for
   `failover_seconds` and there are other addresses.
-- An edge that is asked names its head, which is tried next and remembered behind the given addresses.
+- An edge that is asked names its head, which is tried next and remembered after the given addresses.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Home:
     def on_see_head(self, told: msg.SeeHead) -> None:
         """The address is that of an edge, which names its head: that is tried next, and remembered.
 
-        One that does not know its head yet, and one that sends the client on again and again, make it wait between.
+        One that does not know its head yet, or sends the client on again and again, makes it wait before the next one.
         """
         if self.link is None:
             return

@@ -38,7 +38,7 @@ class SubscribersAtEdges:
             self._client.edge_ports.release(attachment)
 
     def close(self, subscriber: ClientSubscriber, *, withdraw: bool) -> None:
-        """Detach it, which its edge is told, and forget it."""
+        """Detach it, with DETACH to its edge, and forget it."""
         if subscriber.current is not None:
             self._client.edge_ports.say_detach(subscriber.current, withdraw=withdraw)
         self.detach(subscriber, withdraw=withdraw)

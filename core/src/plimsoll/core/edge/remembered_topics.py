@@ -1,4 +1,4 @@
-"""What is counted of topics is found again by the topic itself, of a few short ones: else its hash is computed."""
+"""Finds the counts of a topic by the topic itself, for some short topics; the others need its hash."""
 
 from __future__ import annotations
 

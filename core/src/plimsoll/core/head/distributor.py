@@ -56,9 +56,9 @@ class Distributor(HeadPart):
         self.heard: dict[str, tuple[int, int]] = {}
         """The last position that has come from each neighbour, with its epoch."""
         self.relayed: dict[str, int] = {}
-        """The same of a head without a journal, in the present epoch of the neighbour; `heard` is of earlier ones."""
+        """The same for a head without a journal, in the present epoch of the neighbour; `heard` has earlier epochs."""
         self.sources: dict[str, str] = {}
-        """By the head that accepted it, the neighbour from which a publication comes: the heads are a tree."""
+        """By the head that accepted a publication, the neighbour from which it comes: the heads are a tree."""
         self.gap_sources: dict[int, str] = {}
         """By position, the neighbour behind which something may be missing; of gaps in a log without a journal."""
 

@@ -17,7 +17,7 @@ class PlaceLists:
         self._parts: dict[tuple[str, str], list[str]] = {}
 
     def receive(self, key: str, keep: msg.KeepPlace) -> bool:
-        """Take a list, or a part of one; whether it is whole."""
+        """Take a list, or a part of one; returns whether the list is complete."""
         at = key, keep.subscriber
         texts = [*self._parts.pop(at, ()), *keep.texts]
         if keep.more:
@@ -27,7 +27,7 @@ class PlaceLists:
         return not keep.more
 
     def settled(self, key: str, subscriber: str) -> tuple[msg.KeepPlace, OwnerEntry] | None:
-        """The list that counts from now on, with its owner; None as long as it does not."""
+        """The list that counts from now on, with its owner; None as long as none does."""
         keep, entry = self.staged[key, subscriber], self._owners.entries.get(subscriber)
         if entry is None or entry.key != key or entry.epoch != keep.epoch:
             return None
@@ -35,7 +35,7 @@ class PlaceLists:
         return keep, entry
 
     def lost(self, key: str) -> None:
-        """A link is over."""
+        """A link has ended."""
         for staged in [each for each in self.staged if each[0] == key]:
             del self.staged[staged]
         for part in [each for each in self._parts if each[0] == key]:

@@ -28,9 +28,9 @@ from plimsoll.core.protocol.wire import OwnerEpoch
 LONGEST_WAIT_SECONDS = 3600.0
 PLACES_OF_A_QUERY = 500
 QUERY_BYTES = 64 * 1024
-"""A query is no longer than this, or has one place: a longer frame than a head takes would cost it the link."""
+"""A query is no longer than this, or has one place: a frame that is too long for a head would end the link."""
 PLACES_AT_MOST = 20_000
-"""Places of queries that one round answers; queries above are asked again."""
+"""A round answers queries about this number of places; their senders repeat the others."""
 _ITEM_BYTES = 32
 """What a place takes in a query beside its names."""
 

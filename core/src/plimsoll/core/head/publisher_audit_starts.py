@@ -1,7 +1,7 @@
-"""The beginning of an audit of publishers: the edges to whose subscribers their publications go are told of it.
+"""The beginning of an audit of publishers: a notice to the edges to whose subscribers their publications go.
 
-It says so along every link that their publications take, behind all that was published before; examples of what they
-publish stand for what they will.
+The notice takes every link that their publications take, behind all that was published before. Examples of what they
+have published stand for what they will publish.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quotas of publishers: by identity where that has one, shared by all its publishers; else by publisher."""
+"""Quotas of publishers: of an identity that has one, shared by all its publishers; else of each publisher."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PublisherQuotas:
         publisher.messages, publisher.bytes = shared.messages or own.messages, shared.bytes or own.bytes
 
     def leave(self, publisher: OpenPublisher) -> None:
-        """It draws on the quota of its identity no more."""
+        """It no longer draws on the quota of its identity."""
         if publisher.shared is not None:
             publisher.shared.sharers -= 1
             publisher.shared = None

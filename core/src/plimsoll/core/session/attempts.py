@@ -1,4 +1,4 @@
-"""What a session has come to over all its attempts: those before the current one are in its history."""
+"""The results of a session over all its attempts: those before the current one are in its history."""
 
 from __future__ import annotations
 

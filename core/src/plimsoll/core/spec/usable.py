@@ -146,7 +146,7 @@ class _Assembly:
         own = [*consistency.check_timing(resources), *consistency.check_policies(resources)]
         own += consistency.check_consumer_groups(resources)
         own += [each for cluster in resources.clusters.values() for each in consistency.check_scale(cluster)]
-        own += [*consistency.check_feeds(resources), *self._further(resources)]
+        own += [*consistency.check_feeds(resources), *self._moved_ledgers(resources), *self._further(resources)]
         found = [*map(_own, own), *(_own(each, missing=True) for each in consistency.check_references(resources))]
         found += [_own(each, missing=each.path[-1] == "feed") for each in check_channels(resources)]
         if found:
@@ -158,6 +158,16 @@ class _Assembly:
                 _Finding({key: _about(key, problem) for key in keys}, part=partial(_declares, name=place.name))
             )
         return found or [_own(each) for each in consistency.check_listeners(resources)]
+
+    def _moved_ledgers(self, resources: Resources) -> Iterator[ResourceProblem]:
+        """Ledgers at another place while there are channels: each would begin anew there, and publish results twice."""
+        before = self._accepted.get((FLEET, resources.fleet.name))
+        if before is None or not any(kind == CHANNEL for kind, _ in self._accepted):
+            return
+        had, has = before.spec.datasets, resources.fleet.spec.datasets
+        if had.ledgers != has.ledgers and (had.ledgers or had.volume_claim):
+            remedy = "Take the change back, or delete the channels first: at another place they begin anew."
+            yield resources.fleet.problem(("spec", "datasets", "ledgers"), "channels have their ledgers there", remedy)
 
     def _name_findings(self, resources: Resources) -> Iterator[_Finding]:
         """The same name for several brokers; the newest object has the fault."""

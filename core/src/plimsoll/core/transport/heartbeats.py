@@ -1,4 +1,4 @@
-"""What a node says on its links as time passes: heartbeats, probes of ways, HELLO again; silent links end."""
+"""What a node says on its links as time passes: heartbeats, probes of round trips, HELLO again; silent links end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Heartbeats:
         return min(self.next_beat_at, self.next_probe_at, self._handshakes.silent.next_at)
 
     def beat(self) -> None:
-        """Send heartbeats, repeat unanswered HELLOs, resynchronise stalled links and give up silent ones."""
+        """Send heartbeats, repeat unanswered HELLOs, resynchronise stalled links and end silent ones."""
         handshakes, now = self._handshakes, self._hooks.now
         self.next_beat_at = now + self._every_seconds
         time_us = int(now * 1e6)
@@ -39,7 +39,7 @@ class Heartbeats:
                     handshakes.resync(link)
 
     def measure_ways(self, *, closely: bool) -> None:
-        """Whether links to brokers are pinged more often than by heartbeats, so that their ways are known closely."""
+        """Whether links to brokers are pinged more often than by heartbeats, so that round trips are known closely."""
         if closely != (self.next_probe_at < NEVER):
             self.next_probe_at = self._hooks.now if closely else NEVER
 

@@ -13,8 +13,8 @@ from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link
 
 REPEATED_WINDOWS = 2
-"""Windows that are sent again for HELLOs, beyond what the peer has acknowledged since: so often a connection may break
-in a row. After that each HELLO that is answered doubles the wait for the next one."""
+"""Windows that are sent again for HELLOs, beyond what the peer has acknowledged since. So this is how many times a
+connection may break in a row; after that each HELLO that is answered doubles the wait for the next one."""
 
 # -- the side that dials
 

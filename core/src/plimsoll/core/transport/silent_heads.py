@@ -29,7 +29,7 @@ _MIX: Final = 0x9E3779B1
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """At one link: `count` have been made, `pause_seconds` apart at first; the next one is due `at`."""
+    """At one link: `count` have been made, `pause_seconds` apart by now; the next one is due `at`."""
 
     pause_seconds: float
     at: float
@@ -38,8 +38,8 @@ class Attempts:
     def made(self, now: float, longest_seconds: float, stretch: float) -> Attempts:
         """With one more that is made now; `stretch`: times the pause behind it."""
         count = self.count + 1
-        pause = min(self.pause_seconds * 2.0 ** max(count + 1 - EVEN_ATTEMPTS, 0), longest_seconds)
-        return Attempts(self.pause_seconds, now + pause * stretch, count)
+        pause = min(self.pause_seconds * (2 if count >= EVEN_ATTEMPTS else 1), longest_seconds)
+        return Attempts(pause, now + pause * stretch, count)
 
 
 class SilentHeads:

@@ -14,7 +14,7 @@ import msgspec
 Mode = Literal["drain", "replay", "across"]
 """By drain or by replay within a cluster, or by drain across clusters."""
 Keeps = Literal["disk", "standby", "standby and disk", "standby, node lost"]
-"""What outlasts a head: its disk, its standby, or both. With its node it is lost without a word: no connection ends."""
+"""What outlasts a head: its disk, its standby, or both. With its node it is lost silently: no connection ends."""
 Victim = Literal["head", "far head"]
 """The head of the source; across clusters, that of the target."""
 When = Literal["before", "behind"]
@@ -61,7 +61,7 @@ STEPS: Final[dict[Mode, dict[str, tuple[str, int]]]] = {
 }
 """Of each mode the steps in order: the kind of the message, and which of its kind it is, from 0.
 
-Across clusters a message that goes from edge to edge by both heads counts on each of its ways.
+Across clusters a message that goes from edge to edge by both heads counts on each of its links.
 """
 
 MEANINGS: Final = {

@@ -35,7 +35,7 @@ def claims_of(run: EmergencyRun) -> list[MeasuredClaim]:
     found = [
         ("results that were due and did not come", verdict.missing),
         ("results that came and were not due, or had another content", verdict.wrong),
-        ("results for parameters that nobody asked for", verdict.unasked),
+        ("results for parameters without a subscription", verdict.unasked),
         ("results that were published and did not come", verdict.lost),
         ("results that came twice", verdict.duplicated),
         ("results that came behind later ones of their channel", verdict.reordered),

@@ -169,7 +169,7 @@ class DatasetCopy:
         self._drop(table)
 
     def _check(self, table: Table, item: msg.FeedFileItem, source: Path) -> None:
-        """Rows that are not where the recorder says would be lost, or come twice, without a word."""
+        """Refuse rows that are not where the recorder says: they would be lost or repeated silently."""
         rows = f"{table} {item.first_row} to {item.last_row}"
         try:
             rows_found, first, last = parquet.row_range(source)

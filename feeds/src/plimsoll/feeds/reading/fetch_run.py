@@ -19,6 +19,7 @@ SILENT_SECONDS: Final = 30.0
 FOLLOW_SECONDS: Final = 1.0
 VANISHED_SECONDS: Final = 0.2
 COMPACT_SECONDS: Final = 60.0
+UNKNOWN: Final = "it does not run, cannot be reached from here, does not know this key, or serves many others with it"
 
 
 class AsksRecorder(Protocol):
@@ -37,7 +38,8 @@ class AsksRecorder(Protocol):
 class FetchRun:
     """One run. `connect` looks the recorder up and connects; `tell` is given lines for a person.
 
-    `follows`: it waits for more. `monotonic`: seconds; `clock`: microseconds since 1970.
+    `connect` raises FeedReadError if the recorder is not to be found. `follows`: it waits for more.
+    `monotonic`: seconds; `clock`: microseconds since 1970.
     """
 
     copy: DatasetCopy
@@ -49,12 +51,13 @@ class FetchRun:
     follows: bool = False
     _due: dict[str, float] = field(default_factory=dict)  # by table: when to ask
     _done: set[str] = field(default_factory=set)
+    _lookup_fault: str = ""
 
     def run(self, stopped: Callable[[], bool]) -> FeedCounts:
         """Read until there is nothing more, or until `stopped`; returns what the copy has.
 
         Raises:
-            FeedReadError: it cannot be read on.
+            FeedReadError: reading cannot go on.
 
         """
         connection = self.connect()
@@ -70,8 +73,7 @@ class FetchRun:
                 if answers:
                     heard = repeated = now
                 elif now - linked >= LOOK_AGAIN_SECONDS:
-                    connection.close()
-                    connection, linked = self.connect(), now
+                    connection, linked = self._looked_up_again(connection), now
                 elif now - repeated >= REPEAT_SECONDS:
                     repeated = now
                     connection.ask(request for reader in self.readers for request in reader.requests_again())
@@ -83,6 +85,17 @@ class FetchRun:
         finally:
             connection.close()
         return self.copy.counts
+
+    def _looked_up_again(self, connection: AsksRecorder) -> AsksRecorder:
+        """A connection to where the recorder is now; if it is not to be found, the one that there was."""
+        try:
+            found = self.connect()
+        except FeedReadError as error:  # its fleet may be starting again; a silence that lasts says it
+            self._lookup_fault = str(error)
+            return connection
+        self._lookup_fault = ""
+        connection.close()
+        return found
 
     def _ask(self, connection: AsksRecorder) -> None:
         now = self.monotonic()
@@ -115,8 +128,8 @@ class FetchRun:
     def _note_silence(self, fault: str, now: float) -> float:
         feed = self.readers[0].feed
         found = f"the recorder of {feed} has not answered for {SILENT_SECONDS:.0f} s"
-        why = fault or "it does not run, cannot be reached from here, or does not know this key"
+        why = self._lookup_fault or fault or UNKNOWN
         if not self.follows:
-            raise FeedReadError(f"{found}: {why}; what has come is kept, and the next fetch goes on")
+            raise FeedReadError(f"{found}: {why}; the copy keeps what it has, and the next fetch goes on")
         self.tell(f"{found}: {why}; trying again")
         return now

@@ -1,7 +1,7 @@
 """Reads one table of a feed from a row on, file by file: a machine that asks, takes answers, and says what has come.
 
 Files come and go while it reads: merged ones hold rows that it has, and retention takes the oldest. Rows are numbered
-in the order of recording, so it goes on at its row; what it never had is skipped by a `RowsGone`, never in silence.
+in the order of recording, so it goes on at its row. It skips rows that it never had with a `RowsGone`, never silently.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from plimsoll.feeds.commit_log import Table
 
 WINDOW: Final = 4
 """Parts of a file that are asked for at a time."""
+LATEST_US: Final = 4_102_444_800_000_000
+"""The year 2100."""
 VANISHED_AT_MOST: Final = 25
 """How often the same file may be listed and be gone: its recorder tells of a change a moment after it."""
 
 
 class FeedReadError(Exception):
-    """A feed cannot be read on; says why and what to do."""
+    """Reading a feed cannot go on; says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class PartReceived:
 
 @dataclass(frozen=True)
 class FileComplete:
-    """All parts of the file have come; of its rows those from `from_row` on are new."""
+    """All parts of the file have come; its rows from `from_row` on are new."""
 
     file: msg.FeedFileItem
     from_row: int
@@ -62,7 +64,7 @@ class RowsGone:
 
 @dataclass(frozen=True)
 class AllRead:
-    """There is nothing behind this row yet."""
+    """There are no rows after this one yet."""
 
     last: int
 
@@ -153,14 +155,18 @@ class TableReader:
         return [*events, AllRead(page.received)]
 
     def _check(self, page: msg.FeedFilesPage) -> None:
+        if not self.dataset and page.received < self.next_row - 1:
+            found = f"the feed {self.feed} ends at row {page.received}"
+            raise FeedReadError(f"{found}, in front of row {self.next_row}: begin with an earlier one")
         if (self.dataset and page.dataset != self.dataset) or page.received < self.next_row - 1:
-            remedy = "read it from its beginning, into another folder"
-            raise FeedReadError(f"the feed {self.feed} has been recorded anew, at another path: {remedy}")
+            remedy = "fetch it into another folder"
+            raise FeedReadError(f"the feed {self.feed} was recorded again from its beginning: {remedy}")
         last = 0
         for file in page.files:
-            if not last < file.first_row <= file.last_row <= page.received or file.size_bytes == 0:
+            is_in_place = last < file.first_row <= file.last_row <= page.received
+            if not is_in_place or file.size_bytes == 0 or not file.first_us <= file.last_us <= LATEST_US:
                 found = f"{self.table} {file.first_row} to {file.last_row} behind row {last}"
-                raise FeedReadError(f"the recorder of {self.feed} lists files that cannot be: {found}")
+                raise FeedReadError(f"the recorder of {self.feed} lists files out of order: {found}")
             last = file.last_row
 
     def _take_part(self, part: msg.FeedFilePart) -> list[ReadEvent]:

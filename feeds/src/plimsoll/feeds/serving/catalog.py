@@ -53,7 +53,7 @@ class FeedCatalog:
         )  # fmt: skip
 
     def file(self, request: msg.ReadFeedFile) -> FeedFile | None:
-        """The file with just these rows; None if there is none any more."""
+        """The file with exactly these rows; None if it is gone."""
         files = self.tables[request.table]
         index = bisect_left(self._last_rows[request.table], request.last_row)
         if self.dataset != request.dataset or index == len(files):

@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 from typing import Final
 
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.feeds.commit_log import FeedState
-from plimsoll.feeds.config import ServingConfig
+from plimsoll.feeds.config import REQUEST_OUTCOMES, ServedFigures, ServingConfig
 from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.serving.answers import answer, decoded_request
 from plimsoll.feeds.serving.catalog import FeedCatalog
@@ -41,6 +42,8 @@ class FeedServer:
         self._sockets = FeedSockets(config.endpoint, key, self._readers)
         self._turns, self._peers = RequestTurns(), AnsweredPeers()
         self._catalog: FeedCatalog | None = None
+        self._outcomes = dict.fromkeys(REQUEST_OUTCOMES, 0)
+        self._served_bytes = 0
         self._shown = 0
         self._stop = threading.Event()
         self._fault: Exception | None = None
@@ -51,6 +54,12 @@ class FeedServer:
     def endpoint(self) -> str:
         """Where applications find it."""
         return self._advertised or self._sockets.endpoint
+
+    @property
+    def served(self) -> ServedFigures:
+        """What it has served; may be asked on any thread."""
+        malformed = self._outcomes["malformed"] + self._sockets.counters["messages_of_many_parts"]
+        return ServedFigures(self._served_bytes, {**self._outcomes, "malformed": malformed})
 
     def show(self, state: FeedState) -> None:
         """Serve what is committed now. Raises the fault that has ended the thread."""
@@ -84,8 +93,9 @@ class FeedServer:
 
     def _take(self, request: WaitingRequest) -> None:
         identity = "" if self._readers is None else self._readers.identity_of(request.key)
-        if self._peers.admit(identity, request.peer, self._sockets.is_gone):
-            self._turns.add(identity, request)
+        is_answered = self._peers.admit(identity, request.peer, self._sockets.is_gone)
+        if not (is_answered and self._turns.add(identity, request)):
+            self._outcomes["dropped"] += 1
 
     def _answer_some(self) -> None:
         for _ in range(ANSWERED_AT_ONCE):
@@ -95,10 +105,19 @@ class FeedServer:
             try:
                 request = decoded_request(waiting.data)
             except WireError:
-                self._sockets.counters["malformed_requests"] += 1
+                self._outcomes["malformed"] += 1
                 continue
             reply = answer(self._catalog, self._refusal(waiting.key), request, self._read)
-            self._sockets.send(waiting.peer, wire.control_frame(reply))
+            self._note(reply, is_sent=self._sockets.send(waiting.peer, wire.control_frame(reply)))
+
+    def _note(self, reply: msg.FeedAnswer, *, is_sent: bool) -> None:
+        if isinstance(reply, msg.FeedRefused):
+            self._outcomes[reply.code] += 1
+        elif is_sent:
+            self._outcomes["answered"] += 1
+            self._served_bytes += len(reply.content) if isinstance(reply, msg.FeedFilePart) else 0
+        else:
+            self._outcomes["dropped"] += 1
 
     def _refusal(self, key: str) -> str:
         """By what is granted now, whenever the connection was made."""

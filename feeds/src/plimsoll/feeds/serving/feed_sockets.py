@@ -110,7 +110,7 @@ class FeedSockets:
             self._answer_zap(self._zap)
 
     def receive(self, most: int) -> Iterator[WaitingRequest]:
-        """Requests that have come, at most so many."""
+        """Requests that have come, up to a limit."""
         for _ in range(most):
             try:
                 peer = self._router.recv(zmq.NOBLOCK)
@@ -126,19 +126,24 @@ class FeedSockets:
             yield WaitingRequest(peer, key, part.bytes)
 
     def send(self, peer: bytes, data: bytes) -> bool:
-        """Answer a connection; false if it is gone. The answer is lost if the connection takes none."""
+        """Answer a connection; false if it takes no more or is gone: the answer is lost."""
+        is_sent = self._try_send(peer, data) == 0
+        self.counters["answers_lost"] += not is_sent
+        return is_sent
+
+    def is_gone(self, peer: bytes) -> bool:
+        """Whether a connection has ended; one that has not is sent an empty frame."""
+        return self._try_send(peer, wire.control_frame()) == errno.EHOSTUNREACH
+
+    def _try_send(self, peer: bytes, data: bytes) -> int:
+        """0, or why it cannot be sent: EAGAIN, EHOSTUNREACH."""
         try:
             self._router.send_multipart((peer, data), zmq.NOBLOCK)
         except zmq.ZMQError as error:
             if error.errno not in (errno.EAGAIN, errno.EHOSTUNREACH):
                 raise
-            self.counters["answers_lost"] += 1
-            return error.errno == errno.EAGAIN
-        return True
-
-    def is_gone(self, peer: bytes) -> bool:
-        """Whether a connection has ended; one that has not is sent an empty frame."""
-        return not self.send(peer, wire.control_frame())
+            return error.errno
+        return 0
 
     # -- keys
 

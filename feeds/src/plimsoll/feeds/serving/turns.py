@@ -23,7 +23,7 @@ IDENTITIES_AT_MOST: Final = 1024
 
 PEERS_AT_MOST: Final = 8
 """Connections of one identity that are answered: what they do not read is held for each, and libzmq gives each of them
-the same share, whosever it is."""
+the same share, whatever its identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class RequestTurns:
 
 
 class AnsweredPeers:
-    """Which connections are answered: of each identity only so many, until some of them are gone."""
+    """Which connections are answered: of each identity up to a limit, until some of them are gone."""
 
     def __init__(self, most: int = PEERS_AT_MOST) -> None:
         self._most = most

@@ -1,6 +1,7 @@
 """The page of a fleet of this machine, for Prometheus: the metrics of its recorders and of its driver of channels.
 
-They are those of the pods on Kubernetes, of all feeds and channels together, at an address that `plimsoll up` is given.
+They are the metrics that pods have on Kubernetes, for all feeds and channels together, at the address given to
+`plimsoll up`.
 A recorder or driver that does not run has none.
 """
 
@@ -33,7 +34,7 @@ class MetricsPage:
         return self._page.port
 
     def update(self, feeds: Mapping[str, RecorderFigures], channels: Mapping[str, ChannelFigures]) -> None:
-        """Tell these figures of recorders and channels from now on."""
+        """Serve these figures of recorders and channels from now on."""
         figures = msgspec.json.encode({"feeds": feeds, "channels": channels})
         self._page.update(figures, (*recorder_metrics(feeds), *channel_metrics(channels)))
 

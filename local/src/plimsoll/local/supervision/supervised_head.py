@@ -25,7 +25,7 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import StateWriteError, write_private
 from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit, log_note
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
-from plimsoll.local.supervision.supervised_broker import RecordBrokerEvent, SupervisedBroker
+from plimsoll.local.supervision.supervised_broker import WRITE_RETRY_SECONDS, RecordBrokerEvent, SupervisedBroker
 from plimsoll.mediator.head_pair import FRESH_SECONDS
 
 ASK_SECONDS = 0.5
@@ -184,7 +184,7 @@ class SupervisedHead(SupervisedBroker):
         self._poll_standby(now, command, record)
 
     def _end_silent_process(self, now: float, record: RecordBrokerEvent) -> None:
-        """End a leading process that neither answers nor is heard by its standby: the standby leads then."""
+        """End a leading process that neither answers nor reaches its standby: the standby then leads."""
         if self.stopping or self._process is None or self._heard_at is None or now - self._heard_at <= LEASE_SECONDS:
             return
         standby = self._standby
@@ -215,10 +215,13 @@ class SupervisedHead(SupervisedBroker):
             self._control.ask_leadership(self.name)  # its status waits for a standby that is silent
             if standby.process is not None:
                 self._control.ask(self.standby_name)
-        if self._has_pair and standby.process is None and now >= standby.start_at:
-            self._start_standby(command, record)
-        elif standby.process is not None and standby.config != self._config_of(standby.number, follows=True):
-            standby.process.terminate()  # what it has to know as a head has changed: it starts again with that
+        has_pair = self._has_pair and self.config.standby is not None  # else it is let go once that can be stored
+        if has_pair and standby.process is None and now >= standby.start_at:
+            self._start_standby(now, command, record)
+        elif (
+            has_pair and standby.process is not None and standby.config != self._config_of(standby.number, follows=True)
+        ):
+            standby.process.terminate()  # its settings as a head have changed: it starts again with the new ones
         if self._silent_since is not None and now - self._silent_since > SILENT_SECONDS:
             record(self.name, "Warning", "StandbySilent", "its standby is silent; the head goes on alone")
             self._go_on_alone()
@@ -229,7 +232,7 @@ class SupervisedHead(SupervisedBroker):
         if not self._has_term and not self._change(self._known.begun(leader)):
             return
         self._has_term = True
-        if self._rewrite(leader):
+        if self._rewrite(leader, follows=False):
             self._has_pair = True
 
     def _let_go(self, record: RecordBrokerEvent) -> None:
@@ -241,22 +244,25 @@ class SupervisedHead(SupervisedBroker):
             standby.process.kill()
             self._control.hang_up(self.standby_name)
         self._standby, self._silent_since = StandbyProcess(standby.number), None
-        if self._rewrite(1 - standby.number):
+        if self._rewrite(1 - standby.number, follows=False):
             self._has_pair = False
-            record(self.name, "Normal", "StandbyRemoved", "its process goes on alone, without a standby")
+            record(self.name, "Normal", "StandbyRemoved", "its standby was removed; its process goes on alone")
 
-    def _rewrite(self, number: int) -> bool:
-        """Write what the process that leads reads again; False if that cannot be done now."""
+    def _rewrite(self, number: int, *, follows: bool) -> bool:
+        """Write what a process reads, or reads again; False if that cannot be done now."""
         try:
-            self._write_config(number, follows=False)
+            self._write_config(number, follows=follows)
         except StateWriteError:  # as in `_change`
             return False
         return True
 
-    def _start_standby(self, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+    def _start_standby(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
         standby = self._standby
-        file = self._write_config(standby.number, follows=True)
-        standby.process = ChildProcess(command(file), self._folder.log(self._files(standby.number)))
+        if not self._rewrite(standby.number, follows=True):
+            standby.start_at = now + WRITE_RETRY_SECONDS
+            return
+        files = self._files(standby.number)
+        standby.process = ChildProcess(command(self._folder.config(files)), self._folder.log(files))
         peer = PeerBroker(
             name=self.standby_name, control=self.controls[standby.number], public_key=self.public_key
         )  # fmt: skip

@@ -127,7 +127,7 @@ def _parse_fields(fields: list[str], where: str) -> tuple[str, KeyIdentity]:
         raise KeyFileError(f"{where}: only a client may have the name {ANY_NAME!r}; give the {role} its own name")
     if role != "client":
         if granted:
-            raise KeyFileError(f"{where}: found {granted[0]!r} behind the name; only a client is granted anything")
+            raise KeyFileError(f"{where}: found {granted[0]!r} after the name; only clients have permissions")
         return key, KeyIdentity(role, name)
     try:
         return key, KeyIdentity(role, name, permission_parser.parse_permissions(granted, name))
@@ -195,7 +195,7 @@ class AuthorizedKeys:
         """Read the file for the first time. `where`: of the path, in the configuration.
 
         Raises:
-            KeyFileError: it cannot be used; whoever listens must not start without it.
+            KeyFileError: it cannot be used; a process that listens must not start without it.
 
         """
         authority = cls(Path(path))

@@ -70,7 +70,7 @@ def tolerations(lost_node_after_seconds: float) -> list[Object]:
 
 
 def pod_basics(user: int, grace_seconds: int, *, has_large_volume: bool) -> Object:
-    """What every pod has: no account of its own, a user without rights, and so much time to end.
+    """What every pod has: no account of its own, a user without rights, and its time to end.
 
     `has_large_volume`: the files of its volume are not looked through at each start.
     """

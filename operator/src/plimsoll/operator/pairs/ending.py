@@ -1,4 +1,4 @@
-"""A head that is to have no standby any more: first its first pod leads alone, as stored, then the second one ends.
+"""A head whose standby is removed: first its first pod leads alone, as stored, then the second one ends.
 
 Only then its configuration says that it has none: a process that starts and reads so leads at once.
 """

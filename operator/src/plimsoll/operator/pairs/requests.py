@@ -59,7 +59,7 @@ def _why_hand_over(cluster: Object, observed: ObservedObjects, head: BrokerConfi
     if leader is None or standby is None or is_leaving(standby) or not is_pair_pod(leader):
         return ""
     if not wants:
-        return "it is to have no standby any more" if stored_leadership(cluster.get("status", {})).leader == 1 else ""
+        return "its standby is removed" if stored_leadership(cluster.get("status", {})).leader == 1 else ""
     if has_earlier_settings(standby, head, current):
         return ""  # it is replaced first
     if has_earlier_settings(leader, head, current):

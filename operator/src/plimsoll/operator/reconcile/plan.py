@@ -214,7 +214,7 @@ class _FleetPlan:
                 if bool(wanted) == bool(told) or is_leaving(pod) or self._is_unwritten(names.config_of(broker.name)):
                     continue
                 patch = {"metadata": {"annotations": {names.STANDBY_KEY: wanted or None}}}
-                yield Patch(pod, patch, "it is to have a standby" if wanted else "it is to have no standby any more")
+                yield Patch(pod, patch, "it gets a standby" if wanted else "its standby is removed")
 
     def _is_unwritten(self, config_map: str) -> bool:
         """Whether a ConfigMap of a broker is not as it should be yet."""

@@ -50,7 +50,7 @@ class ScenarioLaws:
                 laws.measure(at)
 
     def are_settled(self) -> bool:
-        """Whether nothing is left over of what has to settle."""
+        """Whether all that has to settle has settled."""
         laws = (self.bundles, self.topics, self.group)
         return all(next(each.leftovers(0.0), None) is None for each in laws if each is not None)
 

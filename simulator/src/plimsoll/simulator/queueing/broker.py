@@ -30,7 +30,7 @@ class QueueingBroker:
         self.reporter = LoadReporter(self, config, EPOCH, self.meter)
 
     def status(self) -> dict[str, Any]:
-        """No one asks for it here."""
+        """It is not used here."""
         return {}
 
     def say_control(self, peer: Any, /, *said: Any) -> None:

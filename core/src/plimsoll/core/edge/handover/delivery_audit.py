@@ -25,7 +25,7 @@ CHECKS_AT_ONCE = 32
 """Members that one DONE or AUDIT_QUERY asks about, so that it fits into a frame."""
 
 REMEMBERED_AT_MOST = 8192
-"""Questions that wait to be asked, and as many that were asked: a client that cannot count never answers."""
+"""At most this many questions wait to be asked, and as many for an answer: a client that cannot count never answers."""
 
 
 AuditKey = tuple[EdgeAttachment, str]

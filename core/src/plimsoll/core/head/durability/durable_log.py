@@ -43,7 +43,7 @@ class DurableLog(Log):
 
     @classmethod
     def of(cls, log: Log, limit_bytes: int, archive: LogArchive) -> DurableLog:
-        """A log in memory, with an archive that has nothing of it yet. It is `log` that has been; use it no more."""
+        """A log in memory, with an archive that has nothing of it yet. Do not use `log` afterwards."""
         made = cls(limit_bytes, archive, first=log.first, last=log.last, gone=log.gone)
         made.written, made.memory_first, made.bytes = log.first - 1, log.first, log.bytes
         made._entries, made._base, made._origins = log._entries, log._base, log._origins

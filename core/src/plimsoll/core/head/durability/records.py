@@ -20,7 +20,7 @@ _MAGIC = b"PLB1"
 MOST_BATCH_BYTES = 1 << 30
 """A length above this is no length."""
 SEARCHES: Final = 4
-"""Behind bytes that are not good, this many times their segment is read at most in search of good batches."""
+"""After bytes that are not good, the search for good batches reads at most this many times their segment."""
 
 
 class Logged(Struct, array_like=True, frozen=True, tag=1):
@@ -203,7 +203,7 @@ class DamagedBatchError(ValueError):
 
 
 class LookalikesError(ValueError):
-    """Bytes hold too much that begins as a batch does and is none: publications can be made so."""
+    """Too many bytes look like the beginning of a batch and are none: publications can be made so."""
 
 
 def encode_batch(first: int, records: list[DiskRecord]) -> bytes:
@@ -265,7 +265,7 @@ def batches_behind(data: bytes, start: int) -> Iterator[BatchPlace]:
     """Good batches that lie somewhere behind bytes that are not good; publications may hold what looks like one.
 
     Raises:
-        LookalikesError: it would take too long to tell.
+        LookalikesError: the search would take too long.
 
     """
     view, at, left = memoryview(data), start, SEARCHES * len(data)

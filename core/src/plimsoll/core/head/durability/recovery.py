@@ -207,7 +207,7 @@ def _was_safe(data: bytes, place: int) -> bool:
 def _safe_end(data: bytes, batch: BatchPlace) -> int:
     """Up to where the segment was safe, as this batch says.
 
-    It may be a part of a publication that looks like a batch. So what cannot have been written there says nothing.
+    It may be a part of a publication that looks like a batch. One that cannot have been written there does not count.
     """
     try:
         records = decode_batch(data, batch)

@@ -27,6 +27,7 @@ from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.head.groups.times import GroupTimes
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.permissions import incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import AnswerToMember
 from plimsoll.core.protocol.slice_names import slice_name
@@ -87,6 +88,7 @@ class ConsumerGroup:
             self.slices = [GroupSlice(number) for number in range(definition.count)]
             self.revoked.clear()
             self.caches.under_way.clear()
+            self.schedule.commanded.clear()
         self.definition = definition
         self.schedule.balance_by(definition.balancing)
         self._change()
@@ -136,6 +138,8 @@ class ConsumerGroup:
 
     def _believe(self, each: GroupSlice, member: MemberEntry, place: msg.SlicePlace) -> None:
         """It has had the slice since before this head has restarted; one that has said so under an older epoch, not."""
+        if not _is_possible(place, self.host.epoch):
+            return
         older = self.members.get(each.holder)
         if older is not None:
             self.say(older, msg.SliceRevoked(self.name, each.number, each.epoch))
@@ -304,3 +308,8 @@ class ConsumerGroup:
             return
         if holder is not None:
             self.say(holder, msg.SliceRevoked(self.name, each.number, each.epoch))
+
+
+def _is_possible(place: msg.SlicePlace, head_epoch: int) -> bool:
+    """Whether an earlier life of a head can have given a slice out so; another place would leave the slice unusable."""
+    return place.side in (0, 1) and not incarnation_fault(place.epoch, head_epoch >> EPOCH_BITS)

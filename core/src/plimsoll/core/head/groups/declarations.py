@@ -66,7 +66,7 @@ class GroupDeclarations(HeadPart):
                 self.groups.stamp(name, each.definition)
 
     def _remove_others(self, own: set[str], declared: dict[str, Declared]) -> None:
-        """Those that are declared no longer: they end in time."""
+        """Those that are no longer declared: they end in time."""
         host, times = self.host, self.groups.times
         for name, group in self.groups.by_name.items():
             if group.is_declared and name not in own and group.removal is None:
@@ -93,7 +93,7 @@ class GroupDeclarations(HeadPart):
         group.is_declared = True
 
     def tick(self) -> None:
-        """A group that has ended is declared anew: its members have held up another definition."""
+        """Declare again a group that has ended: its members had held up another definition."""
         for name in self._own.keys() - self.groups.by_name.keys():
             self._declare_own(name, self._own[name])
         for name in [name for name, (_, until) in self._ended_elsewhere.items() if self.host.now > until]:

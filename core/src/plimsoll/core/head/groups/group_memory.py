@@ -2,9 +2,9 @@
 
 Rules of the place (tests/exploration/slice_move.py):
 - A head that has restarted lets members say what they have before it assigns anything. Of a slice of which none says
-  anything it does not know what has been processed: whatever its earlier lives have accepted is told as a gap, and
+  anything it does not know what has been processed: what its earlier lives have accepted becomes a gap, and
   what it has accepted itself is marked.
-- Where nothing has told the head that it has restarted before a member says so, the slices that began as those of a new
+- If a member is the first to tell the head that it has restarted, the slices that began as those of a new
   group begin again, behind that gap.
 """
 
@@ -73,7 +73,7 @@ class GroupMemory:
                 each.given_to = self.group.host.name, self.group.host.epoch, self.group.host.log.last
 
     def begin_again(self, each: GroupSlice) -> None:
-        """From before all that this head has accepted: whatever it has forgotten is told as a gap."""
+        """Begin before all that this head has accepted: what it has forgotten becomes a gap."""
         each.token, each.is_doubted = (self.group.host.name, 0, 0), False
 
     def learn_of_restart(self) -> None:

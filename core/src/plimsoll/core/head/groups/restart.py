@@ -1,4 +1,4 @@
-"""What a head that has just started does not know of consumer groups, and for how long it waits to be told.
+"""What a head that has just started does not know of consumer groups, and for how long it waits to learn it.
 
 Edges tell it which slices they serve, and with which life of the head they have spoken before; members tell it what
 they have. Until it knows what a group is whose slices are served, it accepts no publications: they would have no stamp,
@@ -60,7 +60,7 @@ class GroupRestart:
         return is_told
 
     def defined(self, group: str) -> None:
-        """It is known now what this group is."""
+        """The definition of this group is known now."""
         if self.host.is_starting:
             self.host.startup.reported(AWAITED + group)
 
@@ -103,7 +103,7 @@ class GroupRestart:
         return {AWAITED + name for name in self._served() - set(self.known)}
 
     def _stop_waiting(self) -> None:
-        """Nothing has said what these groups are. Their slices attach again when that is known, behind a gap."""
+        """The definitions of these groups have not come. Once they do, their slices attach again, behind a gap."""
         for awaited in sorted(self._awaited() & self.host.startup.missing):
             name = awaited.removeprefix(AWAITED)
             for x in [x for x in self.host.owners.entries if (found := slice_of_name(x)) and found[0] == name]:

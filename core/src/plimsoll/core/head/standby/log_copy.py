@@ -1,11 +1,11 @@
-"""A head that keeps its log in memory, and is to have a standby: the log is written into segments beside the traffic.
+"""A head that keeps its log in memory, and gets a standby: the log is written into segments beside the traffic.
 
 Slice by slice what the log has goes into the segments; then, within one round, the head gets a journal, and a new
-segment begins with the state behind all of it. From there on it is a head as one that has had a standby from its start,
+segment begins with the state behind all of it. From then on it is like a head that has had a standby from its start,
 in the same epoch: it forgets nothing, and no peer notices anything.
 
-What a neighbour has been told is here it never sends again. So there is no journal before all that has been
-acknowledged to neighbours has been dealt with, and from the beginning of the copy on they are told so no sooner.
+A neighbour never sends again what was acknowledged to it. So there is no journal before all that was acknowledged to
+neighbours has been dealt with; from the beginning of the copy on nothing is acknowledged to them sooner.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class LogCopy:
         return Checkpoint(list(self._journal.epochs.epochs), offsets, [], [], [])
 
     def _has_dealt(self) -> bool:
-        """Whether all that neighbours had been told is here by the time the copy began has been dealt with."""
+        """Whether all that was acknowledged to neighbours when the copy began has been dealt with."""
         self._owed = {
             link: (number, frames) for link, (number, frames) in self._owed.items()
             if link.id == number and link.dealt < frames

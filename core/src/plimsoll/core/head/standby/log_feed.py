@@ -144,7 +144,7 @@ class LogFeed(OverlayNode):
         if not self.term:
             return f"{self.info.name} has no term yet"
         if not self.wants():
-            return f"{self.info.name} is to have no standby"
+            return f"the configuration of {self.info.name} names no standby"
         if (info.role, info.name) != ("head", self.info.name):
             return f"{info.name} is no standby of {self.info.name}"
         return ""
@@ -272,7 +272,7 @@ class LogFeed(OverlayNode):
         if self.in_sync and sync == self.syncs:
             ended, self.in_sync = self.in_sync, 0
             if self.standby is not None and self.standby.incarnation == ended:
-                self.handshakes.close(self.standby, "this standby has been given up")  # it may come again, and catch up
+                self.handshakes.close(self.standby, "the head goes on alone")  # it may come again, and catch up
 
 
 def _end_of(segment: Segment) -> LogPlace:

@@ -17,7 +17,7 @@ from plimsoll.core.transport.overlay_node import OverlayNode
 
 class WaitingProcess(OverlayNode):
     """`term`: the one in which it is to lead; 0: none. `follows`: it is to follow. `is_alone`: it leads in no term,
-    since its head is to have no standby any more. One of them before it is `done`.
+    since its configuration names no standby any more. One of them before it is `done`.
     """
 
     def __init__(

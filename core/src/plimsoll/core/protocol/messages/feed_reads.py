@@ -45,7 +45,8 @@ class FeedFileItem(Struct, array_like=True, frozen=True):
 class FeedFilesPage(Struct, array_like=True, frozen=True, tag=163):
     """The first of those files, in the order of their rows; `more`: there are others behind them.
 
-    `dataset`: another one if the feed was recorded anew. `received`: the number of its last committed row.
+    `dataset`: changes if the feed is recorded from its beginning again. `received`: the number of the last committed
+    row.
     `expired_to`: the last row of the table that retention has deleted. `gaps`: that the fleet has reported.
     """
 
@@ -60,7 +61,7 @@ class FeedFilesPage(Struct, array_like=True, frozen=True, tag=163):
 
 
 class ReadFeedFile(Struct, array_like=True, frozen=True, tag=164):
-    """To a recorder: the part from `offset` on, of `size` bytes at most, of the file with just these rows."""
+    """To a recorder: the part from `offset` on, of `size` bytes at most, of the file with exactly these rows."""
 
     id: U63
     feed: Name
@@ -73,7 +74,7 @@ class ReadFeedFile(Struct, array_like=True, frozen=True, tag=164):
 
 
 class FeedFilePart(Struct, array_like=True, frozen=True, tag=165):
-    """That part; empty behind the end of the file."""
+    """That part; empty after the end of the file."""
 
     id: U63
     content: Annotated[bytes, Meta(max_length=PART_BYTES_AT_MOST)]

@@ -205,7 +205,12 @@ COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
         _column("Mode", ".spec.mode", "Continuous or Repetitive."),
         _column("Batch", ".status.batch", "Number of its last batch.", "integer"),
         _column("Results", ".status.results", "Results so far.", "integer"),
-        _column("LateMs", ".status.lateMilliseconds", "How long after its period began its last batch did.", "integer"),
+        _column(
+            "LateMs",
+            ".status.lateMilliseconds",
+            "How late its last batch began in its period.",
+            "integer",
+        ),
         _column("LateRows", ".status.lateRows", "Rows that were gone before a batch could read them.", "integer"),
         _wide("Rows", ".status.rowsIn", "Rows that its batches have consumed.", "integer"),
         _wide("Every", ".spec.every", "The period of a Repetitive channel."),

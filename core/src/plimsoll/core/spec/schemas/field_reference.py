@@ -69,9 +69,9 @@ def _element(hint: Any) -> tuple[Any, bool]:
 
 def _type(hint: Any, *, is_list: bool) -> str:
     if typing.get_origin(hint) is typing.Literal:
-        name = " \\| ".join(typing.get_args(hint))
-    else:
-        name = _SCALARS.get(hint, "block")
+        words = " \\| ".join(typing.get_args(hint))
+        return f"list of {words}" if is_list else words
+    name = _SCALARS.get(hint, "block")
     return f"list of {name}s" if is_list else name
 
 

@@ -399,7 +399,7 @@ class ChannelStatus:
     batch_at: Annotated[str, FieldInfo("When that was committed.", format="date-time")]
     batch_milliseconds: Annotated[int, FieldInfo("How long its query took in that batch.", unit="milliseconds")]
     late_milliseconds: Annotated[
-        int, FieldInfo("How long after the beginning of its period that began; Repetitive only.", unit="milliseconds")
+        int, FieldInfo("How late that began, from the beginning of its period; Repetitive only.", unit="milliseconds")
     ]
     rows_in: Annotated[int, FieldInfo("Rows of feeds, dead letters included, that its batches have consumed.")]
     rows_used: Annotated[int, FieldInfo("Rows that its query has seen, or that came without a subscription.")]

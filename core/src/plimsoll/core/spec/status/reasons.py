@@ -425,7 +425,7 @@ EVENTS = ReasonSection(
         StatusReason("Leads", "Normal", "a process of a head that waited was told to lead; the message has the term"),
         StatusReason("StandbyStarted", "Normal", "a process was started that follows the log of its head"),
         StatusReason(
-            "StandbyRemoved", "Normal", "`standby` was removed: its process was ended, and the head's goes on alone"
+            "StandbyRemoved", "Normal", "`standby` was removed: the standby has ended, and the head goes on alone"
         ),
         StatusReason("StandbyInSync", "Normal", "a standby has all of its head's log: it may be promoted from now on"),
         StatusReason(

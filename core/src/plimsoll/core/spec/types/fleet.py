@@ -101,7 +101,7 @@ class ClientSpec:
     feeds: Annotated[
         tuple[str, ...] | None,
         FieldInfo(
-            "Feeds that it may read, if it has the role Read. Absent: all, but none if `channels` restricts it.",
+            "Feeds that it may read, if it has the role Read. Absent: all feeds, or none if `channels` is given.",
             pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?", form="the name of a feed", max_length=63, max_items=100,
         ),
     ] = None  # fmt: skip
@@ -120,7 +120,7 @@ class SecuritySpec:
     clients: Annotated[
         tuple[ClientSpec, ...],
         FieldInfo("Identities of applications, for which keys are created; `plimsoll client-config NAME` prints them."
-              " On one machine its user has a further one, which may do everything.", key="name", max_items=256),
+              " On one machine you also have a key of your own, which may do everything.", key="name", max_items=256),
     ] = ()  # fmt: skip
 
 
