@@ -60,8 +60,9 @@ class ChannelTableSpec:
         str, FieldInfo("The name of the view.", pattern=_VIEW, form=_VIEW_FORM, max_length=64)
     ]  # fmt: skip
     path: Annotated[
-        str, FieldInfo("A file or folder, or a place in an object store, as s3a://BUCKET/PREFIX. Relative: below the"
-                       " folder of the fleet, or its volume, where no other is allowed.", max_length=4096)
+        str, FieldInfo("A file or folder, or a place in an object store, as s3a://BUCKET/PREFIX. A relative path is"
+                       " below the folder of the fleet, or below its volume; on Kubernetes no other path is allowed.",
+                       max_length=4096)
     ]  # fmt: skip
     format: Annotated[
         Literal["Parquet", "Csv", "Json"],

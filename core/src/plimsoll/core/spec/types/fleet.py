@@ -271,9 +271,9 @@ class DatasetsSpec:
     """Where pods keep the datasets of feeds and the ledgers of channels; on one machine the fleet's folder has them."""
 
     ledgers: Annotated[
-        str, FieldInfo("A place in an object store for the ledgers of channels, as s3a://BUCKET/PREFIX; empty: in"
-                       " `channels/` of the volume, or of the folder of the fleet.",
-                       pattern=STORE_PLACE + "|", form=STORE_PLACE_FORM, max_length=4096)
+        str, FieldInfo("A place in an object store for the ledgers of channels; empty: in `channels/` of the volume, or"
+                       " of the folder of the fleet.",
+                       pattern=STORE_PLACE + "|", form=f"a place such as {STORE_PLACE_FORM}", max_length=4096)
     ] = ""  # fmt: skip
     volume_claim: Annotated[
         str, FieldInfo("The PersistentVolumeClaim for both; empty: only feeds whose `path` is in an object store are"
