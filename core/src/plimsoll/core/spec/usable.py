@@ -160,13 +160,13 @@ class _Assembly:
         return found or [_own(each) for each in consistency.check_listeners(resources)]
 
     def _moved_ledgers(self, resources: Resources) -> Iterator[ResourceProblem]:
-        """Ledgers at another place while there are channels: each would begin anew there, and publish results twice."""
+        """Ledgers at another place while there are channels: each would begin again, and publish results twice."""
         before = self._accepted.get((FLEET, resources.fleet.name))
         if before is None or not any(kind == CHANNEL for kind, _ in self._accepted):
             return
         had, has = before.spec.datasets, resources.fleet.spec.datasets
         if had.ledgers != has.ledgers and (had.ledgers or had.volume_claim):
-            remedy = "Take the change back, or delete the channels first: at another place they begin anew."
+            remedy = "Take the change back, or delete the channels first: at another place they begin again."
             yield resources.fleet.problem(("spec", "datasets", "ledgers"), "channels have their ledgers there", remedy)
 
     def _name_findings(self, resources: Resources) -> Iterator[_Finding]:
