@@ -102,7 +102,7 @@ class MemoryClient:
         elif what == "acknowledge":
             if self._member is not None and self._in_hand is not None:
                 machine.now = self._now
-                self._member.finish(self._in_hand)
+                self._member.items.finish(self._in_hand)
             self._in_hand = None
         elif what == "stop":
             machine.close_all(self._now)
@@ -131,7 +131,7 @@ class MemoryClient:
         if self._member is None or self._in_hand is not None:
             return
         self.machine.now = self._now
-        for handed in self._member.take(1):
+        for handed in self._member.items.take(1):
             self._in_hand, item = handed, handed.item
             if isinstance(item, core.Delivery):
                 fields = {"publisher": item.publisher, "incarnation": item.incarnation, "seq": item.seq}

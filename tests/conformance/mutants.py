@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from plimsoll.core.client import (
+    assigned_slices,
     delivery_tally,
     edge_finder,
     edge_ports,
@@ -565,7 +566,7 @@ MORE = [
 
 
 def _releases_at_once(original: Wrapped, self: Any, revoked: Any) -> None:
-    owned = self.slices.get(revoked.number)
+    owned = self._slices.get(revoked.number)
     if owned is None or owned.assignment != revoked.epoch:
         original(self, revoked)
     else:
@@ -579,7 +580,7 @@ def _goes_on_without_answers(original: Wrapped, self: Any, joined: Any) -> None:
 GROUPS = [
     Mutant("group-join", "takes every refusal as final", around(group_member.GroupMember, "on_refused", nothing)),
     Mutant("slice-revoked", "releases a slice with an item in hand",
-           around(group_member.GroupMember, "on_revoked", _releases_at_once)),
+           around(assigned_slices.AssignedSlices, "on_revoked", _releases_at_once)),
     Mutant("slice-reassigned", "marks nothing",
            around(slice_subscriber.SliceSubscriber, "_may_have_been_given", lambda *_: False)),
     Mutant("group-lease", "goes on without answers",

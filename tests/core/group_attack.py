@@ -159,7 +159,7 @@ class AttackedPlay(GroupPlay):
         if application.way == "buffered":
             taken = self._from_buffer(application, now)
         else:
-            taken = member.take(1)
+            taken = member.items.take(1)
         for handed in taken:
             handed.taken_at = now
             work = application.consumer.work
@@ -171,9 +171,9 @@ class AttackedPlay(GroupPlay):
 
     def _from_buffer(self, application: Application, now: float) -> list[HandedItem]:
         member = application.consumer.member
-        if now > member.lease_until or not member.buffer.ready:
-            member.refill(BUFFERED_AT_MOST)
-        return [member.buffer.ready.popleft()] if member.buffer.ready else []
+        if now > member.beats.lease_until or not member.items.buffer.ready:
+            member.items.refill(BUFFERED_AT_MOST)
+        return [member.items.buffer.ready.popleft()] if member.items.buffer.ready else []
 
     def _finish(self, application: Application, handed: HandedItem) -> None:
         now, member = self.fleet.now, application.consumer.member
@@ -183,11 +183,11 @@ class AttackedPlay(GroupPlay):
             )
         if application.way == "buffered":
             handed.finished_at = now
-            member.buffer.finished.append(handed)
+            member.items.buffer.finished.append(handed)
             if handed.owned.is_stopping:
-                member.settle()
+                member.items.settle()
         else:
-            member.finish(handed)
+            member.items.finish(handed)
 
     @staticmethod
     def _key(handed: HandedItem) -> Item:

@@ -152,9 +152,9 @@ class GroupPlay:
                 if now < consumer.due:
                     return
                 self._note(consumer, consumer.hand, now)
-                member.finish(consumer.hand)
+                member.items.finish(consumer.hand)
                 consumer.hand = None
-            taken = member.take(1)
+            taken = member.items.take(1)
             if not taken:
                 return
             consumer.hand, consumer.at = taken[0], now

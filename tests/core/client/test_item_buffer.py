@@ -26,17 +26,17 @@ def member_with_items(count: int = 2, items: int = 8) -> tuple[GroupPlay, GroupM
 
 
 def numbers(member: GroupMember) -> list[Any]:
-    return [handed.item.attributes["n"] for handed in member.buffer.ready]  # type: ignore[union-attr]  # publications
+    return [handed.item.attributes["n"] for handed in member.items.buffer.ready]  # type: ignore[union-attr]  # publications
 
 
 def test_what_is_finished_counts_when_the_member_is_looked_at() -> None:
     play, member = member_with_items()
-    member.refill(8)
+    member.items.refill(8)
     assert numbers(member) == [1, 3, 5, 7, 2, 4, 6, 8]
     for _ in range(3):
-        handed = member.buffer.ready.popleft()
+        handed = member.items.buffer.ready.popleft()
         handed.finished_at = handed.taken_at + 0.5
-        member.buffer.finished.append(handed)
+        member.items.buffer.finished.append(handed)
     owned = member.slices[0]
     assert (owned.finished, len(owned.handed)) == (0, 4)
     play.run(1.2)  # a beat says how far it has got
@@ -47,30 +47,30 @@ def test_what_is_finished_counts_when_the_member_is_looked_at() -> None:
 
 def test_a_slice_that_is_revoked_is_released_at_once_unless_the_application_has_some_of_it() -> None:
     play, member = member_with_items()
-    member.refill(8)
-    first = member.buffer.ready.popleft()
+    member.items.refill(8)
+    first = member.items.buffer.ready.popleft()
     for number in (0, 1):
         owned = member.slices[number]
         member.on_record(msg.SliceRevoked(play.group.name, number, owned.assignment))
     assert sorted(member.slices) == [0]
-    assert not member.buffer.ready
+    assert not member.items.buffer.ready
     assert list(owned.handed) == []
     assert list(member.slices[0].handed) == [first]
-    member.buffer.finished.append(first)
-    assert member.settle()
+    member.items.buffer.finished.append(first)
+    assert member.items.settle()
     assert member.slices == {}
-    assert member._released[0][0].token == first.item.token
+    assert member.assigned._released[0][0].token == first.item.token
 
 
 def test_what_is_taken_back_waits_again_in_its_order() -> None:
     _, member = member_with_items(count=2, items=6)
-    member.refill(6)
-    member.buffer.ready.popleft()
-    member.buffer.take_back(member.slices[0])
+    member.items.refill(6)
+    member.items.buffer.ready.popleft()
+    member.items.buffer.take_back(member.slices[0])
     assert numbers(member) == [2, 4, 6]
-    member.buffer.take_back()
+    member.items.buffer.take_back()
     assert numbers(member) == []
-    member.refill(6)
+    member.items.refill(6)
     assert sorted(numbers(member), key=lambda n: (n % 2, n)) == [2, 4, 6, 3, 5]
 
 
@@ -99,9 +99,9 @@ class SharedItems(deque[HandedItem]):
 @pytest.mark.parametrize("number", [0, 1, None])
 def test_the_application_may_take_items_in_the_middle_of_a_recall(number: int | None) -> None:
     _, member = member_with_items()
-    member.refill(8)
-    member.buffer.ready = shared = SharedItems(member.buffer.ready)
-    member.buffer.take_back(None if number is None else member.slices[number])
+    member.items.refill(8)
+    member.items.buffer.ready = shared = SharedItems(member.items.buffer.ready)
+    member.items.buffer.take_back(None if number is None else member.slices[number])
     for owned in member.slices.values():
         taken = [handed for handed in shared.taken if handed.owned is owned]
         waits = [handed for handed in shared if handed.owned is owned]
@@ -114,20 +114,20 @@ def test_the_application_may_take_items_in_the_middle_of_a_recall(number: int | 
 
 def test_one_whose_lease_is_over_gives_nothing_that_was_not_taken() -> None:
     play, member = member_with_items()
-    member.refill(8)
-    member.buffer.ready.popleft()
-    until = member.lease_until
+    member.items.refill(8)
+    member.items.buffer.ready.popleft()
+    until = member.beats.lease_until
     play.fleet.crash("h")
     play.run(until - play.fleet.now + 0.2)
-    assert not member.buffer.ready
+    assert not member.items.buffer.ready
     assert member.slices == {}
 
 
 def test_an_item_that_is_finished_before_its_slice_is_revoked_is_behind_the_place() -> None:
     play, member = member_with_items(count=1, items=3)
-    member.refill(3)
+    member.items.refill(3)
     for _ in range(3):
-        member.buffer.finished.append(member.buffer.ready.popleft())
+        member.items.buffer.finished.append(member.items.buffer.ready.popleft())
     owned = member.slices[0]
     member.on_record(msg.SliceRevoked(play.group.name, 0, owned.assignment))
     assert member.slices == {}

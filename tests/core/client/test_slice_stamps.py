@@ -59,7 +59,7 @@ def test_an_application_has_its_own_function():
     play.publish(0, latitude=-22.9)
     play.publish(0)
     play.run(0.5)
-    taken = [(each.owned.slice, each.item.token[2]) for each in consumer.member.take(9)]
+    taken = [(each.owned.slice, each.item.token[2]) for each in consumer.member.items.take(9)]
     assert [number for number, _ in taken] == [0, 1]
     assert play.publishing.stamps.counts["without_slice"] == 1
     assert play.fleet.head().groups.stamps.unassigned[GROUP] == 1

@@ -19,7 +19,7 @@ def handed(given_to: Any) -> list[bool]:
     play.run(0.5)
     owned = consumer.member.slices[0]
     owned._given_to = given_to and given_to(owned)  # as an assignment says it
-    return [each.is_redelivered for each in consumer.member.take(3)]
+    return [each.is_redelivered for each in consumer.member.items.take(3)]
 
 
 def test_items_up_to_where_another_may_have_come_are_marked() -> None:

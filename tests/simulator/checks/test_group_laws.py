@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.core.client import GroupMember
+from plimsoll.core.client.group_items import GroupItems
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.machine import Head
 from plimsoll.core.verify import observations as seen
@@ -45,7 +45,7 @@ def test_a_settled_group_keeps_them(over: SimulationRun):
 
 def test_items_that_wait_are_reported(over: SimulationRun, monkeypatch: pytest.MonkeyPatch):
     consumer, _ = next(laws_of(over)._members())
-    monkeypatch.setattr(GroupMember, "has_items", True)
+    monkeypatch.setattr(GroupItems, "has_any", True)
     assert f"items wait at {consumer.name}" in left(over)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.client import slice_cache
+from plimsoll.core.client.assigned_slices import AssignedSlices
 from plimsoll.core.client.caching_slices import CachingSlices
 from plimsoll.core.client.edge_finder import EdgeFinder
+from plimsoll.core.client.group_beats import GroupBeats
+from plimsoll.core.client.group_items import GroupItems
 from plimsoll.core.client.group_member import GroupMember
 from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
@@ -47,7 +50,7 @@ MUTANTS = [
     Mutant(
         "slice-is-released-with-an-item-in-hand",
         "A slice is released once the application has finished what it has.",
-        (Change(GroupMember.on_revoked, "if owned.handed:", "if False:"),),
+        (Change(AssignedSlices.on_revoked, "if owned.handed:", "if False:"),),
         (CALM, FAULTS),
     ),
     Mutant(
@@ -59,7 +62,7 @@ MUTANTS = [
     Mutant(
         "revoked-slice-gives-more",
         "A slice that is revoked gives the application nothing more.",
-        (Change(GroupMember.take, "if not owned.is_stopping and self", "if self"),),
+        (Change(GroupItems.take, "if not owned.is_stopping and self", "if self"),),
         (CALM, FAULTS, MOVES),
         harmless="it is released later, behind what is finished by then: the move takes longer",
     ),
@@ -79,15 +82,15 @@ MUTANTS = [
         "member-without-answers-goes-on",
         "A member that has had no answer for its lease stops by itself.",
         (
-            Change(GroupMember.on_tick, "self._heard_at + self._lease_seconds", "self._heard_at + 1e9"),
-            Change(GroupMember.take, "self._heard_at + self._lease_seconds", "self._heard_at + 1e9"),
+            Change(GroupMember.on_tick, "now > self.beats.lease_until", "False"),
+            Change(GroupItems.take, "now > self._beats.lease_until", "False"),
         ),
         (FAULTS, HEADS),
     ),
     Mutant(
         "answer-counts-from-its-arrival",
         "The answer to a beat counts from when the beat was sent.",
-        (Change(GroupMember.on_answer, "max(self._heard_at, sent)", "self._client.now + self._lease_seconds"),),
+        (Change(GroupBeats.on_answer, "self._heard(sent)", "self._heard(self._client.now + self._lease_seconds)"),),
         (FAULTS, HEADS),
     ),
     Mutant(
@@ -138,8 +141,8 @@ MUTANTS = [
         "A member that has stopped by itself says how far it had got.",
         (
             Change(
-                GroupMember._stop,
-                "self._released[owned.slice] = owned.place(is_released=True, was_cut_off=True), self._beat",
+                AssignedSlices.lose_all,
+                "self._released[owned.slice] = owned.place(is_released=True, was_cut_off=True), self._beats.number",
                 "pass",
             ),
         ),
@@ -148,7 +151,7 @@ MUTANTS = [
     Mutant(
         "release-is-said-once",
         "What was released is said again over a new link.",
-        (Change(GroupMember.join, "*(place for place, _ in self._released.values())", ""),),
+        (Change(AssignedSlices.begin_again, "*(place for place, _ in self._released.values())", ""),),
         (FAULTS, HEADS),
     ),
     Mutant(
@@ -209,8 +212,10 @@ MUTANTS = [
         "giver-caches-with-an-item-in-hand",
         "A giver says that it caches once its application has finished what it has.",
         (
-            Change(GroupMember.on_revoked, "if owned.handed:", "if owned.handed and not revoked.caches:"),
-            Change(GroupMember._finished, "if owned.is_stopping and not owned.handed", "if False and not owned.handed"),
+            Change(AssignedSlices.on_revoked, "if owned.handed:", "if owned.handed and not revoked.caches:"),
+            Change(
+                AssignedSlices.finished, "if owned.is_stopping and not owned.handed", "if False and not owned.handed"
+            ),
         ),
         (CACHES, CACHE_FAULTS),
     ),
@@ -225,9 +230,9 @@ MUTANTS = [
         "A taker gives its application nothing before its giver's cache is there.",
         (
             Change(
-                GroupMember.on_assigned,
-                "self.caching.add(owned)",
-                "(self.caching.add(owned), self._have(owned))",
+                AssignedSlices.on_assigned,
+                "self._caching.add(owned)",
+                "(self._caching.add(owned), self._have(owned))",
             ),
         ),
         (CACHES, CACHE_FAULTS),

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tests.conformance import test_scenarios as scenarios
+from tests.core.client import test_assigned_slices as assigned_slices
 from tests.core.client import test_caching_slices as caching_slices
-from tests.core.client import test_group_member as group_member
 from tests.core.edge import test_bundle_meter as bundle_meter
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
@@ -172,10 +172,10 @@ SCRIPTED: Final = MappingProxyType(
         ),
         "older-assignment-is-believed": (slices.test_only_its_holder_under_its_epoch_is_believed, ()),
         "cut-off-member-forgets-its-places": (
-            group_member.test_a_member_that_has_stopped_by_itself_says_so_with_how_far_it_had_got,
+            assigned_slices.test_a_member_that_has_stopped_by_itself_says_so_with_how_far_it_had_got,
             (),
         ),
-        "release-is-said-once": (group_member.test_what_a_member_has_released_is_part_of_its_next_join, ()),
+        "release-is-said-once": (assigned_slices.test_what_a_member_has_released_is_part_of_its_next_join, ()),
         "go-waits-for-no-answer": _conformance("publisher-moves"),
         "standby-publishes": _conformance("publisher-moves"),
         "return-leaves-the-standby": _conformance("publisher-stays"),

@@ -61,7 +61,7 @@ def test_a_session_that_takes_too_long_goes_on_from_the_log():
     play = playing()
     play.consumers["a"].is_paused = True
     play.run(0.5, rate=50.0)
-    play.consumers["a"].hand = play.consumers["a"].member.take(1)[0]
+    play.consumers["a"].hand = play.consumers["a"].member.items.take(1)[0]
     move(play, "a", "b", 0)
     play.run(4.0, rate=20.0)
     assert caches(play) == {"slow": 1}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from tests.core.head.groups import test_consumer_group as runs
 
-from plimsoll.core.client.group_member import GroupMember
+from plimsoll.core.client.assigned_slices import AssignedSlices
+from plimsoll.core.client.group_beats import GroupBeats
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_memory import GroupMemory
@@ -28,11 +30,11 @@ def assigned_before_it_is_released(patch: pytest.MonkeyPatch) -> None:
 
 def released_with_items_in_hand(patch: pytest.MonkeyPatch) -> None:
     def on_revoked(self: Any, revoked: msg.SliceRevoked) -> None:
-        owned = self.slices.get(revoked.number)
+        owned = self._slices.get(revoked.number)
         if owned is not None and owned.assignment == revoked.epoch:
             self._release(owned)
 
-    patch.setattr(GroupMember, "on_revoked", on_revoked)
+    patch.setattr(AssignedSlices, "on_revoked", on_revoked)
 
 
 def from_what_has_come_instead_of_what_is_acknowledged(patch: pytest.MonkeyPatch) -> None:
@@ -47,13 +49,12 @@ def nothing_is_marked(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_member_without_answers_goes_on(patch: pytest.MonkeyPatch) -> None:
-    original = GroupMember.on_joined
+    original = GroupBeats.begin
 
-    def on_joined(self: Any, joined: msg.GroupJoined) -> None:
-        original(self, joined)
-        self._lease_seconds = 1e9
+    def begin(self: Any, joined: msg.GroupJoined) -> None:
+        original(self, msgspec.structs.replace(joined, lease_seconds=1e9))
 
-    patch.setattr(GroupMember, "on_joined", on_joined)
+    patch.setattr(GroupBeats, "begin", begin)
 
 
 def a_restarted_head_does_not_wait(patch: pytest.MonkeyPatch) -> None:

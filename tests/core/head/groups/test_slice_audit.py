@@ -8,7 +8,7 @@ import pytest
 from tests.core.group_mediator import GroupMediator
 from tests.core.head.groups.test_slice_moves import play_with
 
-from plimsoll.core.client.group_member import GroupMember
+from plimsoll.core.client.assigned_slices import AssignedSlices
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.client.slice_tally import SliceTally
 from plimsoll.core.head.groups.slice_audit import FAULTS_AT_MOST, SliceCase
@@ -51,7 +51,7 @@ def test_an_item_that_an_application_never_had_is_lost(monkeypatch: pytest.Monke
 
 
 def test_an_item_that_both_had_is_duplicated(monkeypatch: pytest.MonkeyPatch):
-    plain = GroupMember._release
+    plain = AssignedSlices._release
 
     def release(self: Any, owned: Any) -> None:
         whole = owned.place
@@ -71,7 +71,7 @@ def test_an_item_that_both_had_is_duplicated(monkeypatch: pytest.MonkeyPatch):
         finally:
             type(owned).place = owned_place
 
-    monkeypatch.setattr(GroupMember, "_release", release)
+    monkeypatch.setattr(AssignedSlices, "_release", release)
     assert audit_after_a_move()["duplicated"] >= 1
 
 

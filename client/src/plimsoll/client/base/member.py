@@ -103,7 +103,7 @@ class BaseMember(BaseReceiver):
     def statistics(self) -> dict[str, Any]:
         """Its slices, what waits, and whether the head knows it."""
         with self._connection.lock:
-            self._inner.settle()
+            self._inner.items.settle()
             return self._inner.statistics()
 
     @property
@@ -149,7 +149,7 @@ class BaseMember(BaseReceiver):
     def _finish_one(self, handed: core.HandedItem) -> None:
         owned = handed.owned
         is_awaited = owned.is_stopping or owned.stream.queue.is_held
-        self._inner.finish(handed)
+        self._inner.items.finish(handed)
         if is_awaited:
             self._connection.wake()
 
@@ -159,15 +159,16 @@ class BaseMember(BaseReceiver):
         The item before it is finished by that, unless that is `ack`'s.
         """
         now, inner, current = time.monotonic(), self._inner, self._current
+        buffer = inner.items.buffer
         if current is not None:
             self._current, current.finished_at = None, now
-            inner.buffer.finished.append(current)
+            buffer.finished.append(current)
             if current.owned.is_stopping:  # looked at after the item was put there: `ItemBuffer` says why
                 return None
-        if self._is_stopped or self._closed or self._connection.is_closed or now > inner.lease_until:
+        if self._is_stopped or self._closed or self._connection.is_closed or now > inner.beats.lease_until:
             return None
         try:
-            handed = inner.buffer.ready.popleft()
+            handed = buffer.ready.popleft()
         except IndexError:
             return None
         handed.taken_at = now
@@ -179,10 +180,10 @@ class BaseMember(BaseReceiver):
         if self._is_over:
             return
         self._inner.set_now(time.monotonic())
-        if self._inner.settle():
+        if self._inner.items.settle():
             self._connection.wake()
         if not self._is_stopped:
-            self._inner.refill(TAKEN_AT_ONCE)
+            self._inner.items.refill(TAKEN_AT_ONCE)
 
     # -- the end
 
@@ -212,7 +213,7 @@ class BaseMember(BaseReceiver):
         if self._is_over or self._connection.has_failed:
             return False
         self._finish_current()
-        self._inner.settle()
+        self._inner.items.settle()
         if not leave or self._inner.failed is not None:
             return False
         self._inner.leave()

@@ -5,6 +5,7 @@ another edge, where they go on from their token. It reports the rest as events: 
 Nothing is repeated or reordered.
 """
 
+from plimsoll.core.client.assigned_slices import SlicesChanged
 from plimsoll.core.client.errors import (
     BufferFullError,
     ClientError,
@@ -29,7 +30,7 @@ from plimsoll.core.client.events import (
     SubscriberEvent,
     SubscriptionRefused,
 )
-from plimsoll.core.client.group_member import GroupEvent, GroupFailed, GroupMember, SlicesChanged
+from plimsoll.core.client.group_member import GroupEvent, GroupFailed, GroupMember
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.machine import Client, TakenEvents
 from plimsoll.core.client.publisher import ClientPublisher

@@ -17,7 +17,8 @@ from plimsoll.core.client.edge_finder import EdgeFinder
 from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.edge_records import EdgeRecords
 from plimsoll.core.client.events import PublisherEvent, SubscriberEvent
-from plimsoll.core.client.group_member import GroupEvent, GroupMember, Usage, no_usage
+from plimsoll.core.client.group_beats import Usage, no_usage
+from plimsoll.core.client.group_member import GroupEvent, GroupMember
 from plimsoll.core.client.handover import ClientHandovers, target_of
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.head_records import HeadRecords

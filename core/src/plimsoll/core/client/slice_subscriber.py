@@ -21,15 +21,29 @@ from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.protocol.wire import OwnerEpoch, Token
 
 
+class SliceItems(Protocol):
+    """What the application is given, slice by slice in turn."""
+
+    def ready(self, owned: SliceSubscriber, /) -> None: ...
+
+
+class TakenSlices(Protocol):
+    """Slices that a taker caches until their givers have sent theirs."""
+
+    def attached(self, owned: SliceSubscriber, /) -> None: ...
+
+
 class SliceOwner(Protocol):
     """The member that has a slice."""
 
     group: str
     head: str
 
-    def items_ready(self, owned: SliceSubscriber) -> None: ...
-    def slice_failed(self, owned: SliceSubscriber, failed: Failed) -> None: ...
-    def slice_attached(self, owned: SliceSubscriber) -> None: ...
+    @property
+    def items(self) -> SliceItems: ...
+    @property
+    def caching(self) -> TakenSlices: ...
+    def slice_failed(self, owned: SliceSubscriber, failed: Failed, /) -> None: ...
 
 
 class HandedItem(Struct, eq=False):
@@ -53,14 +67,15 @@ class SliceSubscriber(ClientSubscriber):
     """
 
     __slots__ = (
-        "_given_to", "_marks", "_owner", "acked", "assignment", "busy_seconds", "cache", "finished", "handed",
+        "_given_to", "_items", "_marks", "_owner", "acked", "assignment", "busy_seconds", "cache", "finished", "handed",
         "has_turn", "is_stopping", "may_send_cache", "side", "slice", "tally",
     )  # fmt: skip
 
     def __init__(self, client: SubscriberHost, owner: SliceOwner, assigned: msg.SliceAssigned) -> None:
         name = slice_name(owner.group, assigned.number, assigned.side)
         super().__init__(client, name, msg.Policy(), assigned.token, "")
-        self._owner, self.slice, self.assignment = owner, assigned.number, assigned.epoch
+        self._owner, self._items = owner, owner.items
+        self.slice, self.assignment = assigned.number, assigned.epoch
         self.side = assigned.side
         self.stream.start_from(assigned.marks)
         self.stream.holds = True
@@ -92,7 +107,7 @@ class SliceSubscriber(ClientSubscriber):
         super().on_resumed(attachment, resumed, now)
         if self.acked is None:
             self.acked = self.stream.token
-        self._owner.slice_attached(self)
+        self._owner.caching.attached(self)
 
     # -- for the application
 
@@ -131,7 +146,7 @@ class SliceSubscriber(ClientSubscriber):
         if self.handed.pop() is not handed:
             raise RuntimeError("items of a slice were taken back out of order")
         self.events.insert(0, handed.item)
-        self._owner.items_ready(self)
+        self._items.ready(self)
 
     def _may_have_been_given(self, item: Item) -> bool:
         until = self._given_to
@@ -193,7 +208,7 @@ class SliceSubscriber(ClientSubscriber):
         """Give the application what comes, for nothing is asked any more."""
         if self.may_send_cache:
             self.is_stopping = self.may_send_cache = False
-            self._owner.items_ready(self)
+            self._items.ready(self)
 
     def merge(self, place: msg.SlicePlace) -> None:
         """The giver's cache is here: go on behind its place, with what either side has cached, once and in order."""
@@ -215,12 +230,12 @@ class SliceSubscriber(ClientSubscriber):
     def tell(self, event: SubscriberEvent) -> None:
         if isinstance(event, GapNotice):
             self.events.append(event)
-            self._owner.items_ready(self)
+            self._items.ready(self)
         elif isinstance(event, Failed):
             self._owner.slice_failed(self, event)
 
     def mark_ready(self) -> None:
-        self._owner.items_ready(self)
+        self._items.ready(self)
 
 
 def count_finished(done: Iterable[HandedItem]) -> list[SliceSubscriber]:

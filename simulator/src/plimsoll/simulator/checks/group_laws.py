@@ -63,7 +63,7 @@ class GroupLaws:
             elif owned is None or owned.assignment != each.epoch:
                 yield f"slice {each.number} is assigned to {each.holder!r}, which does not have it"
         for consumer, member in self._members():
-            if consumer.hand or member.has_items:
+            if consumer.hand or member.items.has_any:
                 yield f"items wait at {consumer.name}"
         emptied = {name for name, each in group.members.items() if each.is_emptied}  # by a session: it is to have none
         idle = sorted(name for name, member in members.items() if not member.slices and name not in emptied)

@@ -154,7 +154,7 @@ class GroupConsumer:
             if self.hand:
                 self._finish(member, *self.hand.pop(-1 if self.newest_first else 0), now)
             if not self.hand or not self.newest_first:
-                taken = member.take(self.in_hand - len(self.hand))
+                taken = member.items.take(self.in_hand - len(self.hand))
                 self.hand += [(handed, now + i * TAKING_SECONDS) for i, handed in enumerate(taken)]
             if not self.hand:
                 return
@@ -163,7 +163,7 @@ class GroupConsumer:
     def _finish(self, member: c.GroupMember, handed: c.HandedItem, taken_at: float, now: float) -> None:
         is_held = member.slices.get(handed.owned.slice) is handed.owned
         self._note(handed, taken_at, now if is_held else None)
-        member.finish(handed)
+        member.items.finish(handed)
 
     def _note(self, handed: c.HandedItem, taken_at: float, until: float | None) -> None:
         item, owned = handed.item, handed.owned
