@@ -194,7 +194,7 @@ class ObjectStoreError(OSError):
 
 
 def _listed(place: ObjectPath, item: Mapping[str, Any]) -> ListedObject:
-    """An object as the store tells of it, at a place or below it."""
+    """An object in a listing of the store, at a place or below it."""
     key, version = str(item["path"]), str(item.get("e_tag") or item["last_modified"])
     found = ObjectPath(place._store, place._url, key)
     return ListedObject(found, key.removeprefix(place._key).removeprefix("/"), int(item["size"]), version)

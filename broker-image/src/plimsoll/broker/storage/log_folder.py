@@ -2,9 +2,9 @@
 
 Every new name is synced with its folder before it is used. One process at a time may have a folder open.
 
-Syncs may overlap. Each of the threads has a descriptor of its own for each file, opened before the first write: a
-system tells of a failed write once for each description that was open then (Linux, `errseq_t`), so no sync takes away
-what another one has to hear.
+Syncs may overlap. Each thread has a descriptor of its own for each file, opened before the first write. Linux reports a
+failed write once to each open file description (`errseq_t`), so a sync in one thread does not hide the error from the
+others.
 """
 
 from __future__ import annotations

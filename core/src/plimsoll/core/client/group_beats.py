@@ -109,7 +109,7 @@ class GroupBeats:
         self._client.say(link, msg.GroupBeat(self._member.group, self.number, changed, self._load()))
 
     def forget(self, number: int) -> None:
-        """This slice is gone: if it comes again, its place is said anew."""
+        """This slice is gone. If it comes again, report its place again."""
         self._said.pop(number, None)
 
     def _load(self) -> msg.MemberLoad | None:

@@ -40,7 +40,7 @@ class AuditStarts:
         self.passed_on: OrderedDict[str, None] = OrderedDict()
 
     def begin(self, move: AuditedMove, publishers: list[OpenPublisher]) -> None:
-        """Tell of a move of publishers of this head; of those that have published nothing, no example is known."""
+        """Announce a move of publishers of this head, with an example of each that has published something."""
         if examples := self._examples(publishers):
             start = msg.PublisherAuditStart(move.id, self.host.name, move.target, move.publishers, examples)
             self._spread(start, "")

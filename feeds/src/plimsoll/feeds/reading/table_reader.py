@@ -19,7 +19,7 @@ WINDOW: Final = 4
 LATEST_US: Final = 4_102_444_800_000_000
 """The year 2100."""
 VANISHED_AT_MOST: Final = 25
-"""How often the same file may be listed and be gone: its recorder tells of a change a moment after it."""
+"""How often a listed file may be gone: a recorder deletes a file a moment before its listing changes."""
 
 
 class FeedReadError(Exception):
