@@ -38,7 +38,7 @@ FLEET = """
 apiVersion: plimsoll.dev/v1alpha1
 kind: BrokerFleet
 metadata: {name: quotes}
-spec: {timeScalePercent: 40}
+spec: {timeScalePercent: 100}
 ---
 apiVersion: plimsoll.dev/v1alpha1
 kind: HardwareProfile
