@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import queue
 import select
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -84,14 +84,14 @@ class ThreadDisk:
     """Syncs of which each waits by itself until the test lets it go on, or fail."""
 
     def __init__(self, threads: int) -> None:
-        self.began = [threading.Semaphore(0) for _ in range(threads)]
+        self.began: queue.Queue[int] = queue.Queue()
         self.go_on = [threading.Semaphore(0) for _ in range(threads)]
         self.failing: set[int] = set()
         self.order: list[int] = []
 
     def sync(self, thread: int) -> None:
         self.order.append(thread)
-        self.began[thread].release()
+        self.began.put(thread)
         assert self.go_on[thread].acquire(timeout=SECONDS)
         if thread in self.failing:
             raise OSError(errno.EIO, f"thread {thread}")
@@ -110,15 +110,8 @@ def threads() -> Iterator[tuple[LogSyncer, ThreadDisk]]:
 
 def begin(syncer: LogSyncer, disk: ThreadDisk, number: int) -> int:
     """Ask for the sync of a round; returns the thread that has begun with it."""
-    before = len(disk.order)
     syncer.ask(number)
-    deadline = time.monotonic() + SECONDS
-    while len(disk.order) == before:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    thread = disk.order[-1]
-    assert disk.began[thread].acquire(timeout=SECONDS)
-    return thread
+    return disk.began.get(timeout=SECONDS)
 
 
 def test_a_round_does_not_wait_for_the_rest_of_a_sync_that_is_going_on(threads: tuple[LogSyncer, ThreadDisk]):
@@ -141,7 +134,7 @@ def test_with_all_threads_busy_the_next_sync_covers_all_rounds_that_wait(threads
     syncer.ask(4)
     assert len(disk.order) == 2
     disk.go_on[first].release()
-    assert disk.began[first].acquire(timeout=SECONDS)
+    assert disk.began.get(timeout=SECONDS) == first
     assert syncer.done == 1
     disk.go_on[first].release()
     assert syncer.wait_asked(4, SECONDS)
