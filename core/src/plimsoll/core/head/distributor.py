@@ -183,8 +183,8 @@ class Distributor(HeadPart):
     def _note_gap(self, position: int, source: str) -> None:
         """Note where a gap has come from, as long as the log has it."""
         first = self.host.log.first
-        for gone in [at for at in self.gap_sources if at < first]:
-            del self.gap_sources[gone]
+        while self.gap_sources and (oldest := next(iter(self.gap_sources))) < first:  # in the order of positions
+            del self.gap_sources[oldest]
         self.gap_sources[position] = source
 
     def source_of(self, position: int, entry: LogEntry) -> str:
