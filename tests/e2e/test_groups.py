@@ -32,16 +32,25 @@ def served(installed: Cluster) -> Iterator[Cluster]:
     if run("kubectl", "get", "apiservice", API, "--ignore-not-found", "-o", "name").strip():
         pytest.skip(f"{API} is served by something else in this cluster")
 
-    # The port is routed before the API server asks for it: some networks answer for addresses that nothing has yet.
-    port = {"name": "https", "port": 8443, "protocol": "TCP", "targetPort": "https"}
-    patch = json.dumps([{"op": "add", "path": "/spec/ports/-", "value": port}])
-    installed.kubectl("patch", "service", "plimsoll", "--type=json", "-p", patch)
-
     def serve(enabled: str) -> None:
         installed.helm("upgrade", "plimsoll", chart, "--reuse-values", "--set", f"externalMetrics.enabled={enabled}")
 
+    def is_routed() -> bool:
+        slices = installed.get("endpointslices", selector="kubernetes.io/service-name=plimsoll")
+        ports = {port["name"] for each in slices if each.get("endpoints") for port in each.get("ports") or ()}
+        return "https" in ports
+
+    # Some networks answer for addresses that nothing serves, and the API server would keep such a connection: the port
+    # is routed before it can ask, and it asks again only once the operator can be reached.
+    port = {"name": "https", "port": 8443, "protocol": "TCP", "targetPort": "https"}
+    patch = json.dumps([{"op": "add", "path": "/spec/ports/-", "value": port}])
+    installed.kubectl("patch", "service", "plimsoll", "--type=json", "-p", patch)
     serve("true")
     try:
+        run("kubectl", "delete", "apiservice", API)
+        installed.kubectl("rollout", "status", "deployment/plimsoll", "--timeout=120s", seconds=150)
+        installed.wait(is_routed, 60, "the operator's port to be routed")
+        serve("true")
         is_served = "jsonpath={.status.conditions[?(@.type=='Available')].status}"
         installed.wait(lambda: run("kubectl", "get", "apiservice", API, "-o", is_served) == "True", 90, "the API")
         yield installed
