@@ -89,7 +89,7 @@ def test_several_operators_prefer_different_nodes_unless_told_otherwise(render: 
 
 def test_figures_for_autoscalers_are_of_the_only_operator(render: Render):
     render(replicas=1, externalMetrics={"enabled": True})
-    with pytest.raises(RenderError, match="externalMetrics.enabled needs replicas: 1"):
+    with pytest.raises(RenderError, match=r"externalMetrics\.enabled needs replicas: 1"):
         render(replicas=2, externalMetrics={"enabled": True})
 
 
