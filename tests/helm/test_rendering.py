@@ -79,7 +79,7 @@ def test_several_operators_prefer_different_nodes_unless_told_otherwise(render: 
         found = only(render(**values), "Deployment")["spec"]["template"]["spec"].get("affinity", {})
         return dict(found)
 
-    own = {"nodeAffinity": {}, "podAntiAffinity": {}}
+    own: dict[str, Any] = {"nodeAffinity": {}, "podAntiAffinity": {}}
     assert (affinity(), affinity(affinity=own), affinity(replicas=2, affinity=own)) == ({}, own, own)
     (term,) = affinity(replicas=2)["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
     spec = only(render(), "Deployment")["spec"]

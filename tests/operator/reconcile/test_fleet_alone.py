@@ -224,7 +224,9 @@ def test_a_deletion_from_a_watch_ends_the_wait_for_an_earlier_write():
 
 def test_sessions_are_counted_by_the_operator_that_mediates_them(monkeypatch: pytest.MonkeyPatch):
     async def story() -> None:
-        fleet, server = looker(World(), monkeypatch)
+        world = World()
+        fleet, _ = looker(world, monkeypatch)
+        server: Any = Server(world)
         service = OperatorProcess(server, OperatorSettings())
         service._fleets["ns"] = fleet
         sessions = [{"kind": "LoadBalancingSession", "metadata": {"namespace": name}} for name in ("ns", "other")]
