@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.cover_updates import CoverUpdates
@@ -40,6 +40,19 @@ class PlacesOfHead(Protocol):
     times: TimeIndex
 
 
+class GroupsOfHead(Protocol):
+    """The consumer groups that a head serves."""
+
+    by_name: dict[str, Any]
+
+
+class KeysOfHead(Protocol):
+    """Keys of a policy of which all units go to one edge."""
+
+    @property
+    def is_used(self) -> bool: ...
+
+
 class ContinuationContext(Protocol):
     """The parts of a head that outlast a restart."""
 
@@ -57,6 +70,9 @@ class ContinuationContext(Protocol):
     startup: StartupBarrier
     covers: CoverUpdates
     durable_places: PlacesOfHead
+    groups: GroupsOfHead
+    bundles: KeysOfHead
+    topics: KeysOfHead
 
 
 class EpochContinuation:
@@ -83,6 +99,8 @@ class EpochContinuation:
         if journal.earlier and not journal.is_unsure:
             host.startup.recall({name: epoch for name, (epoch, _) in state.neighbors.items()})
             self._recall_covers()
+        # Units that go to one edge stay there, so it must be known which edge that is.
+        host.startup.needs_all = not journal.has_all or host.bundles.is_used or host.topics.is_used
         edges = sorted(host.members)
         for known in state.publishers.values():
             exceptions = exceptions_of(state.exceptions.get(known.name, ()), edges)
@@ -136,6 +154,7 @@ class EpochContinuation:
             [place for _, place in sorted(host.durable_places.kept.items())],
             list(host.durable_places.times.marks),
             [NeighborAsks(name, host.routes.items(name), whole=True) for name in host.routes.neighbors if name in asks],
+            sorted(host.groups.by_name),
         )
 
     def _exceptions(self) -> Iterator[NumberRefused]:

@@ -12,6 +12,7 @@ from plimsoll.core.head.durability.records import (
     Checkpoint,
     DiskRecord,
     EpochBegan,
+    GroupNamed,
     Logged,
     NeighborAsks,
     NeighborMet,
@@ -62,6 +63,8 @@ class LogState:
         self.exceptions: dict[str, deque[NumberRefused]] = {}
         self.neighbors: dict[str, tuple[int, int]] = {}
         self.asks: dict[str, dict[int, str]] = {}
+        self.groups: set[str] | None = None
+        """Names of the consumer groups; None if they are not known."""
         self.places: dict[str, PlaceKept] = {}
         self.times = TimeIndex()
 
@@ -84,6 +87,8 @@ class LogState:
                     self.neighbors[record.name] = (record.epoch, record.position)
                 case NeighborAsks():
                     self._asks(record)
+                case GroupNamed():
+                    self._group_named(record)
                 case PlaceKept():
                     self.places[record.subscriber] = record
                 case PlaceEnded():
@@ -109,8 +114,13 @@ class LogState:
             self._exceptions(refused.publisher).append(refused)
         self.neighbors = {name: (epoch, position) for name, epoch, position in record.neighbors}
         self.asks = {each.name: dict(each.adds) for each in record.asks}
+        self.groups = None if record.groups is None else set(record.groups)
         self.places = {place.subscriber: place for place in record.places}
         self.times = TimeIndex(record.times)
+
+    def _group_named(self, record: GroupNamed) -> None:
+        if self.groups is not None:
+            (self.groups.add if record.is_served else self.groups.discard)(record.name)
 
     def _asks(self, record: NeighborAsks) -> None:
         cover = self.asks.setdefault(record.name, {})

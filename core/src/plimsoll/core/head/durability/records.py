@@ -124,10 +124,18 @@ class NeighborAsks(Struct, array_like=True, frozen=True, tag=13):
     whole: bool = False
 
 
+class GroupNamed(Struct, array_like=True, frozen=True, tag=14):
+    """A consumer group is served here from now on, or no longer."""
+
+    name: str
+    is_served: bool = True
+
+
 class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     """The first record of every segment: all that the segments before it said, but for their entries.
 
-    `offsets`: the last offset of each origin. `neighbors`: name, epoch and position of what each has sent.
+    `offsets`: the last offset of each origin. `neighbors`: name, epoch and position of what each has sent. `groups`:
+    names of the consumer groups; None in a log of a version that did not note them.
     """
 
     epochs: list[EpochBegan]
@@ -138,6 +146,7 @@ class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     places: list[PlaceKept] = []
     times: list[tuple[float, int]] = []
     asks: list[NeighborAsks] = []
+    groups: list[str] | None = None
 
 
 class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
@@ -174,7 +183,7 @@ class SafeBefore(Struct, array_like=True, frozen=True, tag=12):
 
 DiskRecord = (
     Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet | PlaceKept | PlaceEnded
-    | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore | NeighborAsks
+    | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore | NeighborAsks | GroupNamed
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()
