@@ -9,6 +9,7 @@ from plimsoll.core.head.durability.log_state import EpochTable, LogState, entry_
 from plimsoll.core.head.durability.records import (
     Checkpoint,
     EpochBegan,
+    GroupNamed,
     Logged,
     NeighborMet,
     NumberRefused,
@@ -58,6 +59,13 @@ def test_a_checkpoint_replaces_all_but_the_position():
     assert found.offsets == {("g", 1): 5}
     assert found.neighbors == {"g": (1, 6), "i": (3, 2)}
     assert [each.epoch for each in found.epochs] == [7]
+
+
+def test_groups_are_known_by_name_unless_the_log_did_not_note_them():
+    found = state(GroupNamed("g"))
+    assert found.groups is None, "a checkpoint of an earlier version"
+    found.apply([Checkpoint([], [], [], [], [], groups=["h"]), GroupNamed("g"), GroupNamed("h", is_served=False)])
+    assert found.groups == {"g"}
 
 
 def test_entries_are_publications_and_gaps():

@@ -22,7 +22,6 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import NEVER, Link
 
-
 ABSENT_SECONDS = 1.0
 """An edge that has not been there for so long after the start may be lost. Those that live dial several times a second;
 one that comes later is sent what it has missed."""
