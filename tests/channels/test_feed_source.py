@@ -33,13 +33,10 @@ def kind(*feeds: str) -> pa.Schema:
 class Reading:
     """A reader, asked again and again as by a query, and the clock that it sees."""
 
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, feeds: dict[str, str], places: dict[str, int], every: float | None = None
-    ) -> None:
+    def __init__(self, feeds: dict[str, str], places: dict[str, int], every: float | None = None) -> None:
         self.now = FIRST_SECONDS
-        monkeypatch.setattr(feed_source.time, "time", lambda: self.now)
         start = StreamOffset(places, int(self.now / every) if every else 0)
-        self.reader = FeedReader(StreamRequest(feeds, start, every), kind(*feeds))
+        self.reader = FeedReader(StreamRequest(feeds, start, every), kind(*feeds), lambda: self.now)
         self.at = self.reader.initialOffset()
 
     def next(self) -> list[dict[str, Any]]:
@@ -67,9 +64,9 @@ def feed(tmp_path: Path) -> Iterator[RecordedFeed]:
     made.close()
 
 
-def test_each_row_comes_once_and_what_became_of_all_is_counted(feed: RecordedFeed, monkeypatch: pytest.MonkeyPatch):
+def test_each_row_comes_once_and_what_became_of_all_is_counted(feed: RecordedFeed):
     feed.record([{"kind": "fire"}])
-    reading = Reading(monkeypatch, {"reports": str(feed.root)}, {"reports": 1})
+    reading = Reading({"reports": str(feed.root)}, {"reports": 1})
     before = reading.at
     assert reading.next() == []
     assert reading.at == before, "no batch is due"
@@ -84,28 +81,28 @@ def test_each_row_comes_once_and_what_became_of_all_is_counted(feed: RecordedFee
     assert reading.offset.counts == RowCounts(4, 3, 0, 1)
 
 
-def test_a_batch_of_dead_letters_alone_moves_the_offset(feed: RecordedFeed, monkeypatch: pytest.MonkeyPatch):
-    reading = Reading(monkeypatch, {"reports": str(feed.root)}, {"reports": 0})
+def test_a_batch_of_dead_letters_alone_moves_the_offset(feed: RecordedFeed):
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0})
     feed.record([{"kind": 3}])
     assert reading.next() == []
     assert (reading.offset.places, reading.offset.counts) == ({"reports": 1}, RowCounts(1, 0, 0, 1))
 
 
 def test_a_feed_without_a_place_begins_at_its_end_and_one_begun_anew_at_its_first_row(
-    feed: RecordedFeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    feed: RecordedFeed, tmp_path: Path
 ):
     feed.record([{"kind": "fire"}, {"kind": "fire"}])
     other = RecordedFeed(tmp_path / "alarms")
     other.record([{"kind": "a"}])
-    reading = Reading(monkeypatch, {"reports": str(feed.root), "alarms": str(other.root)}, {"alarms": 7})
+    reading = Reading({"reports": str(feed.root), "alarms": str(other.root)}, {"alarms": 7})
     rows = reading.next()
     assert (numbers(rows, "reports"), numbers(rows, "alarms")) == ([], [1])
     assert reading.offset.places == {"reports": 2, "alarms": 1}
     other.close()
 
 
-def test_a_period_has_a_batch_with_or_without_rows(feed: RecordedFeed, monkeypatch: pytest.MonkeyPatch):
-    reading = Reading(monkeypatch, {"reports": str(feed.root)}, {"reports": 0}, every=10.0)
+def test_a_period_has_a_batch_with_or_without_rows(feed: RecordedFeed):
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0}, every=10.0)
     feed.record([{"kind": "fire"}])
     before = reading.at
     assert (reading.next(), reading.at) == ([], before), "its period has had its batch"
@@ -116,8 +113,8 @@ def test_a_period_has_a_batch_with_or_without_rows(feed: RecordedFeed, monkeypat
     assert (reading.offset.period, reading.offset.places) == (103, {"reports": 1})
 
 
-def test_rows_between_two_offsets_can_be_read_again(feed: RecordedFeed, monkeypatch: pytest.MonkeyPatch):
-    reading = Reading(monkeypatch, {"reports": str(feed.root)}, {"reports": 0})
+def test_rows_between_two_offsets_can_be_read_again(feed: RecordedFeed):
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0})
     feed.record([{"kind": "fire"}, {"kind": "flood"}])
     start = reading.at
     rows = reading.next()
@@ -129,15 +126,15 @@ def test_rows_come_in_parts_that_spark_may_iterate_twice(feed: RecordedFeed, mon
     import copy
 
     monkeypatch.setattr(feed_source, "CHUNK_ROWS", 2)
-    reading = Reading(monkeypatch, {"reports": str(feed.root)}, {"reports": 0})
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0})
     feed.record([{"kind": "fire"}] * 5)
     batches, _ = reading.reader.read(reading.at)
     again = copy.copy(batches)
     assert [len(each) for each in batches] == [len(each) for each in again] == [2, 2, 1]
 
 
-def test_a_dataset_that_cannot_be_read_is_an_error(feed: RecordedFeed, monkeypatch: pytest.MonkeyPatch):
-    reading = Reading(monkeypatch, {"reports": str(feed.root)}, {"reports": 0})
+def test_a_dataset_that_cannot_be_read_is_an_error(feed: RecordedFeed):
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0})
     feed.record([{"kind": "fire"}])
     newest = max((feed.root / "_commits").glob("*.json"))
     newest.write_bytes(b"not a commit")

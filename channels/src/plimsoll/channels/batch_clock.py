@@ -1,6 +1,6 @@
 """The periods of a repetitive channel: which has begun, and which were kept, late or left out.
 
-Periods are counted from 1970, as Spark counts them, so that channels with the same period have their batches at the same times.
+Periods are counted from 1970, as Spark counts them: channels with the same period have their batches at the same times.
 """
 
 from __future__ import annotations

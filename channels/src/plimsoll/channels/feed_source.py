@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -56,7 +56,7 @@ class FeedSource(DataSource):
 
 
 class FeedReader(SimpleDataSourceStreamReader):
-    """Reads the rows of one query's batches. `kind`: of its rows.
+    """Reads the rows of one query's batches. `kind`: of its rows; `clock`: seconds since 1970.
 
     Raises:
         FeedDatasetError: a dataset cannot be read.
@@ -64,8 +64,8 @@ class FeedReader(SimpleDataSourceStreamReader):
 
     """
 
-    def __init__(self, request: StreamRequest, kind: pa.Schema) -> None:
-        self._request, self._kind = request, kind
+    def __init__(self, request: StreamRequest, kind: pa.Schema, clock: Callable[[], float] = time.time) -> None:
+        self._request, self._kind, self._clock = request, kind, clock
         self._roots = {feed: dataset_root(path) for feed, path in request.feeds.items()}
         self._known = {feed: KnownCommits() for feed in self._roots}
 
@@ -76,7 +76,7 @@ class FeedReader(SimpleDataSourceStreamReader):
         """The batch behind `start`, if one is due, and where it ends."""
         before = StreamOffset.of_json(start)
         every = self._request.every_seconds
-        period = period_at(every, time.time())
+        period = period_at(every, self._clock())
         if every is not None and period == before.period:
             return iter(()), start
         ends = {feed: last_row(root, self._known[feed]) for feed, root in self._roots.items()}

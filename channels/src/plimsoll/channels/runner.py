@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame
 
 from plimsoll.channels.batch import BatchCommit, first_commit, next_commit
@@ -33,7 +32,7 @@ from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
 from plimsoll.feeds.object_path import DatasetPath, ObjectPath, ObjectStoreError, dataset_root
 from plimsoll.feeds.schema import FeedSchema
-from plimsoll.sparkjobs.job_errors import is_spark_error
+from plimsoll.sparkjobs.job_errors import is_java_gone, is_spark_error
 
 POLL_SECONDS: Final = 0.1
 """How often a channel looks for new rows, or whether its period is over."""
@@ -115,9 +114,7 @@ class ChannelRunner:
             except (ChannelStreamError, FeedDatasetError, ObjectStoreError) as error:
                 pause = self._failed(str(error))
             except Exception as error:  # noqa: BLE001  # all that is not of one query ends the driver
-                if not is_spark_error(error) or isinstance(
-                    error, Py4JNetworkError
-                ):  # all channels have it: the driver ends
+                if is_java_gone(error) or not is_spark_error(error):  # or the fleet, the disk, a fault of ours
                     self._fail(error)
                     return
                 pause = self._failed(located(error))

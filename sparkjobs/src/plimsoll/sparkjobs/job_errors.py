@@ -44,6 +44,11 @@ def is_spark_error(error: Exception) -> bool:
     return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
 
 
+def is_java_gone(error: Exception) -> bool:
+    """Whether the bridge to Java reports that nothing answers there: no job of this process can go on."""
+    return type(error).__module__.startswith("py4j.") and type(error).__name__ == "Py4JNetworkError"
+
+
 def wants_trace(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the user has asked for whole traces."""
     return environment.get(TRACE_VARIABLE, "") not in ("", "0")
