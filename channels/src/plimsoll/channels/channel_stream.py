@@ -51,7 +51,8 @@ class ChannelStream:
         checkpoint: Path,
         on_batch: OnBatch,
     ) -> None:
-        shutil.rmtree(checkpoint, ignore_errors=True)
+        if checkpoint.exists():
+            shutil.rmtree(checkpoint)
         self._at, self._on_batch, self._checkpoint = request.start, on_batch, checkpoint
         self._fault: BaseException | None = None
         self._lock = threading.Lock()
