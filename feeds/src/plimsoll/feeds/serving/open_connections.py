@@ -48,7 +48,7 @@ class ConnectionEnd:
 
 
 @dataclass(slots=True)
-class _Connection:
+class _ReaderConnection:
     number: int
     address: str
     active_at: float
@@ -66,8 +66,8 @@ class OpenConnections:
 
     def __init__(self, bounds: ConnectionBounds | None = None) -> None:
         self._bounds = bounds or ConnectionBounds()
-        self._silent: OrderedDict[int, _Connection] = OrderedDict()  # the oldest is first
-        self._asking: OrderedDict[int, _Connection] = OrderedDict()  # that which asked least recently is first
+        self._silent: OrderedDict[int, _ReaderConnection] = OrderedDict()  # the oldest is first
+        self._asking: OrderedDict[int, _ReaderConnection] = OrderedDict()  # that which asked least recently is first
         self._of_identity: Counter[str] = Counter()
         self._of_address: Counter[str] = Counter()
         """Silent ones."""
@@ -85,7 +85,7 @@ class OpenConnections:
     def opened(self, number: int, address: str, now: float) -> list[ConnectionEnd]:
         """A connection was accepted."""
         self.ended(number)
-        self._silent[number] = _Connection(number, address, now)
+        self._silent[number] = _ReaderConnection(number, address, now)
         self._of_address[address] += 1
         if self._of_address[address] > self._bounds.silent_of_address:
             return [self._end_oldest_silent(address)]
@@ -145,7 +145,7 @@ class OpenConnections:
         for table in (self._silent, self._asking, self._of_identity, self._of_address):
             table.clear()
 
-    def _idle_one(self, identity: str, now: float) -> _Connection | None:
+    def _idle_one(self, identity: str, now: float) -> _ReaderConnection | None:
         """That of an identity which has been idle for longest, if that is long."""
         first = next(each for each in self._asking.values() if each.identity == identity)
         return first if now - first.active_at >= self._bounds.idle_seconds else None
@@ -153,7 +153,7 @@ class OpenConnections:
     def _end_oldest_silent(self, address: str) -> ConnectionEnd:
         return self._end(next(each for each in self._silent.values() if each.address == address), "silent")
 
-    def _end(self, known: _Connection, reason: EndReason) -> ConnectionEnd:
+    def _end(self, known: _ReaderConnection, reason: EndReason) -> ConnectionEnd:
         self.ended(known.number)
         return ConnectionEnd(known.number, known.address, known.identity, reason)
 
