@@ -99,7 +99,7 @@ def test_a_connection_is_told_before_its_key_is_checked(tmp_path: Path) -> None:
             assert (found[0].key, found[0].check) == (public.decode(), number)
             peer.close(0)
     finally:
-        context.term()
+        context.destroy(0)
         sockets.close()
 
 
