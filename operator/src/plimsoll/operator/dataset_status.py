@@ -15,7 +15,7 @@ from plimsoll.feeds.status import RECORDING, ProgramState, recording_condition
 from plimsoll.feeds.status import figures_status as feed_fields
 from plimsoll.mediator.resource_status import merged_conditions
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.channel_executors import driver_name
+from plimsoll.operator.objects.channel_launch import driver_name
 from plimsoll.operator.objects.dataset_pods import DRIVER_COMPONENT, RECORDER_COMPONENT, is_recorded, runs_channels
 from plimsoll.operator.objects.recorders import recorder_name
 from plimsoll.operator.objects.spark_jobs import SparkObstacle

@@ -19,8 +19,8 @@ from plimsoll.core.config import BrokerConfig, PeerBroker
 from plimsoll.core.spec import Resources
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import channel_executors, dataset_pods, network
-from plimsoll.operator.objects.channel_executors import driver_memory_mb, driver_name
+from plimsoll.operator.objects import channel_launch, dataset_pods, network
+from plimsoll.operator.objects.channel_launch import driver_memory_mb, driver_name
 from plimsoll.operator.objects.dataset_pods import (
     CONTROL_KEYS_FOLDER,
     DATA_FOLDER,
@@ -54,17 +54,17 @@ def driver_objects(
 
     `brokers`: each with its public key, by name. `control_key`: the public key of its identity at edges.
     """
-    if not dataset_pods.runs_channels(resources) or channel_executors.obstacle(resources, settings) is not None:
+    if not dataset_pods.runs_channels(resources) or channel_launch.launch_obstacle(resources, settings) is not None:
         return
     plain, namespace = resources.fleet.spec.security.plain, metadata["namespace"]
     heads = {config.cluster: config for config, _ in brokers.values() if config.role == "head"}
     connection = dataset_pods.plain_connection(heads) if plain else ""
     config = driver_config(resources, brokers, namespace)
-    wanted = _driver_pod(resources, config, channel_executors.driver_image(resources, settings), control_key)
-    if not channel_executors.has_executors(resources):
+    wanted = _driver_pod(resources, config, channel_launch.driver_image(resources, settings), control_key)
+    if not channel_launch.has_executors(resources):
         yield from dataset_pods.pod_objects(resources, wanted, metadata, connection)
         return
-    launch = channel_executors.channel_launch(resources, settings, metadata)
+    launch = channel_launch.launch_request(resources, settings, metadata)
     yield from executors.service_account_objects(launch)
     yield from network.executor_policies(resources.fleet.name, launch.job, metadata)
     wanted = replace(wanted, account=launch.name)
@@ -78,7 +78,7 @@ def driver_objects(
         yield from dataset_pods.pod_objects(resources, wanted, metadata, connection)
     else:
         yield dataset_pods.config_map(resources, wanted, metadata, connection)
-        yield channel_executors.application(resources, launch, wanted)
+        yield channel_launch.application(resources, launch, wanted)
 
 
 def _driver_pod(resources: Resources, config: DriverConfig, image: str, control_key: str) -> DatasetPod:
@@ -87,7 +87,7 @@ def _driver_pod(resources: Resources, config: DriverConfig, image: str, control_
         name=driver_name(resources.fleet.name),
         component=DRIVER_COMPONENT,
         image=image,
-        command=("python3", "-m", "plimsoll.channels", *channel_executors.ARGUMENTS),
+        command=("python3", "-m", "plimsoll.channels", *channel_launch.ARGUMENTS),
         config=msgspec.json.encode(config).decode(),
         cpu="250m",
         memory=(f"{memory_mb - SPARE_MEMORY_MB}Mi", f"{memory_mb}Mi"),
@@ -106,7 +106,7 @@ def driver_config(
     """The configuration file of the driver: its channels, and the edges that it asks for parameters."""
     root, ledgers = Path(DATA_FOLDER), f"{DATA_FOLDER}/{LEDGERS}"
     # Executors read copies, too, so these are on the volume that all of them mount.
-    scratch = ledgers if channel_executors.has_executors(resources) else TMP_FOLDER
+    scratch = ledgers if channel_launch.has_executors(resources) else TMP_FOLDER
     channels = [channel_definition(each, resources.feeds, root) for _, each in sorted(resources.channels.items())]
     edges = [
         PeerBroker(name=name, control=_control(config, namespace), public_key=key)

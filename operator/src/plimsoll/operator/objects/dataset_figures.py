@@ -34,7 +34,8 @@ class _Answer:
 class DatasetFigures:
     """The latest answer of each pod, by the name of its StatefulSet or SparkApplication.
 
-    `clock`: seconds of one monotonic clock. The thread runs while there are such pods. An answer is that of one life of a pod: a new pod has said nothing yet.
+    `clock`: seconds of one monotonic clock. The thread runs while there are such pods. An answer is that of one life of
+    a pod: a new pod has said nothing yet.
     """
 
     def __init__(self, fetched: Fetch = fetch, clock: Callable[[], float] = time.monotonic) -> None:

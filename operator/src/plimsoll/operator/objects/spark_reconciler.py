@@ -7,8 +7,8 @@ from time import time
 from plimsoll.core.spec import Resources
 from plimsoll.operator.api import Api
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import channel_executors, spark_jobs
-from plimsoll.operator.objects.channel_executors import driver_name
+from plimsoll.operator.objects import channel_launch, spark_jobs
+from plimsoll.operator.objects.channel_launch import driver_name
 from plimsoll.operator.objects.manifest import owner
 from plimsoll.operator.objects.spark_application import SparkApplications
 from plimsoll.operator.objects.spark_jobs import LiveJobMonitor, LiveJobStatus, SparkObstacle
@@ -52,7 +52,7 @@ class SparkReconciler:
 
     def channel_obstacle(self, resources: Resources) -> SparkObstacle | None:
         """Why the driver of channels cannot be launched; None: nothing is known to keep it from that."""
-        return channel_executors.obstacle(resources, self._settings) or self._channel_obstacle
+        return channel_launch.launch_obstacle(resources, self._settings) or self._channel_obstacle
 
     def files_set_aside(self, known: PollResult | None) -> str:
         """What an event has to say of files that were set aside since the last call; empty if there are none."""

@@ -14,7 +14,7 @@ from plimsoll.mediator.fleet_resources import owning_cluster
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import dataset_pods
-from plimsoll.operator.objects.channel_executors import driver_name
+from plimsoll.operator.objects.channel_launch import driver_name
 from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, owner, ref, uid
 from plimsoll.operator.objects.pods import standby_key
 from plimsoll.operator.objects.recorders import recorder_name

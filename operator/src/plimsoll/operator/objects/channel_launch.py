@@ -74,7 +74,7 @@ def has_executors(resources: Resources) -> bool:
     return resources.fleet.spec.datasets.spark.launcher != "Process"
 
 
-def obstacle(resources: Resources, settings: OperatorSettings) -> SparkObstacle | None:
+def launch_obstacle(resources: Resources, settings: OperatorSettings) -> SparkObstacle | None:
     """Why a fleet's driver cannot be launched, as far as its own objects and settings show."""
     if not has_executors(resources):
         return None
@@ -90,7 +90,7 @@ def driver_image(resources: Resources, settings: OperatorSettings) -> str:
     return fleet.datasets.spark.image or of_jobs or settings.spark_image
 
 
-def channel_launch(resources: Resources, settings: OperatorSettings, metadata: Object) -> ChannelLaunch:
+def launch_request(resources: Resources, settings: OperatorSettings, metadata: Object) -> ChannelLaunch:
     """How the driver is launched. `metadata`: namespace and owner of its objects."""
     datasets, memory_mb = resources.fleet.spec.datasets, driver_memory_mb(len(resources.channels))
     return ChannelLaunch(
