@@ -47,6 +47,15 @@ def templates(item: Object) -> tuple[Object, Object]:
     return spec["driverSpec"]["podTemplateSpec"], spec["executorSpec"]["podTemplateSpec"]
 
 
+def probes(container: Object) -> Object:
+    return {name: value for name, value in container.items() if name.endswith("Probe")}
+
+
+def plain(container: Object) -> Object:
+    """A container without its probes."""
+    return {name: value for name, value in container.items() if not name.endswith("Probe")}
+
+
 def test_by_itself_it_asks_for_no_rights():
     found = world("Process")
     assert kinds(found) == {"StatefulSet", "ConfigMap"}
@@ -67,7 +76,10 @@ def test_with_executors_it_is_the_same_pod_with_rights_to_theirs():
     assert "spark.executor.instances=3" in environment[SUBMIT_VARIABLE]["value"]
     assert mounts.pop("template")["readOnly"]
     assert mounts == {each["name"]: each for each in before.pop("volumeMounts")}
-    assert container == before, "command, probes, ports and size stay"
+    assert probes(container) == {"livenessProbe": {**probes(before)["livenessProbe"], "initialDelaySeconds": 300}}, (
+        "Spark starts executors once the driver's pod is ready, and so that must not wait for Spark"
+    )
+    assert plain(container) == plain(before), "command, ports and size stay"
     assert {"name": "template", "configMap": {"name": f"{NAME}-executor"}} in spec["volumes"]
 
 
@@ -125,8 +137,9 @@ def test_an_operator_for_spark_is_given_the_same_driver(launcher: str):
     assert driver["metadata"]["labels"] == alone["metadata"]["labels"], "status, metrics and policies find it by these"
     assert driver["metadata"]["annotations"].keys() == alone["metadata"]["annotations"].keys() == {names.KEY}
     (container,), (before,) = driver["spec"]["containers"], alone["spec"]["containers"]
-    for field in ("volumeMounts", "ports", "startupProbe", "readinessProbe", "livenessProbe", "securityContext"):
+    for field in ("volumeMounts", "ports", "securityContext"):
         assert container[field] == before[field]
+    assert probes(container).keys() == {"livenessProbe"}
     assert container["name"] == "spark-kubernetes-driver"
     assert {"image", "command", "resources"}.isdisjoint(container)
     assert driver["spec"]["volumes"] == alone["spec"]["volumes"]

@@ -67,7 +67,8 @@ def driver_objects(
     launch = channel_launch.launch_request(resources, settings, metadata)
     yield from executors.service_account_objects(launch)
     yield from network.executor_policies(resources.fleet.name, launch.job, metadata)
-    wanted = replace(wanted, account=launch.name)
+    # A driver with executors waits until its own pod is ready, and so must be before Spark has started.
+    wanted = replace(wanted, account=launch.name, is_ready_at_once=True)
     if resources.fleet.spec.datasets.spark.launcher == "Kubernetes":
         yield executors.executor_template(launch)
         wanted = replace(

@@ -48,7 +48,8 @@ class DatasetPod:
     `restarts`: whether a change of it restarts the pod. `start_seconds`: how long it may take until it answers.
     `serves`: whether it serves its dataset; with keys it then has the file of those who may read. `account`: the
     ServiceAccount that it uses; empty: none. `environment`: variables of its container. `executor_template`: the
-    ConfigMap with the template of its executors in Spark; empty: it has none. `annotations`: of the pod.
+    ConfigMap with the template of its executors in Spark; empty: it has none. `is_ready_at_once`: whether the pod counts
+    as ready while its program starts. `annotations`: of the pod.
     """
 
     name: str
@@ -68,6 +69,7 @@ class DatasetPod:
     account: str = ""
     environment: tuple[Object, ...] = ()
     executor_template: str = ""
+    is_ready_at_once: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -259,13 +261,20 @@ def _container(wanted: DatasetPod, *, has_volume: bool) -> Object:
         **({"env": list(wanted.environment)} if wanted.environment else {}),
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()],
         "resources": {"requests": {"cpu": wanted.cpu, "memory": memory}, "limits": {"memory": most_memory}},
-        **basics,
-        "startupProbe": {**basics["startupProbe"], "failureThreshold": wanted.start_seconds},
+        "securityContext": basics["securityContext"],
+        **_probes(basics, wanted),
         "volumeMounts": [
             *({"name": name, "mountPath": path} for name, path in mounts.items()),
             *({"name": name, "mountPath": path, "readOnly": True} for name, path in read_only.items()),
         ],
     }
+
+
+def _probes(basics: Object, wanted: DatasetPod) -> Object:
+    if wanted.is_ready_at_once:
+        return {"livenessProbe": {**basics["livenessProbe"], "initialDelaySeconds": wanted.start_seconds}}
+    startup = {**basics["startupProbe"], "failureThreshold": wanted.start_seconds}
+    return {"startupProbe": startup, **{name: basics[name] for name in ("readinessProbe", "livenessProbe")}}
 
 
 def _volumes(resources: Resources, wanted: DatasetPod) -> Iterator[Object]:
