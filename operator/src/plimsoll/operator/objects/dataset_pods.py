@@ -48,8 +48,8 @@ class DatasetPod:
     `restarts`: whether a change of it restarts the pod. `start_seconds`: how long it may take until it answers.
     `serves`: whether it serves its dataset; with keys it then has the file of those who may read. `account`: the
     ServiceAccount that it uses; empty: none. `environment`: variables of its container. `executor_template`: the
-    ConfigMap with the template of its executors in Spark; empty: it has none. `is_ready_at_once`: whether the pod counts
-    as ready while its program starts. `annotations`: of the pod.
+    ConfigMap with the template of its executors in Spark; empty: it has none. `is_ready_at_once`: whether the pod
+    counts as ready while its program starts. `annotations`: of the pod.
     """
 
     name: str
