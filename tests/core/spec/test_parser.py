@@ -161,6 +161,8 @@ WINDOWS = "east.spec.maintenanceWindows"
         ("fleet.spec.security.clients", [{"name": "a"}, {"name": "a"}], "already the name", "Rename"),
         ("fleet.spec.security.clients", [{"name": "a", "roles": ["Own"]}], "not a choice", "Publish, Read"),
         ("fleet.spec.security.clients", [{"name": "w-0"}], 'a broker of this fleet is called "w-0"', "another name"),
+        ("fleet.spec.security.clients", [{"name": "a", "namePrefixes": ["a.", "channel.f"]}],
+         'names that begin with "channel." are those of the driver of channels', "another prefix"),
         ("fleet.spec.telemetry.spark.launcher", "Yarn", "not a choice", "Kubernetes"),
         ("fleet.spec.datasets.spark.launcher", "None", "not a choice", "Kubernetes, Process"),
         ("fleet.spec.datasets.spark.executors", 0, "too small", "at least 1"),

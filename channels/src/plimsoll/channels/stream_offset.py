@@ -1,0 +1,34 @@
+"""How far a streaming query of a channel has read: its offset, which Spark keeps as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from plimsoll.channels.batch import RowCounts
+
+
+class StreamOffset(Struct, frozen=True):
+    """The places in the feeds, and what became of the rows in front of them since the query began.
+
+    `period`: the number of the period that the batch up to here belongs to; 0 without periods. `oldest_sent_us`: when
+    the oldest row of that batch was sent, in microseconds since 1970; 0 if it has none.
+    """
+
+    places: dict[str, int]
+    period: int = 0
+    counts: RowCounts = RowCounts()
+    oldest_sent_us: int = 0
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> StreamOffset:
+        """The offset that Spark gives back."""
+        return msgspec.convert(found, cls)
+
+    def as_json(self) -> dict[str, Any]:
+        """As Spark takes it."""
+        made: dict[str, Any] = msgspec.to_builtins(self)
+        return made
