@@ -16,8 +16,8 @@ from plimsoll.feeds.config import FIGURES_PATH, RecorderFigures
 from plimsoll.feeds.status import FIGURES_FRESH_SECONDS
 from plimsoll.operator.names import DATASET_POD, Object
 from plimsoll.operator.objects.dataset_pods import HTTP_PORT
-from plimsoll.operator.objects.manifest import is_leaving, uid
-from plimsoll.operator.reconcile.observed import has_ended, label
+from plimsoll.operator.objects.manifest import has_ended, is_leaving, uid
+from plimsoll.operator.reconcile.observed import label
 from plimsoll.telemetry.client.snapshot_poller import fetch
 
 POLL_SECONDS: Final = 2.0

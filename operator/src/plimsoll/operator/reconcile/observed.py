@@ -160,11 +160,6 @@ def is_ready(pod: Object | None) -> bool:
     return pod is not None and not is_leaving(pod) and condition(pod, "Ready").get("status") == "True"
 
 
-def has_ended(pod: Object) -> bool:
-    """Whether a pod will never run again, as those of drivers that an operator for Spark keeps."""
-    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-
-
 def broker_container(pod: Object) -> Object:
     """The state of the broker's container; empty before there is one."""
     return container_of(pod, names.CONTAINER)
