@@ -9,7 +9,9 @@ from plimsoll.channels.stream_offset import StreamOffset
 
 
 def test_an_offset_comes_back_from_spark_as_it_was():
-    offset = StreamOffset({"reports": 7, "alarms": 0}, 12, RowCounts(4, 2, 1, 1), 1_700_000_000_000_000)
+    offset = StreamOffset(
+        {"reports": 7, "alarms": 0}, 12, RowCounts(4, 2, 1, 1), 1_700_000_000_500_000, 1_700_000_000_000_000
+    )
     assert StreamOffset.of_json(json.loads(json.dumps(offset.as_json()))) == offset
 
 

@@ -6,6 +6,7 @@ import pytest
 import zmq
 from tests.feeds.serving.served import wait_until
 
+from plimsoll.feeds.serving.connection_watch import ConnectionEvent
 from plimsoll.feeds.serving.feed_sockets import FeedEndpointError, FeedSockets
 from plimsoll.feeds.serving.turns import WaitingRequest
 
@@ -27,10 +28,18 @@ def test_answers_to_one_that_is_gone_are_lost_without_a_fault() -> None:
 
         wait_until(has_come, "a request")
         assert (found[0].data, found[0].key) == (b"hello", "")
-        assert not sockets.is_gone(found[0].peer)
+        assert sockets.take_events() == [ConnectionEvent("opened", found[0].connection, 1)]
         assert sockets.send(found[0].peer, b"answer")
         peer.close(0)
-        wait_until(lambda: sockets.is_gone(found[0].peer), "its end")
+        events: list[ConnectionEvent] = []
+
+        def has_ended() -> bool:
+            events.extend(sockets.take_events())
+            return bool(events)
+
+        wait_until(has_ended, "its end")
+        assert events == [ConnectionEvent("ended", found[0].connection, 1)]
+        wait_until(lambda: not sockets.send(found[0].peer, b"answer"), "the ROUTER has noted it, too")
     finally:
         context.term()
         sockets.close()
@@ -55,13 +64,13 @@ def test_answers_that_a_connection_does_not_take_are_lost_and_bounded() -> None:
 
         def is_lost() -> bool:
             sockets.send(found[0].peer, bytes(65_536))
-            assert not sockets.is_gone(found[0].peer), "it is there, and takes nothing"
             sent.append(1)
             return sockets.counters["answers_lost"] > 20
 
         sent: list[int] = []
         wait_until(is_lost, "answers are lost")
         assert (len(sent) - 20) * 65_536 < 16 * 2**20, "what is held of one connection is bounded"
+        assert [each.kind for each in sockets.take_events()] == ["opened"], "it is there, and takes nothing"
     finally:
         peer.close(0)
         context.term()

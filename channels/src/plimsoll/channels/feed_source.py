@@ -76,7 +76,8 @@ class FeedReader(SimpleDataSourceStreamReader):
         """The batch behind `start`, if one is due, and where it ends."""
         before = StreamOffset.of_json(start)
         every = self._request.every_seconds
-        period = period_at(every, self._clock())
+        now = self._clock()
+        period = period_at(every, now)
         if every is not None and period == before.period:
             return iter(()), start
         ends = {feed: last_row(root, self._known[feed]) for feed, root in self._roots.items()}
@@ -85,8 +86,9 @@ class FeedReader(SimpleDataSourceStreamReader):
             return iter(()), start
         tables, counts = self._tables(ranges)
         places = {**before.places, **{feed: each.last for feed, each in ranges.items()}}
-        oldest = oldest_sent_us(tables.values())
-        return self._rows(tables), StreamOffset(places, period, before.counts + counts, oldest or 0).as_json()
+        oldest = oldest_sent_us(tables.values()) or 0
+        end = StreamOffset(places, period, before.counts + counts, round(now * 1e6), oldest)
+        return self._rows(tables), end.as_json()
 
     def readBetweenOffsets(  # noqa: N802  # its name in Spark
         self, start: dict[str, Any], end: dict[str, Any]

@@ -178,7 +178,7 @@ class ChannelRunner:
 
     def _on_batch(self, new: DataFrame, start: StreamOffset, end: StreamOffset) -> None:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
-        began, now = time.monotonic(), time.time()
+        began = time.monotonic()
         last, asked = self._last_commit, self._subscriptions_of(self.channel)
         rows: list[dict[str, Any]] = []
         if asked.rows:
@@ -189,12 +189,12 @@ class ChannelRunner:
             last, end.places, end.counts - start.counts, tuple(sorted(asked.rows)), found.results,
             unasked=found.unasked, invalid=found.invalid, at_us=_now_us(),
             query_us=round((time.monotonic() - began) * 1e6),
-            late_us=round(self._clock.late_seconds(end.period, now) * 1e6),
+            late_us=round(self._clock.late_seconds(end.period, end.begun_us / 1e6) * 1e6),
         )  # fmt: skip
         with self._lock:
             self.ledger.commit(commit)
             self._publisher.publish(commit.results)
-        self._clock.begun(end.period, now)
+        self._clock.begun(end.period, end.begun_us / 1e6)
         self._failures_in_a_row = 0
         if end.oldest_sent_us:
             self._delay_milliseconds = max(0, commit.at_us - end.oldest_sent_us) // 1000
