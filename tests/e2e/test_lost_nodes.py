@@ -100,10 +100,13 @@ def lead(fleet: Cluster, node: str) -> None:
 
 def mediate(fleet: Cluster, node: str) -> None:
     """The operator on this node mediates."""
-    if operators(fleet).get(mediating(fleet)) != node:
+
+    def is_there() -> bool:
+        return len(operators(fleet)) == 2 and operators(fleet).get(mediating(fleet)) == node
+
+    if not is_there():
         fleet.kubectl("delete", "pod", mediating(fleet))
-        there = lambda: len(operators(fleet)) == 2 and operators(fleet).get(mediating(fleet)) == node  # noqa: E731
-        fleet.wait(there, 120, f"the operator on {node} to mediate")
+        fleet.wait(is_there, 120, f"the operator on {node} to mediate")
 
 
 @contextmanager
