@@ -71,8 +71,11 @@ class ContinuationContext(Protocol):
     covers: CoverUpdates
     durable_places: PlacesOfHead
     groups: GroupsOfHead
-    bundles: KeysOfHead
-    topics: KeysOfHead
+
+    @property
+    def bundles(self) -> KeysOfHead: ...
+    @property
+    def topics(self) -> KeysOfHead: ...
 
 
 class EpochContinuation:
