@@ -224,7 +224,7 @@ def test_its_memory_grows_by_four_channels_at_once():
     assert container["resources"] == {"requests": {"cpu": "250m", "memory": "2280Mi"}, "limits": {"memory": "2780Mi"}}
     (item,) = world("SparkOperator").desired().applications
     driver = item["spec"]["driver"]
-    assert (driver["memory"], driver["memoryOverhead"]) == ("900m", "1100m"), "heap and the rest are the pod's memory"
+    assert (driver["memory"], driver["memoryOverhead"]) == ("900m", "1400m"), "heap and the rest are the pod's memory"
 
 
 def test_its_image_is_that_of_the_channels_or_else_of_the_jobs():
