@@ -13,6 +13,7 @@ from tests.core.fleet import Fleet
 
 from plimsoll.core.client import Address, Client, ClientLimits, GapNotice, GroupMember, HandedItem, SlicesChanged
 from plimsoll.core.config import DeclaredGroup
+from plimsoll.core.head.standby.memory_files import MemoryFiles
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import LinkLimits
 from plimsoll.core.verify.slice_laws import GivenItem, SliceVerdict, judge_slices
@@ -54,17 +55,22 @@ class Consumer:
 
 
 class GroupPlay:
-    """A cluster, a publisher, and consumers by name. `west`: a second cluster beside it."""
+    """A cluster, a publisher, and consumers by name. `west`: a second cluster beside it. `durable`: heads keep their
+    logs on disks.
+    """
 
     def __init__(
-        self, edges: int = 2, seed: int = 1, count: int = 4, sensors: int = 8, west: bool = False, **fields: Any
-    ) -> None:
+        self, edges: int = 2, seed: int = 1, count: int = 4, sensors: int = 8, west: bool = False,
+        durable: bool = False, **fields: Any,
+    ) -> None:  # fmt: skip
         self.fleet = IdentityFleet(seed)
         self.fleet.cluster("h", [f"e{i}" for i in range(1, edges + 1)], ("w",) if west else ())
         self.draw = random.Random(seed)
         self.definition, self.sensors = definition(count, **fields), sensors
         if west:
             self._add_west()
+        if durable:
+            self.fleet.disks = {head: MemoryFiles() for head in ("h", "w") if head in self.fleet.configs}
         self.fleet.start()
         self.fleet.run(1.0)
         self.consumers: dict[str, Consumer] = {}

@@ -12,7 +12,7 @@ When slices move, and which, is `SliceSchedule`'s; what a head has forgotten by 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -56,7 +56,7 @@ class ConsumerGroup:
     """`version`: of members and their slices. `revoked`: the numbers of slices whose holder was told to let go.
 
     `begins_at`: the position from which on this head has its publications, with their stamps. `removal`: of a group
-    that was declared.
+    that was declared. `has_begun`: a slice has been attached for the first time.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ConsumerGroup:
     ) -> None:
         self.version = 0
         self.host, self.name, self.definition, self.times = host, name, definition, times
-        self.is_declared = False
+        self.is_declared = self.has_begun = False
         self.removal: Removal | None = None
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
@@ -92,6 +92,14 @@ class ConsumerGroup:
         self.definition = definition
         self.schedule.balance_by(definition.balancing)
         self._change()
+
+    def recall(self, places: Iterable[msg.SlicePlace]) -> None:
+        """Go on where the log says that slices are, until a member says more."""
+        self.memory.is_recalled = True
+        for place in places:
+            if place.number < len(self.slices):
+                each = self.slices[place.number]
+                each.token, each.marks, each.side = place.token, place.marks, place.side
 
     # -- members
 

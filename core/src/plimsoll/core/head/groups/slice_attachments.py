@@ -69,7 +69,8 @@ class SliceAttachments:
         if (found := self._of(subscriber)) is not None:
             group, number = found
             each = group.slices[number]
-            each.token = each.token or token
+            if each.token is None:
+                each.token, group.has_begun = token, True
 
     def covered_since(self, subscriber: str) -> Since | None:
         """Since when a slice has been covered: for a taker that attaches it as well, under its other name.
