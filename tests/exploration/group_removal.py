@@ -23,13 +23,14 @@ OWNER, IDLE, NEXT = "owner", "idle", "next"
 
 class Config(NamedTuple):
     """`changes`: of the declaration. `crashes`: of the head. `dies`: the first consumer may. `may_make`: members may
-    make groups, and so bring one back."""
+    make groups, and so bring one back. `passes`: the later consumer hands the slice over to `idle`."""
 
     changes: int = 1
     publications: int = 2
     crashes: int = 1
     dies: bool = False
     may_make: bool = False
+    passes: bool = False
     without: tuple[str, ...] = ()
 
 
@@ -47,10 +48,12 @@ class Member(NamedTuple):
 
 
 class Disk(NamedTuple):
-    """What a head finds when it starts. `place`: of the slice, -1 if it has never begun as far as the disk says."""
+    """What a head finds when it starts. `place`: of the slice, -1 if it has never begun as far as the disk says;
+    `marked`: what may have been given."""
 
     group: str = NONE
     place: int = -1
+    marked: int = 0
 
 
 FIRST_DISK = Disk(DECLARED, 0)
@@ -169,6 +172,8 @@ class World:
                 found.append("beat")
             if not self.holder and not self.waits and name != IDLE:
                 found.append("assign")
+            if self.config.passes and self.holder == name == NEXT and self.idle.known_to == self.life:
+                found.append("hand_over")
         return found
 
     def _next_item(self, each: Member) -> int | None:
@@ -226,8 +231,15 @@ class World:
 
     def doubt(self) -> World:
         """Members have had time to say what they have; of a slice without a holder all may have been given."""
-        marked = self.marked if self.holder or self.is_off("what may have been given is marked") else len(self.log)
-        return replace(self, waits=False, marked=marked)
+        if self.holder or self.is_off("what may have been given is marked"):
+            return replace(self, waits=False)
+        return replace(self, waits=False).with_marks()
+
+    def with_marks(self) -> World:
+        """All that is in the log now may have been given."""
+        w = replace(self, marked=len(self.log))
+        is_written = self.disk.group != NONE and not self.is_off("what may have been given is written at once")
+        return replace(w, disk=self.disk._replace(marked=w.marked)) if is_written else w
 
     def crashed(self) -> World:
         return replace(self.uses(2), life=0, group=NONE, place=-1, holder="", marked=0, waits=False)
@@ -239,7 +251,7 @@ class World:
         elif group == DECLARED and self.is_off("what the log declares is declared until a mediator speaks"):
             group = REMOVED
         w = replace(self, life=life, lives=life, has_heard=False, waits=group != NONE, has_read=False)
-        return replace(w.with_group(group), place=self.disk.place)
+        return replace(w.with_group(group), place=self.disk.place, marked=self.disk.marked)
 
     def end(self) -> World:
         unfinished = self._unfinished()
@@ -279,6 +291,12 @@ class World:
             w = w.write()
         return w.with_member(name, has_slice=True, got=start, marked=self.marked)
 
+    def hand_over(self, name: str) -> World:
+        """In an orderly way: what the giver has not finished goes to `idle`."""
+        each: Member = getattr(self, name)
+        w = self.with_member(name, has_slice=False).with_member(IDLE, has_slice=True, got=each.got, marked=self.marked)
+        return replace(w, holder=IDLE, place=each.got)
+
     def finish(self, name: str) -> World:
         each: Member = getattr(self, name)
         item = self._next_item(each)
@@ -298,7 +316,7 @@ class World:
         w = replace(self, left=(*self.left[:3], 0))
         w = w.with_member(OWNER, is_live=False, has_slice=False)
         if w.holder == OWNER:
-            w = replace(w, holder="", marked=len(w.log))
+            w = replace(w, holder="").with_marks()
         return w
 
     # -- laws

@@ -15,6 +15,7 @@ from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
+from plimsoll.core.head.groups.durable_groups import DurableGroups
 from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.group_memory import GroupMemory
 from plimsoll.core.head.groups.requests import GroupRequests
@@ -31,7 +32,7 @@ from plimsoll.core.policies.consumer_groups import membership
 
 CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
 CACHES, CACHE_FAULTS = "groups-caches", "groups-caches-faults"
-CLUSTERS, SESSIONS = "groups-clusters", "groups-sessions"
+CLUSTERS, SESSIONS, DURABLE = "groups-clusters", "groups-sessions", "groups-durable"
 
 MUTANTS = [
     Mutant(
@@ -133,8 +134,35 @@ MUTANTS = [
     Mutant(
         "forgotten-places-are-no-gap",
         "What a head has forgotten of a slice, and no member says, is told as a gap.",
-        (Change(GroupMemory._doubt, "if each.token is None:", "if False:"),),
+        (Change(GroupMemory._doubt, "if each.token is None and not self.is_recalled:", "if False:"),),
         (HEADS,),
+    ),
+    Mutant(
+        "restarted-head-forgets-how-far-slices-are",
+        "A head with its log has from there how far the slices of a declared group are, if no member says so.",
+        (Change(DurableGroups.restore, "state.slices.get(name, {}).values()", "()"),),
+        (DURABLE,),
+    ),
+    Mutant(
+        "restarted-head-forgets-what-may-have-been-given",
+        "What a consumer that has gone may have been given stays marked when a head with its log restarts.",
+        (
+            Change(GroupSlice.recall, "kept.given_to", "None"),
+            Change(GroupMemory._doubt, "if not each.holder:", "if False:"),
+        ),
+        (DURABLE,),
+    ),
+    Mutant(
+        "mark-ends-with-the-epoch",
+        "What may have been given is marked under the positions of a later epoch of the same log.",
+        (Change(SliceSubscriber.log_goes_on, "before[0] == after[0]", "False"),),
+        (DURABLE,),
+    ),
+    Mutant(
+        "join-that-was-late-is-believed",
+        "A member that has given slices up while its GROUP_JOIN was on its way says so when it is answered.",
+        (Change(AssignedSlices.on_joined, "self._released.values()", "()"),),
+        (DURABLE, HEADS),
     ),
     Mutant(
         "cut-off-member-forgets-its-places",

@@ -15,6 +15,7 @@ from plimsoll.core.head.durability.records import (
     NeighborMet,
     NumberRefused,
     PublisherKnown,
+    SliceKept,
     SlicesKept,
 )
 from plimsoll.core.protocol import messages as msg
@@ -66,8 +67,8 @@ def test_a_checkpoint_replaces_all_but_the_position():
 def test_groups_and_how_far_their_slices_are():
     definition = msg.GroupDefinition("", 3, "Modulo", "s")
     kept, other = GroupKept("g", "h", "h", definition), GroupKept("i", "w", "w", definition, 5.0)
-    first, later = (msg.SlicePlace(1, 4, ("h", 7, at)) for at in (3, 9))
-    second = msg.SlicePlace(2, 4, ("h", 7, 3), side=1)
+    first, later = (SliceKept(1, ("h", 7, at)) for at in (3, 9))
+    second = SliceKept(2, ("h", 7, 3), given_to=("h", 7, 5), side=1)
     found = state(kept, other, SlicesKept("g", [first, second]), SlicesKept("g", [later]))
     assert found.groups == {"g": kept, "i": other}
     assert found.slices == {"g": {1: later, 2: second}}

@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 
 import msgspec
+import pytest
 from tests.core.group_play import GROUP, GroupPlay
 from tests.core.head.groups.test_removal import declare
 
 from plimsoll.core.head.durability.commit import recovered_log
 from plimsoll.core.head.durability.records import DiskRecord, GroupForgotten, GroupKept, SlicesKept
 from plimsoll.core.head.durability.store import LogStore
-from plimsoll.core.head.groups.durable_groups import PLACES_BEATS
+from plimsoll.core.head.groups.durable_groups import SLICES_BEATS
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.standby.log_copy import LogCopy
 from plimsoll.core.head.standby.memory_files import MemoryFiles
 
 
-def written(play: GroupPlay) -> list[object]:
+def written(play: GroupPlay, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What the head writes of groups from here on, while it lives."""
     found: list[object] = []
     commit = play.fleet.commits["h"]
@@ -28,13 +29,15 @@ def written(play: GroupPlay) -> list[object]:
         found.extend(each for each in records if isinstance(each, GroupKept | GroupForgotten | SlicesKept))
         return records
 
-    commit.journal.take = noting  # type: ignore[method-assign]  # it sees what is written
+    monkeypatch.setattr(commit.journal, "take", noting)
     return found
 
 
-def test_each_change_is_written_once_and_places_only_where_they_have_changed() -> None:
+def test_each_change_is_written_once_and_places_only_where_they_have_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     play = GroupPlay(count=2, durable=True)
-    found = written(play)
+    found = written(play, monkeypatch)
     declare(play, play.definition)
     declare(play, play.definition)
     assert found == [GroupKept(GROUP, "h", "h", play.definition)]
@@ -43,10 +46,10 @@ def test_each_change_is_written_once_and_places_only_where_they_have_changed() -
     play.run(0.1)
     assert [type(each) for each in found] == [SlicesKept], "that a slice has begun is written at once"
     play.publish(1)
-    play.run(2.5 * PLACES_BEATS * play.group.times.beat)
+    play.run(2.5 * SLICES_BEATS * play.group.times.beat)
     assert found[1:]
     found.clear()
-    play.run(2.5 * PLACES_BEATS * play.group.times.beat)
+    play.run(2.5 * SLICES_BEATS * play.group.times.beat)
     assert found == []
     declare(play)
     until = play.group.removal.until
@@ -56,9 +59,11 @@ def test_each_change_is_written_once_and_places_only_where_they_have_changed() -
     assert found == [GroupForgotten(GROUP)]
 
 
-def test_a_group_of_members_is_written_once_it_is_declared_and_forgotten_when_it_is_theirs_again() -> None:
+def test_a_group_of_members_is_written_once_it_is_declared_and_forgotten_when_it_is_theirs_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     play = GroupPlay(durable=True)
-    found = written(play)
+    found = written(play, monkeypatch)
     play.join("a")
     play.run(3.0)
     assert found == []
@@ -111,6 +116,6 @@ def test_slices_under_their_second_name_and_those_that_a_definition_no_longer_ha
     play.run(2.0)
     play.group.slices[1].side = 1
     (kept,) = play.fleet.head().durable_groups.slices()
-    play.group.recall([msgspec.structs.replace(place, number=place.number + 1) for place in kept.places])
+    play.group.recall([msgspec.structs.replace(each, number=each.number + 1) for each in kept.slices])
     assert [each.side for each in play.group.slices] == [0, 0, 1]
-    assert play.group.slices[1].token == kept.places[0].token
+    assert play.group.slices[1].token == kept.slices[0].token

@@ -48,6 +48,9 @@ class StreamOwner(Protocol):
     def retake(self) -> None:
         """Another `taker` is meant from here on."""
 
+    def log_goes_on(self, before: Origin, after: Origin) -> None:
+        """The log of a head goes on in a later epoch: positions of both are of one log."""
+
 
 class SubscriberStream:
     """The stream of one subscriber. `origin` and `position`: of the log that it is served from, None before the first.
@@ -187,6 +190,8 @@ class SubscriberStream:
     def _go_on(self, attachment: Attachment, gap: msg.Gap) -> None:
         self.counts["epochs"] += 1
         if attachment is self._owner.current:
+            if self.origin is not None:
+                self._owner.log_goes_on(self.origin, (gap.head, gap.epoch))
             attachment.stream = (gap.head, gap.epoch)
             self._goes_on_in(attachment.stream)
 

@@ -13,6 +13,7 @@ from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.consumers import GroupLoad
+from plimsoll.simulator.world.durable_heads import DurableHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 LIMITS = msgspec.structs.replace(SMALL_LIMITS, lease_seconds=3.0, queue_bytes=40_000)
@@ -45,6 +46,14 @@ GROUP_SCENARIOS = [
         "-heads",
         "the head of the group is killed and frozen, too: what its log has lost is told as gaps",
         fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.1, crash_head=0.15, pause_head=0.1),
+    ),
+    _scenario(
+        "-durable",
+        "the head of a declared group loses its machine, and its log on a disk knows how far slices are: without a gap",
+        group=GroupLoad(is_declared=True),
+        fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1, crash_head=0.2),
+        durable=DurableHeads(),
+        is_gap_free=True,
     ),
     _scenario(
         "-pairing",

@@ -23,6 +23,7 @@ from plimsoll.core.head.durability.records import (
     PublisherKnown,
     SafeBefore,
     SegmentSealed,
+    SliceKept,
     SlicesKept,
     SubscriberLeft,
     TimeMark,
@@ -68,7 +69,7 @@ class LogState:
         self.places: dict[str, PlaceKept] = {}
         self.times = TimeIndex()
         self.groups: dict[str, GroupKept] = {}
-        self.slices: dict[str, dict[int, msg.SlicePlace]] = {}
+        self.slices: dict[str, dict[int, SliceKept]] = {}
 
     def apply(self, records: Iterable[DiskRecord]) -> None:
         """Take the records of a batch in."""
@@ -137,7 +138,7 @@ class LogState:
         cover.update(record.adds)
 
     def _slices(self, kept: SlicesKept) -> None:
-        self.slices.setdefault(kept.group, {}).update((place.number, place) for place in kept.places)
+        self.slices.setdefault(kept.group, {}).update((each.number, each) for each in kept.slices)
 
     def _left(self, left: SubscriberLeft) -> None:
         if (place := self.places.get(left.subscriber)) is not None:

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from plimsoll.core.protocol.messages import GroupDefinition, SlicePlace
+from plimsoll.core.protocol.messages import GroupDefinition
+from plimsoll.core.protocol.wire import Token
 
 _HEADER = struct.Struct(">4sIIQI")
 HEADER_BYTES = _HEADER.size
@@ -145,11 +146,21 @@ class GroupForgotten(Struct, array_like=True, frozen=True, tag=15):
     name: str
 
 
+class SliceKept(Struct, array_like=True, frozen=True):
+    """How far consumers have got with a slice: fields as in `GroupSlice`."""
+
+    number: int
+    token: Token
+    marks: list[Token] = []
+    given_to: Token | None = None
+    side: int = 0
+
+
 class SlicesKept(Struct, array_like=True, frozen=True, tag=16):
     """How far the consumers of a declared group have got with these slices."""
 
     group: str
-    places: list[SlicePlace]
+    slices: list[SliceKept]
 
 
 class Checkpoint(Struct, array_like=True, frozen=True, tag=5):

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from plimsoll.core.head.durability.records import SliceKept
 from plimsoll.core.head.groups.cache_sessions import CacheSession, CacheSessions
 from plimsoll.core.head.groups.group_links import GroupLinks, MemberLink
 from plimsoll.core.head.groups.group_memory import GroupMemory
@@ -56,7 +57,7 @@ class ConsumerGroup:
     """`version`: of members and their slices. `revoked`: the numbers of slices whose holder was told to let go.
 
     `begins_at`: the position from which on this head has its publications, with their stamps. `removal`: of a group
-    that was declared. `has_begun`: a slice has been attached for the first time.
+    that was declared. `is_unwritten`: something of a slice has changed that must not be forgotten.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class ConsumerGroup:
     ) -> None:
         self.version = 0
         self.host, self.name, self.definition, self.times = host, name, definition, times
-        self.is_declared = self.has_begun = False
+        self.is_declared = self.is_unwritten = False
         self.removal: Removal | None = None
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
@@ -93,13 +94,12 @@ class ConsumerGroup:
         self.schedule.balance_by(definition.balancing)
         self._change()
 
-    def recall(self, places: Iterable[msg.SlicePlace]) -> None:
+    def recall(self, kept: Iterable[SliceKept]) -> None:
         """Go on where the log says that slices are, until a member says more."""
         self.memory.is_recalled = True
-        for place in places:
-            if place.number < len(self.slices):
-                each = self.slices[place.number]
-                each.token, each.marks, each.side = place.token, place.marks, place.side
+        for slice_kept in kept:
+            if slice_kept.number < len(self.slices):
+                self.slices[slice_kept.number].recall(slice_kept)
 
     # -- members
 
@@ -223,6 +223,7 @@ class ConsumerGroup:
         """Its holder has it no more: the taker gets it, if there is one."""
         self.caches.cancel(each, "lost")
         given_to: Token | None = None if is_certain else (self.host.name, self.host.epoch, self.host.log.last)
+        self.is_unwritten |= given_to is not None
         giver, taker = each.holder, self.members.get(each.end(given_to))
         if each.is_doubted:
             self.memory.begin_again(each)

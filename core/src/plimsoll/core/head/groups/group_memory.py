@@ -34,6 +34,7 @@ class RememberedGroup(Protocol):
 
     times: GroupTimes
     slices: list[GroupSlice]
+    is_unwritten: bool
 
     @property
     def host(self) -> RememberingHead: ...
@@ -76,6 +77,7 @@ class GroupMemory:
                 self.begin_again(each)
             if not each.holder:
                 each.given_to = self.group.host.name, self.group.host.epoch, self.group.host.log.last
+                self.group.is_unwritten = True
 
     def begin_again(self, each: GroupSlice) -> None:
         """Begin before all that this head has accepted: what it has forgotten becomes a gap."""

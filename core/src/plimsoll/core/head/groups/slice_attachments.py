@@ -70,7 +70,7 @@ class SliceAttachments:
             group, number = found
             each = group.slices[number]
             if each.token is None:
-                each.token, group.has_begun = token, True
+                each.token, group.is_unwritten = token, True
 
     def covered_since(self, subscriber: str) -> Since | None:
         """Since when a slice has been covered: for a taker that attaches it as well, under its other name.
