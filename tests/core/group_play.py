@@ -5,6 +5,7 @@ are given and finish.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,6 +145,17 @@ class GroupPlay:
     def publish(self, sensor: int, **attributes: Any) -> None:
         self.said += 1
         self.publisher.publish({"class": "R", "sensor": sensor, "n": self.said, **attributes}, sent_us=0)
+
+    def publish_at(self, head: str) -> Callable[[int], None]:
+        """A publisher at another head."""
+        publisher = self._client(f"feed-{head}", head).publisher(f"p-{head}")
+        self.run(0.5)
+
+        def publish(sensor: int) -> None:
+            self.said += 1
+            publisher.publish({"class": "R", "sensor": sensor, "n": self.said}, sent_us=0)
+
+        return publish
 
     def _work(self, consumer: Consumer) -> None:
         now, member = self.fleet.now, consumer.member

@@ -91,7 +91,7 @@ def test_what_was_given_up_while_a_join_was_on_its_way_is_said_when_it_is_answer
     member.on_tick()
     assert not member.slices
     client.said.clear()
-    member.on_record(msg.GroupJoined("g", member.definition, 1.0, 4.0, "h"))
+    member.on_record(msg.GroupJoined("g", msg.GroupDefinition("", 4, "Modulo", "s"), 1.0, 4.0, "h"))
     place = client.said_last(msg.SliceReleased).place
     assert (place.number, place.is_released, place.was_cut_off) == (2, True, True)
 

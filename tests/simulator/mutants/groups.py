@@ -15,9 +15,11 @@ from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
+from plimsoll.core.head.groups.declarations import GroupDeclarations
 from plimsoll.core.head.groups.durable_groups import DurableGroups
 from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.group_memory import GroupMemory
+from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.restart import GroupRestart
 from plimsoll.core.head.groups.slice_attachments import SliceAttachments
@@ -33,6 +35,7 @@ from plimsoll.core.policies.consumer_groups import membership
 CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
 CACHES, CACHE_FAULTS = "groups-caches", "groups-caches-faults"
 CLUSTERS, SESSIONS, DURABLE = "groups-clusters", "groups-sessions", "groups-durable"
+DURABLE_CLUSTERS = "groups-durable-clusters"
 
 MUTANTS = [
     Mutant(
@@ -157,6 +160,18 @@ MUTANTS = [
         "What may have been given is marked under the positions of a later epoch of the same log.",
         (Change(SliceSubscriber.log_goes_on, "before[0] == after[0]", "False"),),
         (DURABLE,),
+    ),
+    Mutant(
+        "group-is-asked-for-by-its-slices-alone",
+        "The head of a declared group asks its neighbours for the stream itself, whether or not slices are attached.",
+        (Change(GroupTable.declare, "self.covers.ask(group.name, group.definition.filter)", "None"),),
+        (DURABLE_CLUSTERS,),
+    ),
+    Mutant(
+        "restarted-head-forgets-since-when-a-group-is-asked-for",
+        "A head with its log has had all of a declared group since before it started.",
+        (Change(GroupDeclarations._restore_own, "group.since = kept.since", "pass"),),
+        (DURABLE_CLUSTERS,),
     ),
     Mutant(
         "join-that-was-late-is-believed",

@@ -40,7 +40,7 @@ def test_each_change_is_written_once_and_places_only_where_they_have_changed(
     found = written(play, monkeypatch)
     declare(play, play.definition)
     declare(play, play.definition)
-    assert found == [GroupKept(GROUP, "h", "h", play.definition)]
+    assert found == [GroupKept(GROUP, "h", "h", play.definition, since=play.group.since)]
     found.clear()
     play.join("a", defines=False)
     play.run(0.1)
@@ -53,7 +53,7 @@ def test_each_change_is_written_once_and_places_only_where_they_have_changed(
     assert found == []
     declare(play)
     until = play.group.removal.until
-    assert found == [GroupKept(GROUP, "h", "h", play.definition, until)]
+    assert found == [GroupKept(GROUP, "h", "h", play.definition, until, play.group.since)]
     found.clear()
     play.run(6.0)
     assert found == [GroupForgotten(GROUP)]

@@ -17,6 +17,7 @@ from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.groups.declarations import GroupDeclarations
 from plimsoll.core.head.groups.definition import declared_in
 from plimsoll.core.head.groups.durable_groups import DurableGroups
+from plimsoll.core.head.groups.group_covers import GROUPS_KEY
 from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.lag import GroupLags
@@ -111,7 +112,7 @@ class HeadParts(OverlayNode):
         config, limits, neighbors = self.config, self.config.limits, [peer.name for peer in self.config.neighbors]
         self.log = Log(limits.log_bytes) if recovered is None else durable_log(recovered, limits.log_bytes)
         self.log_reader = LogReader(self)
-        self.routes = RoutingTable(neighbors, compiled=config.may_compile, unmatched=AWAY_KEY)
+        self.routes = RoutingTable(neighbors, compiled=config.may_compile, unmatched=(AWAY_KEY, GROUPS_KEY))
         self.outboxes = Outboxes(self, self.log, (self.name, self.epoch))
         self.server: ServiceQueue[QueuedRecord] = ServiceQueue(config.hardware)
         self.meter = LoadMeter()

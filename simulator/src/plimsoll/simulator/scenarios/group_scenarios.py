@@ -98,6 +98,16 @@ GROUP_SCENARIOS = [
         is_gap_free=True,
     ),
     _scenario(
+        "-durable-clusters",
+        "consumers of two clusters share a group, and heads with disks lose their machines: without a gap",
+        shape=FleetShape(2, 2),
+        group=GroupLoad(clusters=2),
+        fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.15, crash_head=0.2),
+        durable=DurableHeads(),
+        lease_seconds=1000.0,
+        is_gap_free=True,
+    ),
+    _scenario(
         "-clusters-caches",
         "slices move with their caches between consumers of two clusters, while all links are disturbed",
         shape=FleetShape(2, 2),

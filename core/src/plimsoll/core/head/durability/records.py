@@ -130,7 +130,8 @@ class NeighborAsks(Struct, array_like=True, frozen=True, tag=13):
 class GroupKept(Struct, array_like=True, frozen=True, tag=14):
     """A consumer group that is declared, of this cluster or of another one, whose head is `head`.
 
-    `ends_at`: of one that is declared no longer, when it ends at the latest, in seconds since 1970; else 0.
+    `ends_at`: of one that is declared no longer, when it ends at the latest, in seconds since 1970; else 0. `since`: as
+    in `ConsumerGroup`.
     """
 
     name: str
@@ -138,6 +139,7 @@ class GroupKept(Struct, array_like=True, frozen=True, tag=14):
     head: str
     definition: GroupDefinition
     ends_at: float = 0.0
+    since: tuple[int, int] = (0, 0)
 
 
 class GroupForgotten(Struct, array_like=True, frozen=True, tag=15):

@@ -56,8 +56,8 @@ class GroupHost(Protocol):
 class ConsumerGroup:
     """`version`: of members and their slices. `revoked`: the numbers of slices whose holder was told to let go.
 
-    `begins_at`: the position from which on this head has its publications, with their stamps. `removal`: of a group
-    that was declared. `is_unwritten`: something of a slice has changed that must not be forgotten.
+    `since`: the epoch and the position from which on this head has its publications, with their stamps. `removal`: of a
+    group that was declared. `is_unwritten`: something of a slice has changed that must not be forgotten.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ConsumerGroup:
         self.slices = [GroupSlice(number) for number in range(definition.count)]
         self.revoked: set[int] = set()
         self.counts: Counter[str] = Counter()
-        self.begins_at = host.log.last
+        self.since = (host.epoch, host.log.last)
         self.caches = CacheSessions(self)
         self.memory = GroupMemory(self, hold_until)
         self.schedule = SliceSchedule(self, definition.balancing)

@@ -67,10 +67,10 @@ class GroupDeclarations(HeadPart):
     def _restore_own(self, kept: GroupKept) -> None:
         self.groups.restart.recalled.add(kept.name)
         group = self.groups.define(kept.name, kept.definition)
+        group.since = kept.since
+        self.groups.declare(group)
         if kept.ends_at:
             self.groups.remove(group, kept.ends_at)
-        else:
-            group.is_declared = True
 
     def begin(self, configured: Iterable[Declared]) -> None:
         """The groups that this process is started with; those of its log are declared, too, until a mediator says."""
@@ -85,7 +85,7 @@ class GroupDeclarations(HeadPart):
         for name, group in self.groups.by_name.items():
             if group.is_declared or group.removal is not None:
                 ends_at = group.removal.until if group.removal is not None else 0.0
-                yield GroupKept(name, self.cluster, self.host.name, group.definition, ends_at)
+                yield GroupKept(name, self.cluster, self.host.name, group.definition, ends_at, group.since)
         for name, each in self._elsewhere.items():
             yield GroupKept(name, each.cluster, each.head, each.definition)
         for name, (each, until) in self._ended_elsewhere.items():
@@ -145,7 +145,7 @@ class GroupDeclarations(HeadPart):
             self.groups.redefine(group, definition)
         elif group.removal is not None:
             self.groups.bring_back(group)
-        group.is_declared = True
+        self.groups.declare(group)
 
     def _no_longer_held_up(self) -> Iterator[str]:
         """Groups whose members have had time to come back after a restart."""

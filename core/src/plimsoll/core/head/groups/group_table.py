@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
 from plimsoll.core.head.groups.function_notices import FunctionNotices, NoticeHost
+from plimsoll.core.head.groups.group_covers import GroupCovers
 from plimsoll.core.head.groups.lag import GroupLags
 from plimsoll.core.head.groups.removal import OVER, Removal, ending
 from plimsoll.core.head.groups.report import group_report
@@ -34,6 +36,7 @@ class WallClock(Protocol):
 class GroupTableHost(GroupHost, NoticeHost, RestartHost, Protocol):
     """What the groups need of their head, beside what each needs."""
 
+    covers: CoverUpdates
     group_lags: GroupLags
     journal: LogJournal | None
     publishers: PublisherTable
@@ -55,6 +58,7 @@ class GroupTable(HeadPart):
         self.by_name: dict[str, ConsumerGroup] = {}
         self.restart = GroupRestart(host, times, self.by_name.keys())
         self.stamps = GroupStamps()
+        self.covers = GroupCovers(host.covers)
         self.notices = FunctionNotices(host)
 
     def announce_by(self, announce: Announce) -> None:
@@ -95,8 +99,14 @@ class GroupTable(HeadPart):
         self.changes += 1
         self.stamp(group.name, group.definition)
 
+    def declare(self, group: ConsumerGroup) -> None:
+        """A group is one of the custom resources, or is again."""
+        group.is_declared = True
+        self.covers.ask(group.name, group.definition.filter)
+
     def remove(self, group: ConsumerGroup, until: float) -> None:
         """A group that was declared is so no longer; it ends then at the latest, in seconds since 1970."""
+        group.is_declared = False
         group.removal = Removal.of(group.name, until, self.times)
         self.stop_stamping(group.name)
         self.changes += 1
@@ -161,6 +171,7 @@ class GroupTable(HeadPart):
         for member in group.members.values():
             group.say(member, msg.GroupRefused(group.name, OVER, text))
         del self.by_name[group.name]
+        self.covers.end(group.name)
         self.changes += 1
         if group.removal is None:
             self.stop_stamping(group.name)

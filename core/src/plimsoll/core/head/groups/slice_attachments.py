@@ -7,7 +7,6 @@ from typing import Final, Protocol
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.ownership import OwnershipTable, Since
-from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import side_of_name, slice_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
@@ -22,7 +21,6 @@ class SliceAttachmentsHost(Protocol):
     name: str
     epoch: int
     owners: OwnershipTable
-    routes: RoutingTable
 
 
 class SliceAttachments:
@@ -75,7 +73,7 @@ class SliceAttachments:
     def covered_since(self, subscriber: str) -> Since | None:
         """Since when a slice has been covered: for a taker that attaches it as well, under its other name.
 
-        A head without neighbours has had all publications, and their stamps since it knows the group.
+        The head itself asks its neighbours for the stream of a group as long as it knows it (`GroupCovers`).
         """
         if (found := self._of(subscriber)) is None or found[1] >= len(found[0].slices):
             return None
@@ -85,7 +83,7 @@ class SliceAttachments:
         entry = self.host.owners.entries.get(slice_name(group.name, number, side)) if is_taken else None
         if entry is not None:
             return entry.since
-        return None if self.host.routes.neighbors else (self.host.epoch, group.begins_at)
+        return group.since
 
     def keeps(self, subscriber: str) -> bool:
         """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
