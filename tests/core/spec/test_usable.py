@@ -160,6 +160,11 @@ CHANGES: dict[str, tuple[Key, dict[str, Any], str]] = {
         {"security": {"clients": [{"name": "edge-0"}]}},
         "spec.security.clients[0].name",
     ),
+    "a client with names of recorders": (
+        ("BrokerFleet", "stocks"),
+        {"security": {"clients": [{"name": "a", "namePrefixes": ["recorder."]}]}},
+        "spec.security.clients[0].namePrefixes[0]",
+    ),
     "policy of the fleet": (("BrokerFleet", "stocks"), {"defaults": {"policy": {"type": "Best"}}}, "spec.defaults"),
 }
 

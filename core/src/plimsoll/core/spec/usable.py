@@ -144,7 +144,7 @@ class _Assembly:
         if resources is None:
             return []
         own = [*consistency.check_timing(resources), *consistency.check_policies(resources)]
-        own += consistency.check_consumer_groups(resources)
+        own += [*consistency.check_consumer_groups(resources), *consistency.check_name_prefixes(resources)]
         own += [each for cluster in resources.clusters.values() for each in consistency.check_scale(cluster)]
         own += [*consistency.check_feeds(resources), *self._moved_ledgers(resources), *self._further(resources)]
         found = [*map(_own, own), *(_own(each, missing=True) for each in consistency.check_references(resources))]

@@ -45,7 +45,7 @@ class ChannelProcess:
     ) -> None:
         self._folder, self._plain, self._missing = folder, plain, missing
         self._lack = ""
-        self._connection = ApplicationConnection(folder, "channels-connection")
+        self._connection = ApplicationConnection(folder, "channels-connection", keys.CHANNELS)
         self._written = b""
         self._sidecar: Sidecar | None = None
 
@@ -95,9 +95,9 @@ class ChannelProcess:
         return self._folder.config("channels-figures")
 
     def _config(self, resources: Resources, edges: Sequence[PeerBroker]) -> DriverConfig:
-        pair = None if self._plain else keys.key_pair(self._folder, keys.CHANNELS)
+        pair = None if self._plain else keys.key_pair(self._folder, keys.PARAMETERS)
         return DriverConfig(
-            name=keys.CHANNELS, folder=resources.fleet.spec.datasets.ledgers or str(self.data),
+            name=keys.PARAMETERS, folder=resources.fleet.spec.datasets.ledgers or str(self.data),
             scratch=str(self.data / SCRATCH), connection=str(self._connection.file),
             figures=str(self._figures_file), edges=tuple(sorted(edges, key=lambda each: each.name)),
             channels=tuple(

@@ -15,6 +15,7 @@ from plimsoll.client.connection_file import connection_file_text
 from plimsoll.core.client import Address
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import Resource, ResourceProblem, Resources
+from plimsoll.core.spec.dataset_identities import channels_identity, recorder_identity
 from plimsoll.core.spec.kinds import FeedSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.feeds.object_path import is_object_url
@@ -87,10 +88,9 @@ def short_name(name: str) -> str:
 def identities(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:
     """The identities of these pods as clients, by the name of their Secret. No other identity may use their names."""
     if recorded_feeds(resources):
-        recorder = ClientSpec(name=names.RECORDER, roles=("Subscribe",), name_prefixes=(f"{RECORDER_COMPONENT}.",))
-        yield names.RECORDER_KEYS, recorder
+        yield names.RECORDER_KEYS, recorder_identity(names.RECORDER)
     if runs_channels(resources):
-        yield names.CHANNEL_KEYS, ClientSpec(name=names.CHANNELS, roles=("Publish",), name_prefixes=("channel.",))
+        yield names.CHANNEL_KEYS, channels_identity(names.CHANNELS)
 
 
 def path_problems(resources: Resources) -> Iterator[ResourceProblem]:
