@@ -10,7 +10,7 @@ are switched off by name (`without`), to show that the search finds the violatio
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tests.exploration.search import Result, ViolationError, search, visit
 
@@ -62,7 +62,7 @@ FIRST_NEXT = Member(is_live=False)
 
 
 @dataclass(frozen=True)
-class World:
+class State:
     """`truth`: of the mediator; `told`: what it has said to the head last; `configured`: what a process would read.
 
     `log`: what each publication is. `has_begun`: the slice has had a consumer. `life`: of the head, 0 while it is down.
@@ -92,13 +92,6 @@ class World:
     finished: frozenset[int] = frozenset()
     left: tuple[int, ...] = ()
 
-    @staticmethod
-    def initial(config: Config) -> World:
-        first = World(config, left=(config.changes, config.publications, config.crashes, config.dies))
-        if first.is_off("that a slice has begun is written at once"):
-            return replace(first, disk=Disk(DECLARED))
-        return first
-
     def is_off(self, rule: str) -> bool:
         return rule in self.config.without
 
@@ -106,19 +99,54 @@ class World:
     def members(self) -> list[tuple[str, Member]]:
         return [(name, getattr(self, name)) for name in (OWNER, IDLE, NEXT)]
 
-    def with_member(self, name: str, **changes: Any) -> World:
+    def with_member(self, name: str, **changes: Any) -> Self:
         return replace(self, **{name: getattr(self, name)._replace(**changes)})
 
-    def uses(self, index: int) -> World:
+    def uses(self, index: int) -> Self:
         left = list(self.left)
         left[index] -= 1
         return replace(self, left=tuple(left))
 
-    def with_group(self, group: str) -> World:
+    def with_group(self, group: str) -> Self:
         """The head knows another state of the group, and writes it."""
         is_kept = group in (DECLARED, REMOVED) and not self.is_off("what it was told is written")
         disk = self.disk._replace(group=group) if is_kept else Disk()
         return replace(self, group=group, disk=disk)
+
+    def _next_item(self, each: Member) -> int | None:
+        return next((n for n in range(each.got + 1, len(self.log) + 1) if self.log[n - 1] != PLAIN), None)
+
+    def _unfinished(self) -> set[int]:
+        return {number for number, kind in enumerate(self.log, 1) if kind == OWED} - self.finished
+
+    def _lag(self) -> int:
+        """Items behind the place of the slice, as far as the log has been read."""
+        if self.place < 0 or not self.has_read:
+            return 0
+        return sum(each != PLAIN for each in self.log[self.place :])
+
+    def _may_end(self) -> bool:
+        has_heard_all = not self.waits or self.is_off("nothing ends while members may say what they have")
+        knows_lag = self.has_read or self.is_off("what is left is known when the log has been read")
+        return self.group == REMOVED and has_heard_all and knows_lag and not self._lag()
+
+    def with_marks(self) -> Self:
+        """All that is in the log now may have been given."""
+        w = replace(self, marked=len(self.log))
+        is_written = self.disk.group != NONE and not self.is_off("what may have been given is written at once")
+        return replace(w, disk=self.disk._replace(marked=w.marked)) if is_written else w
+
+
+@dataclass(frozen=True)
+class World(State):
+    """The steps of the mediator, the head and its members."""
+
+    @staticmethod
+    def initial(config: Config) -> World:
+        first = World(config, left=(config.changes, config.publications, config.crashes, config.dies))
+        if first.is_off("that a slice has begun is written at once"):
+            return replace(first, disk=Disk(DECLARED))
+        return first
 
     # -- steps
 
@@ -176,23 +204,6 @@ class World:
                 found.append("hand_over")
         return found
 
-    def _next_item(self, each: Member) -> int | None:
-        return next((n for n in range(each.got + 1, len(self.log) + 1) if self.log[n - 1] != PLAIN), None)
-
-    def _unfinished(self) -> set[int]:
-        return {number for number, kind in enumerate(self.log, 1) if kind == OWED} - self.finished
-
-    def _lag(self) -> int:
-        """Items behind the place of the slice, as far as the log has been read."""
-        if self.place < 0 or not self.has_read:
-            return 0
-        return sum(each != PLAIN for each in self.log[self.place :])
-
-    def _may_end(self) -> bool:
-        has_heard_all = not self.waits or self.is_off("nothing ends while members may say what they have")
-        knows_lag = self.has_read or self.is_off("what is left is known when the log has been read")
-        return self.group == REMOVED and has_heard_all and knows_lag and not self._lag()
-
     def step(self, step: tuple[Any, ...]) -> World:
         match step:
             case ("change",):
@@ -234,12 +245,6 @@ class World:
         if self.holder or self.is_off("what may have been given is marked"):
             return replace(self, waits=False)
         return replace(self, waits=False).with_marks()
-
-    def with_marks(self) -> World:
-        """All that is in the log now may have been given."""
-        w = replace(self, marked=len(self.log))
-        is_written = self.disk.group != NONE and not self.is_off("what may have been given is written at once")
-        return replace(w, disk=self.disk._replace(marked=w.marked)) if is_written else w
 
     def crashed(self) -> World:
         return replace(self.uses(2), life=0, group=NONE, place=-1, holder="", marked=0, waits=False)

@@ -23,7 +23,7 @@ def handed(given_to: Any, *epochs: tuple[str, int]) -> list[bool]:
     owned._given_to = given_to and given_to(owned)  # as an assignment says it
     owned._given_in = {owned._given_to[:2]} if owned._given_to else set()
     for before, after in pairwise(epochs):
-        owned.log_goes_on(before, after)
+        owned.stream.log_goes_on(before, after)
     return [each.is_redelivered for each in consumer.member.items.take(3)]
 
 

@@ -158,7 +158,7 @@ MUTANTS = [
     Mutant(
         "mark-ends-with-the-epoch",
         "What may have been given is marked under the positions of a later epoch of the same log.",
-        (Change(SliceSubscriber.log_goes_on, "before[0] == after[0]", "False"),),
+        (Change(SliceSubscriber._log_goes_on, "before[0] == after[0]", "False"),),
         (DURABLE,),
     ),
     Mutant(

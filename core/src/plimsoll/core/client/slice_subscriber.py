@@ -80,6 +80,7 @@ class SliceSubscriber(ClientSubscriber):
         self.side = assigned.side
         self.stream.start_from(assigned.marks)
         self.stream.holds = True
+        self.stream.log_goes_on = self._log_goes_on
         self.acked = assigned.token
         self._marks = {(head, epoch): offset for head, epoch, offset in assigned.marks}
         self._given_to = assigned.given_to
@@ -156,7 +157,7 @@ class SliceSubscriber(ClientSubscriber):
             return False
         return isinstance(item, Delivery) and item.stream in self._given_in and item.position <= until[2]
 
-    def log_goes_on(self, before: Origin, after: Origin) -> None:
+    def _log_goes_on(self, before: Origin, after: Origin) -> None:
         """What an earlier holder may have been given has the same positions in the later epoch."""
         if any(before <= origin <= after for origin in self._given_in) and before[0] == after[0]:
             self._given_in.add(after)

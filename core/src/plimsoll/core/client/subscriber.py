@@ -307,7 +307,7 @@ class ClientSubscriber:
         self.session = None
         self.kept_seconds = resumed.lease_seconds
         if resumed.gap is None and self.stream.origin is not None:
-            self.log_goes_on(self.stream.origin, (resumed.head, resumed.epoch))
+            self.stream.log_goes_on(self.stream.origin, (resumed.head, resumed.epoch))
         self._served(attachment, (resumed.head, resumed.epoch))
         if resumed.gap is not None:
             self.stream.on_gap(attachment, resumed.gap, now)
@@ -366,9 +366,6 @@ class ClientSubscriber:
 
     def mark_ready(self) -> None:
         self._client.mark_ready(self)
-
-    def log_goes_on(self, before: Origin, after: Origin) -> None:
-        """The log of a head goes on in a later epoch: positions of both are of one log."""
 
     def mark_changed(self) -> None:
         self._client.subscribers_at_edges.changed[self] = None
