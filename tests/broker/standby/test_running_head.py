@@ -152,12 +152,10 @@ def test_confirm_is_as_the_file_says_now_and_as_it_said_when_a_process_began_to_
     disk = LogDisk(both.disk_log, "h")
     try:
         rig = Rig(tmp_path, disk)
-        rig.write(either)
-        rig.running.look()
-        assert rig.kept.may_lag
-        rig.write(both)
-        rig.running.look()
-        assert not rig.kept.may_lag
+        for config, expected in ((either, True), (both, False)):
+            rig.write(config)
+            rig.running.look()
+            assert rig.kept.may_lag is expected
         rig.write(either)
         found: Any = rig.loop
         RunningHead(both, rig.head, found, found, StandbySetting(rig.file, both), itertools.count(1).__next__)

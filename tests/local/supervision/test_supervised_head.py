@@ -323,7 +323,8 @@ def relaxed(config, *, may_lag=True):
 
 
 def lags(pair, *names):
-    return [read(pair.folder.config(name).read_bytes()).disk_log.may_lag for name in names]
+    logs = [read(pair.folder.config(name).read_bytes()).disk_log for name in names]
+    return [log is not None and log.may_lag for log in logs]
 
 
 def test_what_has_to_have_a_publication_is_read_by_both_processes_as_they_run(pair):
