@@ -196,6 +196,25 @@ def test_what_a_head_accepts_while_it_waits_for_members_is_given_to_them() -> No
     assert (verdict.repeated, verdict.reordered, verdict.overlapping) == (0, 0, 0), verdict
 
 
+def test_a_slice_that_has_long_been_without_a_member_goes_on_behind_a_gap_after_a_restart() -> None:
+    play = GroupPlay()
+    play.join("a")
+    play.run(1.0, rate=20)
+    play.leave("a")
+    play.run(8.0)  # longer than edges keep other places
+    for n in range(8):
+        play.publish(n)
+    play.run(0.5)
+    restart(play)
+    play.run(1.0)
+    play.join("b")
+    play.run(10.0, rate=20)
+    play.run(2.0)
+    assert {(gap.gap.reason, gap.gap.high) for _, _, gap in play.gaps} == {("restart", 0)}
+    assert len(play.gaps) == 4
+    assert set(accepted(play)) - unstamped_before(play) <= finished(play)
+
+
 @pytest.mark.parametrize("durable", [False, True])
 def test_in_a_tree_it_is_given_all_that_came_since_from_all_heads(*, durable: bool) -> None:
     play = GroupPlay(west=True, durable=durable)

@@ -1,4 +1,4 @@
-"""Slices as subscribers of their head: which member may attach one, from where it is covered, how long it is kept."""
+"""Slices as subscribers of their head: which member may attach one, and from where it is covered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SliceAttachmentsHost(Protocol):
 
 
 class SliceAttachments:
-    """What membership asks of groups when a name of a slice attaches, or has no client any more."""
+    """What membership asks of groups when a name of a slice attaches."""
 
     def __init__(self, host: SliceAttachmentsHost, groups: GroupTable) -> None:
         self.host, self.groups = host, groups
@@ -84,7 +84,3 @@ class SliceAttachments:
         if entry is not None:
             return entry.since
         return group.since
-
-    def keeps(self, subscriber: str) -> bool:
-        """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
-        return self._of(subscriber) is not None
