@@ -417,8 +417,8 @@ MUTANTS = [
     ),
     Mutant(
         "cover-begins-with-the-attachment",
-        "A head without neighbours has had all publications of a group since it knows the group.",
-        (Change(SliceAttachments.covered_since, "None if self.host.routes.neighbors else", "None if True else"),),
+        "A head has had all publications of a group since it knows the group, whether or not slices were attached.",
+        (Change(SliceAttachments.covered_since, "else found[0].since", "else None"),),
         (HEADS,),
     ),
 ]

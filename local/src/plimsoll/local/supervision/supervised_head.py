@@ -88,6 +88,8 @@ class SupervisedHead(SupervisedBroker):
     ) -> None:
         super().__init__(config, profile, public_key, folder)
         self._leadership, self._control, self.controls = leadership, control, controls
+        self.standby_name = ports.standby_of(config.name)
+        """The name of the standby's control connection; no broker can have it."""
         self._known = leadership.load()
         self._head_status: Mapping[str, Any] = {}
         self._standby = StandbyProcess(1 - self._known.leader)
@@ -99,11 +101,6 @@ class SupervisedHead(SupervisedBroker):
         self._silent_since: float | None = None
         self._heard_at: float | None = None
         self._polled_at = 0.0
-
-    @property
-    def standby_name(self) -> str:
-        """The name of the standby's control connection; no broker can have it."""
-        return ports.standby_of(self.name)
 
     @property
     def standby_pid(self) -> int | None:

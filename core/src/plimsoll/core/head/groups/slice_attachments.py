@@ -6,9 +6,9 @@ from typing import Final, Protocol
 
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_table import GroupTable
-from plimsoll.core.head.ownership import OwnershipTable, Since
+from plimsoll.core.head.ownership import Since
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.slice_names import side_of_name, slice_name, slice_of_name
+from plimsoll.core.protocol.slice_names import side_of_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
 
 REFUSED: Final = "epoch"
@@ -20,7 +20,6 @@ class SliceAttachmentsHost(Protocol):
 
     name: str
     epoch: int
-    owners: OwnershipTable
 
 
 class SliceAttachments:
@@ -71,16 +70,9 @@ class SliceAttachments:
                 each.token, group.is_unwritten = token, True
 
     def covered_since(self, subscriber: str) -> Since | None:
-        """Since when a slice has been covered: for a taker that attaches it as well, under its other name.
+        """Since when a slice has been covered, whether or not it was attached: as long as its group is known here.
 
-        The head itself asks its neighbours for the stream of a group as long as it knows it (`GroupCovers`).
+        The head itself asks its neighbours for the stream of a group (`GroupCovers`).
         """
-        if (found := self._of(subscriber)) is None or found[1] >= len(found[0].slices):
-            return None
-        group, number = found
-        side = group.slices[number].side
-        is_taken = number in group.caches.under_way and side_of_name(subscriber) != side
-        entry = self.host.owners.entries.get(slice_name(group.name, number, side)) if is_taken else None
-        if entry is not None:
-            return entry.since
-        return group.since
+        found = self._of(subscriber)
+        return None if found is None or found[1] >= len(found[0].slices) else found[0].since
