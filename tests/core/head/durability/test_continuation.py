@@ -72,14 +72,14 @@ def test_edges_that_are_not_there_are_waited_for_only_where_something_depends_on
 def test_a_group_is_noted_until_its_end(files: MemoryFiles):
     head, commit = start(files, 5)
     group = head.groups.define("g", msg.GroupDefinition("[class,=,'A']", 4, "Hash", "x"))
-    assert head.continuation.checkpoint().groups == ["g"]
+    assert head.continuation.checkpoint().group_names == ["g"]
     commit.write(0.0)
     store = LogStore(files, "h", 100_000, 4096)
-    assert recovered_log(store, store.recover(), is_synced=True).state.groups == {"g"}
+    assert recovered_log(store, store.recover(), is_synced=True).state.group_names == {"g"}
     head.groups._end(group)
     commit.write(0.0)
     store = LogStore(files, "h", 100_000, 4096)
-    assert recovered_log(store, store.recover(), is_synced=True).state.groups == set()
+    assert recovered_log(store, store.recover(), is_synced=True).state.group_names == set()
 
 
 def test_without_a_disk_all_begin_at_the_end():

@@ -46,7 +46,7 @@ def test_a_whole_log_goes_on_with_its_memory_and_another_does_not(files: MemoryF
 
 
 def test_a_log_has_all_without_neighbours_and_groups_unless_something_may_be_missing(files: MemoryFiles):
-    began, known = EpochBegan(5, 1, 5), msgspec.structs.replace(EMPTY, groups=[])
+    began, known = EpochBegan(5, 1, 5), msgspec.structs.replace(EMPTY, group_names=[])
 
     def has_all(*records: DiskRecord, neighbors: bool = False, is_whole: bool = True) -> bool:
         found = recovered(MemoryFiles(), is_whole=is_whole)

@@ -12,6 +12,8 @@ from plimsoll.core.head.durability.records import (
     Checkpoint,
     DiskRecord,
     EpochBegan,
+    GroupForgotten,
+    GroupKept,
     GroupNamed,
     Logged,
     NeighborAsks,
@@ -22,6 +24,8 @@ from plimsoll.core.head.durability.records import (
     PublisherKnown,
     SafeBefore,
     SegmentSealed,
+    SliceKept,
+    SlicesKept,
     SubscriberLeft,
     TimeMark,
 )
@@ -63,10 +67,12 @@ class LogState:
         self.exceptions: dict[str, deque[NumberRefused]] = {}
         self.neighbors: dict[str, tuple[int, int]] = {}
         self.asks: dict[str, dict[int, str]] = {}
-        self.groups: set[str] | None = None
+        self.group_names: set[str] | None = None
         """Names of the consumer groups; None if they are not known."""
         self.places: dict[str, PlaceKept] = {}
         self.times = TimeIndex()
+        self.groups: dict[str, GroupKept] = {}
+        self.slices: dict[str, dict[int, SliceKept]] = {}
 
     def apply(self, records: Iterable[DiskRecord]) -> None:
         """Take the records of a batch in."""
@@ -97,6 +103,13 @@ class LogState:
                     self._left(record)
                 case TimeMark():
                     self.times.note(record.at, record.position)
+                case GroupKept():
+                    self.groups[record.name] = record
+                case GroupForgotten():
+                    self.groups.pop(record.name, None)
+                    self.slices.pop(record.name, None)
+                case SlicesKept():
+                    self._slices(record)
                 case Checkpoint():
                     self._checkpoint(record)
                 case SegmentSealed() | SafeBefore():
@@ -114,13 +127,17 @@ class LogState:
             self._exceptions(refused.publisher).append(refused)
         self.neighbors = {name: (epoch, position) for name, epoch, position in record.neighbors}
         self.asks = {each.name: dict(each.adds) for each in record.asks}
-        self.groups = None if record.groups is None else set(record.groups)
+        self.group_names = None if record.group_names is None else set(record.group_names)
         self.places = {place.subscriber: place for place in record.places}
         self.times = TimeIndex(record.times)
+        self.groups = {group.name: group for group in record.groups}
+        self.slices.clear()
+        for slices in record.slices:
+            self._slices(slices)
 
     def _group_named(self, record: GroupNamed) -> None:
-        if self.groups is not None:
-            (self.groups.add if record.is_served else self.groups.discard)(record.name)
+        if self.group_names is not None:
+            (self.group_names.add if record.is_served else self.group_names.discard)(record.name)
 
     def _asks(self, record: NeighborAsks) -> None:
         cover = self.asks.setdefault(record.name, {})
@@ -129,6 +146,9 @@ class LogState:
         for number in record.removes:
             cover.pop(number, None)
         cover.update(record.adds)
+
+    def _slices(self, kept: SlicesKept) -> None:
+        self.slices.setdefault(kept.group, {}).update((each.number, each) for each in kept.slices)
 
     def _left(self, left: SubscriberLeft) -> None:
         if (place := self.places.get(left.subscriber)) is not None:
