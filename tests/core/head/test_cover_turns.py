@@ -139,6 +139,10 @@ class Scripted:
     def __init__(self, units: int) -> None:
         self.covers = mock.Mock(units_spent=0)
         self.units, self.dealt = units, list[tuple[Any, Any, bool]]()
+        self.early: type[Any] = type(None)
+
+    def is_early(self, message: Any) -> bool:
+        return message is not None and isinstance(message, self.early)
 
     def deal(self, link: Any, message: Any, ends_frame: bool) -> None:
         self.dealt.append((link, message, ends_frame))

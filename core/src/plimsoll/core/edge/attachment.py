@@ -222,11 +222,19 @@ class EdgeAttachment:
         self.queue_limit_bytes = min(policy.queue_bytes or limits.queue_bytes, limits.queue_bytes)
         self.block_seconds = (policy.block_seconds or limits.block_seconds) * time_factor
 
+    def take_over(self, old: EdgeAttachment) -> None:
+        """Take over from the one before since when its subscriber is covered, until the head answers its RESUME.
+
+        Not from one whose end the head may have decided by now; nor with a lease, as that place is the head's own.
+        """
+        is_whole = old.keeps_place and old.is_verified and not old.expiring and old.identity == self.identity
+        if is_whole and not self.lease_seconds:
+            self.since, self.is_verified = old.since, True
+
     @property
     def may_outlast_head(self) -> bool:
         """Whether its place can be reported to a head that has restarted: where its cover began is known."""
-        states = (AttachmentState.CLOSED, AttachmentState.CATCHUP, AttachmentState.BLOCKED)
-        return self.state in states and self.keeps_place and self.is_verified and not self.outgoing_session
+        return self.state not in SILENT and self.keeps_place and self.is_verified
 
     def count_queue(self) -> int:
         """Bytes in the queue. Counts only what came since the last call: the hot path appends without counting."""

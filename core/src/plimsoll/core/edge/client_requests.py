@@ -89,6 +89,8 @@ class ClientRequests:
             self.attachments.close_and_notify(old, "replaced", "the subscriber has attached again")
             removes = self.attachments.subscription_table.uncover(old)
         attachment = self.attachments.open(link, resume)
+        if old is not None:
+            attachment.take_over(old)
         if resume.token is not None and self.handover_target.slots.is_for_replay(x, resume.session):
             attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
 
