@@ -210,6 +210,21 @@ def test_of_a_link_that_is_over_only_what_has_been_published_is_left():
     assert len(host.dealt) == 1
 
 
+def test_what_is_early_waits_with_all_behind_it_and_holds_up_no_other_link():
+    host, turns = scripted(0)
+    host.early = msg.ResumeUp
+    resume = msg.ResumeUp("x", (1, 2), cover(1), None)
+    for link, message in (("e1", resume), ("e1", cover(2)), ("e2", cover(1))):
+        turns.take(link, message, True)
+    turns.tick()
+    assert [link for link, _, _ in host.dealt] == ["e2"]
+    assert not turns.has_work, "it waits for no more than a report"
+    host.early = type(None)
+    assert turns.has_work
+    turns.tick()
+    assert host.dealt[1:] == [("e1", resume, True), ("e1", cover(2), True)]
+
+
 def test_a_publication_that_waits_is_logged_when_its_link_is_lost():
     fleet = tree([("a", "b")])
     client = fleet.client("c", "a1", "b", "b1")

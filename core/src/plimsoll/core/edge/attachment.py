@@ -106,7 +106,8 @@ class EdgeAttachment:
 
     `position`: unless LIVE, how far in the head's log it has been served. `is_installed`: publications are matched
     against its list. `arriving`: numbers, by id, of a change that is not complete. `is_covered`: the list is announced
-    upward. `keeps_place`: entry and cover outlast its closing. `lease_seconds`: as in RESUME.
+    upward. `replaced`: numbers that the list before has in the cover, until all of this one is there.
+    `keeps_place`: entry and cover outlast its closing. `lease_seconds`: as in RESUME.
 
     `incoming_session`: the one that brings it here, until GO; `is_held`: all of its list has been taken, and HELD sent;
     `has_go`: GO has come before INSTALLED.
@@ -159,6 +160,7 @@ class EdgeAttachment:
         "queue",
         "queue_bytes",
         "queue_limit_bytes",
+        "replaced",
         "since",
         "state",
         "subscriber",
@@ -175,6 +177,7 @@ class EdgeAttachment:
         self.front_epoch = 0
         self.subscriptions: dict[int, tuple[Subscription, int]] = {}
         self.arriving: dict[int, int] = {}
+        self.replaced: list[int] = []
         self.is_installed = self.is_covered = False
         self.keeps_place = True
         self.lease_seconds = 0.0
