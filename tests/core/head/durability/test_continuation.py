@@ -83,7 +83,7 @@ def test_a_resume_waits_until_all_edges_have_reported_to_a_head_of_a_tree(files:
     assert not head.record_input.is_early(COVER)
     head.startup.missing -= {"e1", "e2"}
     assert not head.record_input.is_early(resume)
-    assert not Head(TREE, 6, lambda: 1).record_input.is_early(resume), "without a disk there is a gap anyway"  # type: ignore[arg-type]  # a configuration
+    assert not Head(TREE, 6, lambda: 1).record_input.is_early(resume), "without a disk there is a gap anyway"
 
 
 @pytest.mark.parametrize("token", [("h", 5, 11), ("h", 4, 1), ("g", 5, 3)])

@@ -118,7 +118,7 @@ class Handovers:
     def _ended(self, source_name: str, names: Sequence[str], cut: msg.Cut) -> None:
         source = self.world.edges[source_name]
         source.count_sent([msg.End] * len(names))
-        if not (cut.across or cut.keeps_place):
+        if not cut.across:
             self.upward.cover(source, source.withdraw(names), 0, self.world.mask(names))
         by_target: defaultdict[str, list[str]] = defaultdict(list)
         for x in names:
