@@ -30,7 +30,8 @@ def commands(made: argparse.ArgumentParser, *words: str) -> Iterator[tuple[str, 
 def usage(name: str, made: argparse.ArgumentParser) -> str:
     """A command as it is written, its arguments before its options, without those that all commands have."""
     shared = {action for group in made._action_groups if group.title == "fleet" for action in group._group_actions}
-    own = [action for action in made._actions if action not in shared and action.dest != "help"]
+    hidden = {action for action in made._actions if action.dest == "help" or action.help == argparse.SUPPRESS}
+    own = [action for action in made._actions if action not in shared | hidden]
     options = [_option(action) for action in own if action.option_strings]
     return " ".join([name, *(_argument(action) for action in own if not action.option_strings), *options])
 

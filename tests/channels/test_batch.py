@@ -20,11 +20,11 @@ def test_a_commit_sums_up_and_keeps_places_of_feeds_without_new_rows():
     first = first_commit({"a": 10, "b": 5}, 1)
     assert (first.number, first.before, first.places) == (0, 0, {"a": 10, "b": 5})
     second = next_commit(
-        first, {"a": RowRange(11, 14), "b": RowRange(6, 5)}, RowCounts(4, 2, 1, 1), (("fire",),), (Result({"x": 1}),),
+        first, {"a": 14}, RowCounts(4, 2, 1, 1), (("fire",),), (Result({"x": 1}),),
         unasked=2, invalid=3, at_us=2, query_us=5,
     )  # fmt: skip
     third = next_commit(
-        second, {"b": RowRange(6, 6)}, RowCounts(1, 1), (), (Result({"x": 2}), Result({"x": 3})), unasked=0,
+        second, {"b": 6}, RowCounts(1, 1), (), (Result({"x": 2}), Result({"x": 3})), unasked=0,
         invalid=0, at_us=3, query_us=5,
     )  # fmt: skip
     assert (third.number, third.places) == (2, {"a": 14, "b": 6})

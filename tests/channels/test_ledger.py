@@ -15,7 +15,7 @@ from tests.feeds.stores import CrashError as StoreCrashError
 from tests.feeds.stores import ScriptedStore, place
 
 from plimsoll.channels import ledger as ledger_module
-from plimsoll.channels.batch import BatchCommit, Result, RowCounts, RowRange, first_commit, next_commit
+from plimsoll.channels.batch import BatchCommit, Result, RowCounts, first_commit, next_commit
 from plimsoll.channels.ledger import BATCHES, ChannelLedger, LedgerError
 from plimsoll.channels.publisher import ResultPublisher
 from plimsoll.feeds import commit_log
@@ -81,7 +81,7 @@ def undisturbed_life(root: DatasetPath, fleet: ScriptedFleet, opened: list[Chann
         number, place = last.number + 1, last.places["f"]
         results = tuple(Result({"batch": number, "batch_row": row + 1}) for row in range(BATCH_SIZES[number - 1]))
         commit = next_commit(
-            last, {"f": RowRange(place + 1, place + 10)}, RowCounts(10, 10), (), results,
+            last, {"f": place + 10}, RowCounts(10, 10), (), results,
             unasked=0, invalid=0, at_us=fleet.clock(), query_us=1,
         )  # fmt: skip
         ledger.commit(commit)

@@ -18,7 +18,7 @@ from plimsoll.feeds.commit_log import FeedFile
 from plimsoll.feeds.schema import FeedColumn, FeedSchema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = FeedSchema((FeedColumn("kind", "String", required=True), FeedColumn("area", "Integer")))
 GOOD = "SELECT p.kind, r.area\nFROM parameters p JOIN r ON r.kind = p.kind"
@@ -33,6 +33,12 @@ def channel(query: str, tables: tuple[TableView, ...] = (), *, allows_unkeyed: b
 
 def copies(folder: Path) -> StoreCopies:
     return StoreCopies(folder / "copies")
+
+
+def batch(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """New rows of the feed, as a streaming query hands them over."""
+    (column,) = rows.combine_chunks().to_struct_array().chunks
+    return spark.createDataFrame(pa.table({"reports": column}))
 
 
 def rows(*found: tuple[str, int]) -> pa.Table:
@@ -61,7 +67,7 @@ def test_a_good_query_is_checked_without_a_row_and_runs_for_all_parameters(spark
     kept = tmp_path / "rows" / "kept.parquet"
     kept.parent.mkdir()
     parquet.write_rows(kept, parquet.rows_schema(SCHEMA), rows(("fire", 1), ("fire", 1), ("flood", 2)).to_pylist())
-    new = {"reports": rows(("fire", 1), ("flood", 2), ("storm", 1))}
+    new = batch(query.session, rows(("fire", 1), ("flood", 2), ("storm", 1)))
     files = [FeedFile("rows/kept.parquet", "rows", 3, 1, 1, 1, 1)]
     past = KeptRows(tmp_path, SCHEMA, files)
     found = query.run([("fire",), ("flood",)], new, {"reports": past})

@@ -87,7 +87,7 @@ class Stand:
         query_of = ChannelQuery(self.spark, channel, StoreCopies(self.folder / "copies" / name))
         made = WatchedRunner(
             query_of, channel, self.folder / name, self._opened, lambda one: self.asked[one.name], 10_000,
-            self._note_failed,
+            self.folder / "checkpoints" / name, self._note_failed,
         )  # fmt: skip
         made.stepped = self.stepped
         self.runners.append(made)

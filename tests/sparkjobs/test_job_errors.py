@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.sparkjobs.job_errors import error_line, wants_trace
+from plimsoll.sparkjobs.job_errors import cause_of, error_line, is_java_gone, is_spark_error, wants_trace
 
 CORRUPT = """Job aborted due to stage failure: Task 1 in stage 2.0 failed 1 times, most recent failure: Lost task
 (TID 3) (localhost executor driver): org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while
@@ -52,6 +52,18 @@ def test_each_kind_of_failure_has_a_remedy_and_no_trace(text: str, remedy: str):
     assert "\n" not in line
     assert "java." not in line
     assert "\tat" not in line
+
+
+def test_the_cause_alone_has_no_job_and_no_remedy():
+    assert cause_of(RuntimeError(IN_PYTHON)) == "/data/raw/v1/expected.json is of fleet a; expected b: check --fleet"
+    assert cause_of(RuntimeError(CORRUPT)).startswith("/data/raw/v1/incoming/c0-0001.parquet is not a Parquet file")
+
+
+def test_a_java_that_has_ended_is_told_from_an_error_in_it():
+    gone = type("Py4JNetworkError", (Exception,), {"__module__": "py4j.protocol"})()
+    failed = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})()
+    assert [(is_java_gone(each), is_spark_error(each)) for each in (gone, failed)] == [(True, True), (False, True)]
+    assert not is_java_gone(ConnectionError())
 
 
 def test_a_failure_without_a_text_names_its_kind():

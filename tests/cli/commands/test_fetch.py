@@ -80,3 +80,11 @@ def test_another_dataset_is_not_overwritten(run, here, tmp_path):
     code, _, err = run("fetch", "stocks", "--to", str(tmp_path / "s" / "dataset"))
     assert code == 1
     assert "another recorder writes this dataset" in err
+
+
+def test_a_feed_is_read_for_the_whole_fleet(run, here, tmp_path):
+    code, _, err = run("fetch", "stocks", "--to", str(tmp_path / "copy"), "--cluster", "east")
+    assert code == 2
+    assert "a feed is recorded for all clusters of its fleet, by one recorder: leave --cluster out" in err
+    assert not (tmp_path / "copy").exists()
+    assert "--cluster" not in run("fetch", "--help")[1]

@@ -13,7 +13,7 @@ from plimsoll.feeds import commit_log
 from plimsoll.feeds.commit_log import TABLES, FeedDatasetError, read_state
 from plimsoll.feeds.dataset import FeedDataset
 from plimsoll.feeds.reading.dataset_copy import DatasetCopy
-from plimsoll.feeds.reading.table_reader import FeedReadError, FileComplete
+from plimsoll.feeds.reading.table_reader import FeedReadError, FileComplete, PartReceived
 from plimsoll.feeds.replay import recorded_publications
 from plimsoll.feeds.serving.answers import answer
 from plimsoll.feeds.serving.catalog import FeedCatalog
@@ -162,7 +162,7 @@ def test_a_file_with_other_rows_than_its_recorder_says_is_not_taken(tmp_path: Pa
         reader.requests()
         for event in reader.take(msg.FeedFilesPage(1, "d", SUBSCRIPTION, 10, 0, 0, [claimed])):
             copy.take(reader, event, START_US)
-        copy._incoming["rows"].write(data)
+        copy.take(reader, PartReceived(0, data), START_US)
         with pytest.raises(FeedReadError, match=why):
             copy.take(reader, FileComplete(claimed, 1), START_US)
         assert copy.is_new, "nothing of it is in the copy"

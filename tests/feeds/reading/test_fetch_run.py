@@ -79,7 +79,9 @@ class Scripted:
                 copy, copy.readers(), self.connect, self.told.append, lambda: self.now,
                 lambda: START_US + round(self.now * 1e6), follows,
             )  # fmt: skip
-            return run.run(lambda: self.now >= until).received
+            run.run(lambda: self.now >= until)
+            run.close()
+            return copy.counts.received
         finally:
             copy.close()
 

@@ -87,7 +87,11 @@ class Served:
             run = FetchRun(
                 copy, copy.readers(), lambda: self.connect(name), told.append, time.monotonic, lambda: START_US
             )
-            return run.run(stopped).rows, told
+            try:
+                run.run(stopped)
+            finally:
+                run.close()
+            return copy.counts.rows, told
         finally:
             copy.close()
 

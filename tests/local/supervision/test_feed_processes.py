@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plimsoll.cli import main as cli_main
-from plimsoll.client import Connection, Curve, Publisher
+from plimsoll.client import Connection, Curve, Publisher, Subscriber, errors
 from plimsoll.core.client import Address
 from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.feeds import parquet
@@ -96,6 +96,9 @@ def test_a_feed_has_each_publication_once_whatever_is_killed(fleet: FleetFolder)
                 sent += 1
                 publisher.publish({"class": "STOCK", "n": sent if sent % 50 else "odd"})
 
+        for identity in ("recorder.mine", "channel.fires"):
+            with pytest.raises(errors.ClientError, match="belongs to another identity"):
+                Subscriber(connection, name=identity).subscribe("[class,=,'STOCK']", timeout=30.0)
         publish(100)
         wait_until(lambda: received(dataset) > 0, "a first commit")
         copy = dataset.parents[2] / "copy"

@@ -41,6 +41,11 @@ class RowCounts(Struct, frozen=True):
             self.rows_in + other.rows_in, self.used + other.used, self.late + other.late, self.invalid + other.invalid
         )
 
+    def __sub__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(
+            self.rows_in - other.rows_in, self.used - other.used, self.late - other.late, self.invalid - other.invalid
+        )
+
 
 class Result(Struct, frozen=True):
     """A result as it is published."""
@@ -101,7 +106,7 @@ def planned_ranges(places: Mapping[str, int], ends: Mapping[str, int], most: int
 
 def next_commit(
     last: BatchCommit,
-    ranges: Mapping[str, RowRange],
+    places: Mapping[str, int],
     counts: RowCounts,
     parameters: tuple[tuple[Scalar, ...], ...],
     results: tuple[Result, ...],
@@ -112,10 +117,11 @@ def next_commit(
     query_us: int,
     late_us: int = 0,
 ) -> BatchCommit:
-    """The commit of the batch behind `last`."""
-    places = {**last.places, **{feed: each.last for feed, each in ranges.items() if each.count}}
+    """The commit of the batch behind `last`. `places`: in the feeds that it has read."""
     totals = BatchTotals(
         last.totals.rows + counts, last.totals.results + len(results), last.totals.unasked + unasked,
         last.totals.invalid_results + invalid,
     )  # fmt: skip
-    return BatchCommit(last.number + 1, at_us, places, parameters, results, totals, query_us, late_us)
+    return BatchCommit(
+        last.number + 1, at_us, {**last.places, **places}, parameters, results, totals, query_us, late_us
+    )  # fmt: skip

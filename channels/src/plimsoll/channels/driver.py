@@ -39,6 +39,8 @@ from plimsoll.telemetry.ingest.head_listener import CollectorCurveKeys
 
 STEP_SECONDS: Final = 0.1
 FIGURES_SECONDS: Final = 1.0
+CHECKPOINTS: Final = ".checkpoints"
+"""The folder of the queries' checkpoints, beside the copies; no channel can have its name."""
 PARAMETERS_SECONDS: Final = 10.0
 """Channels wait at most so long for the parameters of all edges before they begin."""
 
@@ -114,7 +116,8 @@ class ChannelDriver:
         query = ChannelQuery(self._spark, channel, StoreCopies(Path(self._config.scratch) / channel.name))
         return ChannelRunner(
             query, channel, dataset_root(self._config.folder) / channel.name, partial(self._opened, channel.name),
-            self._subscriptions_of, self._connection.machine.limits.max_publication_bytes, self._on_error,
+            self._subscriptions_of, self._connection.machine.limits.max_publication_bytes,
+            Path(self._config.scratch) / CHECKPOINTS / channel.name, self._on_error,
         )  # fmt: skip
 
     def _opened(

@@ -86,11 +86,12 @@ class ChannelQuery:
         for name, value in _CHECK_SETTINGS.items():
             self._spark.conf.set(name, value)
         try:
-            self._view(PARAMETERS_VIEW, self._spark.createDataFrame([], self._parameters))
+            _view(PARAMETERS_VIEW, self._spark.createDataFrame([], self._parameters))
             for feed in self._channel.feeds:
-                self._view_of_arrow(feed.name, parquet.rows_schema(schemas[feed.feed]).empty_table())
+                empty = parquet.rows_schema(schemas[feed.feed]).empty_table()
+                _view(feed.name, self._spark.createDataFrame(empty))
             for table in self._channel.tables:
-                self._view(table.name, self._table(table))
+                _view(table.name, self._table(self._spark, table))
             frame = self._spark.sql(self._channel.query)
             self._check_columns(frame.schema)
             plan = frame._jdf.queryExecution().sparkPlan().toString()
@@ -126,38 +127,52 @@ class ChannelQuery:
                 text = f'column "{name}" is {found.simpleString()}, which no attribute can be: use to_json or a cast'
                 raise QueryError(text)
 
+    @property
+    def session(self) -> SparkSession:
+        """The session of this channel alone."""
+        return self._spark
+
+    def kinds(self, schemas: Mapping[str, FeedSchema]) -> dict[str, StructType]:
+        """The columns of the feeds whose new rows it reads, as Spark has them."""
+        return {
+            feed: self._spark.createDataFrame(parquet.rows_schema(schemas[feed]).empty_table()).schema
+            for feed in self._channel.new_feeds
+        }
+
     def run(
-        self,
-        parameters: Iterable[ParameterRow],
-        new_rows: Mapping[str, pa.Table],
-        all_rows: Mapping[str, KeptRows],
+        self, parameters: Iterable[ParameterRow], new_rows: DataFrame, all_rows: Mapping[str, KeptRows]
     ) -> list[dict[str, Any]]:
-        """The rows of the query, by the name of the feed what a batch has of it: new rows, or all that it keeps."""
+        """The rows of the query for a batch: its new rows, as `FeedSource` has them, and all that feeds keep, by name.
+
+        It runs in the session of the new rows, which a streaming query has for itself.
+        """
+        spark = new_rows.sparkSession
         rows = sorted(parameters)
         columns = {field.name: [row[i] for row in rows] for i, field in enumerate(self._parameters.fields)}
         types = [(each.name, parquet.TYPES[each.type]) for each in self._channel.parameters]
-        self._view_of_arrow(PARAMETERS_VIEW, pa.table(columns, schema=pa.schema(types)))
+        _view(PARAMETERS_VIEW, spark.createDataFrame(pa.table(columns, schema=pa.schema(types))))
         for feed in self._channel.feeds:
             if feed.is_new:
-                self._view_of_arrow(feed.name, new_rows[feed.feed])
+                own = F.col(f"`{feed.feed}`")
+                _view(feed.name, new_rows.where(own.isNotNull()).select(f"`{feed.feed}`.*"))
             else:
-                self._view(feed.name, self._all_rows(feed.name, all_rows[feed.feed]))
+                _view(feed.name, self._all_rows(spark, feed.name, all_rows[feed.feed]))
         for table in self._channel.tables:
-            self._view(table.name, self._table(table))
-        found: list[dict[str, Any]] = self._spark.sql(self._channel.query).toArrow().to_pylist()
+            _view(table.name, self._table(spark, table))
+        found: list[dict[str, Any]] = spark.sql(self._channel.query).toArrow().to_pylist()
         return found
 
-    def _all_rows(self, view: str, rows: KeptRows) -> DataFrame:
-        empty = self._spark.createDataFrame(parquet.rows_schema(rows.schema).empty_table())
+    def _all_rows(self, spark: SparkSession, view: str, rows: KeptRows) -> DataFrame:
+        empty = spark.createDataFrame(parquet.rows_schema(rows.schema).empty_table())
         root = rows.root
         files = rows.places() if isinstance(root, Path) else self._copies.of_feed(view, root, rows.files)
         if not files:
             return empty
-        frame = self._spark.read.schema(empty.schema).parquet(*map(str, files))
+        frame = spark.read.schema(empty.schema).parquet(*map(str, files))
         return frame if rows.since_us is None else frame.where(F.unix_micros("_recorded") >= rows.since_us)
 
-    def _table(self, table: TableView) -> DataFrame:
-        reader, path = self._spark.read, table.path
+    def _table(self, spark: SparkSession, table: TableView) -> DataFrame:
+        reader, path = spark.read, table.path
         if is_object_url(path):
             place = dataset_root(path)
             path = str(self._copies.of_table(table.name, place) if isinstance(place, ObjectPath) else place)
@@ -165,11 +180,9 @@ class ChannelQuery:
             return reader.csv(path, header=True, inferSchema=True)
         return reader.json(path) if table.format == "Json" else reader.parquet(path)
 
-    def _view_of_arrow(self, name: str, table: pa.Table) -> None:
-        self._view(name, self._spark.createDataFrame(table))
 
-    def _view(self, name: str, frame: DataFrame) -> None:
-        frame.createOrReplaceTempView(name)
+def _view(name: str, frame: DataFrame) -> None:
+    frame.createOrReplaceTempView(name)
 
 
 def _is_of_type(found: DataType, type_: ColumnType) -> bool:

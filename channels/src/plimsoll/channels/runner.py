@@ -1,7 +1,7 @@
 """One channel under way: its ledger, its publisher, its batches, one after the other, and what they count.
 
-A batch is one query of Spark over the rows behind the last commit. The ledger is the only record of what was done:
-Spark keeps no checkpoint, so places, parameters and results cannot disagree.
+A channel is a streaming query of Spark over the rows behind the last commit of its ledger. The ledger is the only
+record of what was done: the checkpoint of a query ends with it, so places, parameters and results cannot disagree.
 
 A fault of one channel stops that channel alone: it begins again behind its last commit, after a growing pause.
 """
@@ -12,21 +12,27 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
-from plimsoll.channels.batch import BatchCommit, RowCounts, RowRange, first_commit, next_commit, planned_ranges
+from pyspark.sql import DataFrame
+
+from plimsoll.channels.batch import BatchCommit, first_commit, next_commit
 from plimsoll.channels.batch_clock import BatchClock
+from plimsoll.channels.channel_stream import ChannelStream, ChannelStreamError
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures, FeedView
-from plimsoll.channels.feed_rows import KeptRows, feed_schema, kept_rows, last_row, oldest_sent_us, read_rows
+from plimsoll.channels.feed_rows import KeptRows, feed_schema, kept_rows, last_row
+from plimsoll.channels.feed_source import StreamRequest
 from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, located
 from plimsoll.channels.results import results_of
+from plimsoll.channels.stream_offset import StreamOffset
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
 from plimsoll.feeds.object_path import DatasetPath, ObjectPath, ObjectStoreError, dataset_root
 from plimsoll.feeds.schema import FeedSchema
-from plimsoll.sparkjobs.job_errors import is_spark_error
+from plimsoll.sparkjobs.job_errors import is_java_gone, is_spark_error
 
 POLL_SECONDS: Final = 0.1
 """How often a channel looks for new rows, or whether its period is over."""
@@ -39,7 +45,10 @@ SubscriptionsOf = Callable[[ChannelDefinition], ChannelSubscriptions]
 
 
 class ChannelRunner:
-    """Runs one channel. `root`: of its ledger. `fail`: called with an error that all channels share: fleet or disk."""
+    """Runs one channel. `root`: of its ledger; `checkpoint`: the folder of its queries' checkpoints.
+
+    `fail`: called with an error that all channels share: fleet, disk, or a Spark that has ended.
+    """
 
     def __init__(
         self,
@@ -49,8 +58,10 @@ class ChannelRunner:
         opened: OpenPublisher,
         subscriptions_of: SubscriptionsOf,
         most_bytes: int,
+        checkpoint: Path,
         fail: Callable[[Exception], None],
     ) -> None:
+        self._checkpoint = checkpoint
         self._query, self.channel, self._most_bytes, self._fail = query, channel, most_bytes, fail
         self._roots = {each.feed: dataset_root(each.path) for each in channel.feeds}
         self._known = {feed: KnownCommits() for feed in self._roots}
@@ -72,8 +83,9 @@ class ChannelRunner:
         self._state, self._message = "ChannelStarting", "its query is about to be checked"
         self._failures = self._failures_in_a_row = 0
         self._delay_milliseconds = 0
-        self._is_checked = False
         self._stop = threading.Event()
+        self._stopping = threading.Lock()
+        self._stream: ChannelStream | None = None
         self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
 
     def start(self) -> None:
@@ -99,28 +111,34 @@ class ChannelRunner:
             except QueryError as fault:
                 self._tell("QueryUnkeyed" if fault.is_unkeyed else "QueryInvalid", str(fault))
                 return
-            except (FeedDatasetError, ObjectStoreError) as error:
+            except (ChannelStreamError, FeedDatasetError, ObjectStoreError) as error:
                 pause = self._failed(str(error))
-            except Exception as error:  # noqa: BLE001  # an error that is not one of Spark ends the driver
-                if not is_spark_error(error):  # the fleet, the disk, or a fault of ours: the driver ends
+            except Exception as error:  # noqa: BLE001  # all that is not of one query ends the driver
+                if is_java_gone(error) or not is_spark_error(error):  # or the fleet, the disk, a fault of ours
                     self._fail(error)
                     return
                 pause = self._failed(located(error))
 
     def _step(self) -> float:
-        """Check the query, or compute the batch that is due; returns how long to wait before the next step."""
+        """Check the query, and have batches until the channel is stopped; returns how long to wait before the next."""
         self._begin()
-        if not self._is_checked:
-            return 0.0 if self._check() else LOOK_SECONDS
-        now = time.time()
-        if wait := self._clock.wait_seconds(now):
-            return wait
-        ranges = planned_ranges(self._last_commit.places, self._ends())
-        if self._clock.is_due(ranges.values(), now):
-            self.run_batch(ranges, self._clock.late_seconds(now))
-            self._clock.begun(now)
-            self._failures_in_a_row = 0
-        return self._clock.wait_seconds(time.time()) or self._poll_seconds
+        if (schemas := self._checked()) is None:
+            return LOOK_SECONDS
+        start = StreamOffset(
+            {feed: place for feed, place in self._last_commit.places.items() if feed in self.channel.new_feeds},
+            self._clock.period,
+        )  # fmt: skip
+        request = StreamRequest({each.feed: each.path for each in self.channel.new_feeds.values()}, start,
+                                self.channel.every_seconds)  # fmt: skip
+        with self._stopping:
+            if self._stop.is_set():
+                return 0.0
+            self._stream = ChannelStream(
+                self._query.session, request, self._query.kinds(schemas),
+                self.channel.every_seconds or self._poll_seconds, self._checkpoint, self._on_batch,
+            )  # fmt: skip
+        self._stream.wait()
+        return 0.0
 
     def _begin(self) -> None:
         """Note where a channel begins: with what is recorded from now on."""
@@ -143,38 +161,43 @@ class ChannelRunner:
             raise AssertionError("a ledger has its first commit before its channel starts")
         return self.ledger.last
 
-    def _check(self) -> bool:
-        schemas = {each.feed: feed_schema(self._roots[each.feed]) for each in self.channel.feeds}
-        if missing := sorted(name for name, schema in schemas.items() if schema is None):
-            self._tell("FeedNotRecorded", f"feed {missing[0]} has no schema: nothing is recorded, and none declared")
-            return False
-        self._schemas = {name: schema for name, schema in schemas.items() if schema is not None}
-        self._query.check(self._schemas)
-        self._is_checked = True
-        self._tell("ChannelRunning", "its query is checked")
-        return True
+    def _checked(self) -> dict[str, FeedSchema] | None:
+        """The schemas of its feeds, for which its query is good; None: a feed has none yet."""
+        schemas: dict[str, FeedSchema] = {}
+        for view in self.channel.feeds:
+            if (schema := feed_schema(self._roots[view.feed])) is None:
+                text = f"feed {view.feed} has no schema: nothing is recorded, and none declared"
+                self._tell("FeedNotRecorded", text)
+                return None
+            schemas[view.feed] = schema
+        self._query.check(schemas)
+        self._schemas = schemas
+        if not self._failures_in_a_row:
+            self._tell("ChannelRunning", "its query is checked")
+        return schemas
 
-    def run_batch(self, ranges: dict[str, RowRange], late_seconds: float) -> None:
+    def _on_batch(self, new: DataFrame, start: StreamOffset, end: StreamOffset) -> None:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
-        last, began = self._last_commit, time.monotonic()
-        asked = self._subscriptions_of(self.channel)
-        new = {feed: read_rows(self._roots[feed], each, self._known[feed]) for feed, each in ranges.items()}
+        began = time.monotonic()
+        last, asked = self._last_commit, self._subscriptions_of(self.channel)
         rows: list[dict[str, Any]] = []
         if asked.rows:
             kept = {each.feed: self._kept(each) for each in self.channel.feeds if not each.is_new}
-            rows = self._query.run(asked.rows, {feed: table for feed, (table, _) in new.items()}, kept)
+            rows = self._query.run(asked.rows, new, kept)
         found = results_of(rows, self.channel, asked.rows, last.number + 1, self._most_bytes)
-        counts = sum((each for _, each in new.values()), RowCounts())
         commit = next_commit(
-            last, ranges, counts, tuple(sorted(asked.rows)), found.results, unasked=found.unasked,
-            invalid=found.invalid, at_us=_now_us(), query_us=round((time.monotonic() - began) * 1e6),
-            late_us=round(late_seconds * 1e6),
+            last, end.places, end.counts - start.counts, tuple(sorted(asked.rows)), found.results,
+            unasked=found.unasked, invalid=found.invalid, at_us=_now_us(),
+            query_us=round((time.monotonic() - began) * 1e6),
+            late_us=round(self._clock.late_seconds(end.period, end.begun_us / 1e6) * 1e6),
         )  # fmt: skip
         with self._lock:
             self.ledger.commit(commit)
             self._publisher.publish(commit.results)
-        if (sent_us := oldest_sent_us(table for table, _ in new.values())) is not None:
-            self._delay_milliseconds = max(0, commit.at_us - sent_us) // 1000
+        self._clock.begun(end.period, end.begun_us / 1e6)
+        self._failures_in_a_row = 0
+        if end.oldest_sent_us:
+            self._delay_milliseconds = max(0, commit.at_us - end.oldest_sent_us) // 1000
         self._tell("ChannelRunning", f"{len(commit.results)} results in batch {commit.number}")
 
     def _kept(self, view: FeedView) -> KeptRows:
@@ -204,7 +227,10 @@ class ChannelRunner:
 
     def close(self) -> None:
         """End behind the batch under way, and save how far its results are published."""
-        self._stop.set()
+        with self._stopping:
+            self._stop.set()
+            if self._stream is not None:
+                self._stream.stop()
         if self._thread.ident is not None:
             self._thread.join()
         self._publisher.close()

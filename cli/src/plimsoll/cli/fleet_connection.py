@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from plimsoll.cli.contexts.context_file import StoredContext
-from plimsoll.cli.contexts.fleet_choice import AddressChoice, KubernetesChoice, LocalChoice, choose_fleet
+from plimsoll.cli.contexts.fleet_choice import AddressChoice, FleetChoice, KubernetesChoice, LocalChoice, choose_fleet
 from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, CommandError
 from plimsoll.cli.selectors import select_fleet
 from plimsoll.client import Address, Connection, Curve, errors
@@ -46,21 +46,24 @@ def connection_settings(options: argparse.Namespace) -> ConnectionSettings:
         CommandError, HeadAccessError, SecurityError, ConnectionFileError: there is no way to connect, and why.
 
     """
-    choice = choose_fleet(options)
+    return _settings(choose_fleet(options), options.client, options.cluster)
+
+
+def _settings(choice: FleetChoice, client: str | None, cluster: str | None) -> ConnectionSettings:
     if isinstance(choice, AddressChoice):
-        return address_settings(choice, options.cluster)
+        return address_settings(choice, cluster)
     if isinstance(choice, KubernetesChoice):
         from plimsoll.cli.kubernetes_clients import client_settings
 
-        return client_settings(choice, options.client, options.cluster)
-    return local_settings(choice, options.client, options.cluster)
+        return client_settings(choice, client, cluster)
+    return local_settings(choice, client, cluster)
 
 
 def feed_settings(options: argparse.Namespace) -> ConnectionSettings:
-    """As `connection_settings`, to read feeds: for that no head of a fleet on this machine has to run."""
+    """As `connection_settings`, to read feeds, whatever the cluster: for that no head on this machine has to run."""
     choice = choose_fleet(options)
     if not isinstance(choice, LocalChoice):
-        return connection_settings(options)
+        return _settings(choice, options.client, None)
     folder = select_fleet(choice.fleet)
     check_running(folder)
     plain = has_no_keys(folder)

@@ -312,7 +312,7 @@ def _add_pubsub_commands(add: AddCommand) -> None:
 
 
 def _add_feed_commands(add: AddCommand) -> None:
-    made = add("record", "feeds.record", "Record what a subscription delivers, as a dataset of Parquet files.")
+    made = add("record", "record.record", "Record what a subscription delivers, as a dataset of Parquet files.")
     what = made.add_mutually_exclusive_group(required=True)
     what.add_argument("-f", "--file", type=Path, metavar="FILE", help="with the Feed to record")
     what.add_argument("--subscription", metavar="SUBSCRIPTION", help="as in \"[class,=,'STOCK'],[price,>,25.0]\"")
@@ -327,14 +327,16 @@ def _add_feed_commands(add: AddCommand) -> None:
     made = add("fetch", "fetch.fetch", "Copy the dataset of a feed from its recorder. Run it again to add what is new.")
     made.add_argument("feed", metavar="FEED", help="the feed")
     made.add_argument("--to", metavar="DIR", help="folder of the copy; default: the name of the feed")
-    made.add_argument(
-        "--since", type=parse_since, metavar="ROW|TIME",
-        help="first row, or time since which rows were recorded, as 2h or 2026-11-25T16:00:00Z; default: all rows",
-    )  # fmt: skip
+    _add_since_option(made)
     made.add_argument("--follow", action="store_true", help="keep adding new commits until Ctrl-C")
-    _add_head_options(made)
-    made = add("replay", "feeds.replay", "Publish a recorded dataset again, in its order and at its rates.")
-    made.add_argument("path", metavar="DIR", help="folder of the dataset, or s3a://BUCKET/PREFIX")
+    made.add_argument("--cluster", help=argparse.SUPPRESS)  # it is refused, with what to do instead
+    _add_client_option(made)
+    made = add("replay", "replay.replay", "Publish a recorded dataset again, in its order and at its rates.")
+    made.add_argument(
+        "dataset", metavar="DIR|feed/FEED",
+        help="folder of the dataset, or s3a://BUCKET/PREFIX; or a feed, which its recorder then serves",
+    )  # fmt: skip
+    _add_since_option(made)
     made.add_argument(
         "--speed",
         type=parse_speed,
@@ -350,8 +352,19 @@ def _add_connection_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--name", default="", help="name of the publisher or subscriber; default: generated")
 
 
+def _add_since_option(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--since", type=parse_since, metavar="ROW|TIME",
+        help="first row, or time since which rows were recorded, as 2h or 2026-11-25T16:00:00Z; default: all rows",
+    )  # fmt: skip
+
+
 def _add_head_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--cluster", metavar="NAME", help="whose head to connect to; default: the first one running")
+    _add_client_option(made)
+
+
+def _add_client_option(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--client",
         metavar="NAME",

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from plimsoll.core.spec import Resource
 from plimsoll.core.spec.kinds import FeedSpec
+from plimsoll.feeds.names import recorder_name
 from plimsoll.feeds.object_path import is_object_url
 from plimsoll.feeds.schema import FeedSchema, declared
 
@@ -64,10 +65,15 @@ REQUEST_OUTCOMES: Final = ("answered", "role", "feed", "gone", "fault", "malform
 
 
 class ServedFigures(Struct, frozen=True):
-    """What a recorder has served since it was started: bytes of files, and requests by outcome."""
+    """What a recorder has served since it was started: bytes of files, and requests by outcome.
+
+    `connections`: those that are open; `ended_connections`: those that it has ended, by reason.
+    """
 
     size_bytes: int = 0
     requests: dict[str, int] = {}
+    connections: int = 0
+    ended_connections: dict[str, int] = {}
 
 
 class RecorderFigures(Struct, frozen=True):
@@ -109,7 +115,6 @@ def dataset_path(root: Path, feed: Resource[FeedSpec]) -> str:
 def recorder_config(
     feed: Resource[FeedSpec],
     root: Path,
-    subscriber: str,
     connection: str,
     *,
     figures: str = "",
@@ -118,9 +123,9 @@ def recorder_config(
 ) -> RecorderConfig:
     """The configuration of the recorder of a feed."""
     spec = feed.spec
-    age, size = spec.retain.age, spec.retain.size
+    age, size, path = spec.retain.age, spec.retain.size, dataset_path(root, feed)
     return RecorderConfig(
-        feed=feed.name, subscriber=subscriber, subscription=spec.subscription, path=dataset_path(root, feed),
+        feed=feed.name, subscriber=recorder_name(path), subscription=spec.subscription, path=path,
         connection=connection, figures=figures, schema=declared(spec.schema),
         commit_seconds=spec.commit_interval.seconds, retain_seconds=None if age is None else age.seconds,
         retain_bytes=None if size is None else int(size.value), http=http,

@@ -37,8 +37,10 @@ class Publishes(Protocol):
     def publish(self, attributes: dict[str, Scalar], payload: bytes = ...) -> object: ...
 
 
-def recorded_publications(root: DatasetPath) -> Iterator[RecordedPublication]:
-    """The rows of a dataset as publications, in the order of recording; nulls are attributes that were absent.
+def recorded_publications(root: DatasetPath, from_row: int = 1, since_us: int = 0) -> Iterator[RecordedPublication]:
+    """The rows of a dataset as publications, in the order of recording.
+
+    Those before `from_row`, and those recorded before `since_us`, microseconds since 1970, are left out.
 
     Raises:
         FeedDatasetError: there is no dataset.
@@ -47,9 +49,19 @@ def recorded_publications(root: DatasetPath) -> Iterator[RecordedPublication]:
     """
     state = read_state(root)
     schema = state.last.schema if state.last is not None else None
-    for path in dataset_files(root, state):
-        for row in parquet.read_rows(path):
-            yield _publication(row, schema or FeedSchema(()))
+    for file, path in zip(state.table("rows"), dataset_files(root, state), strict=True):
+        if file.last_us < since_us or 0 < file.last_row < from_row:
+            continue
+        yield from publications_of(path, schema or FeedSchema(()), from_row, since_us)
+
+
+def publications_of(
+    path: DatasetPath, schema: FeedSchema, from_row: int, since_us: int
+) -> Iterator[RecordedPublication]:
+    """Those of one file; nulls are attributes that were absent. Raises FileNotFoundError."""
+    for row in parquet.read_rows(path):
+        if row["_row"] >= from_row and row["_recorded"] >= since_us:
+            yield _publication(row, schema)
 
 
 def _publication(row: dict[str, Any], schema: FeedSchema) -> RecordedPublication:
@@ -69,6 +81,10 @@ class DatasetReplay:
     monotonic: Callable[[], float]
     sleep: Callable[[float], None]
     published: int = 0
+    last_row: int = 0
+    """The row that was published last."""
+    is_stopped: bool = False
+    """Whether it was ended before the last row."""
     late_seconds: float = 0.0
     """How far behind its time the latest publication was sent."""
 
@@ -83,6 +99,7 @@ class DatasetReplay:
                     self.sleep(min(wait, WAIT_SECONDS))
                 self.late_seconds = max(0.0, -wait)
             if stopped():
-                return
+                break
             self.publisher.publish(each.attributes, each.payload)
-            self.published += 1
+            self.published, self.last_row = self.published + 1, each.row
+        self.is_stopped = stopped()

@@ -2,7 +2,7 @@
 
 A pair is made once and kept, so that a broker keeps its identity over restarts. Secret keys are files of mode 0600; the
 authorized-keys file has the role and name of each public key, and what clients may do. This user has a key of its own,
-which may do everything; the clients that the fleet names have one each.
+which may do everything but use the names of recorders and channels; the clients that the fleet names have one each.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Literal
 
 import zmq
 
+from plimsoll.core.spec.dataset_identities import channels_identity, recorder_identity
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.state_files import write_private
@@ -25,9 +26,11 @@ SUPERVISOR = "local.supervisor"
 MEDIATOR = "local.mediator"
 CLIENTS = "local.clients"
 RECORDER = "local.recorder"
-"""The recorders of feeds; applications that read feeds know them by its key."""
+"""The recorders of feeds, as clients of heads; applications that read feeds know them by the same key."""
 CHANNELS = "local.channels"
-"""The driver of channels; its key, of a collector, lists parameters of channels at edges."""
+"""The driver of channels, as a client of heads."""
+PARAMETERS = "local.parameters"
+"""The identity with which the driver of channels lists parameters at edges, as collectors do."""
 ANY_NAME = "*"
 Role = Literal["head", "edge"]
 
@@ -77,13 +80,18 @@ def write_authorized_keys(
     collecting: Iterable[str] = (),
     clients: Iterable[ClientSpec] = (),
 ) -> None:
-    """Write the authorized keys of brokers, and who may read feeds; both are read again. `collecting`: who may."""
+    """Write the authorized keys of brokers, and who may read feeds; both are read again. `collecting`: who may.
+
+    Recorders and the driver of channels are always among them, so that their names are theirs before there are any.
+    """
     roles: list[tuple[str, KeyHolderRole]] = [
         *brokers, (SUPERVISOR, "mediator"), (MEDIATOR, "mediator"), *((name, "collector") for name in collecting),
     ]  # fmt: skip
     holders = [KeyHolder(name, role, (key_pair(folder, name).public,)) for name, role in roles]
-    # this user's publishers and subscribers may use any name
+    # this user's publishers and subscribers may use any name that is not reserved
     holders.append(KeyHolder(ANY_NAME, "client", (key_pair(folder, CLIENTS).public,)))
     holders += [KeyHolder(each.name, "client", (client_key_pair(folder, each.name).public,), each) for each in clients]
+    own = (recorder_identity(RECORDER), channels_identity(CHANNELS))
+    holders += [KeyHolder(each.name, "client", (key_pair(folder, each.name).public,), each) for each in own]
     write_private(folder.authorized_keys, authorized_keys_text(holders))
     write_private(folder.feed_readers, feed_readers_text(holders))

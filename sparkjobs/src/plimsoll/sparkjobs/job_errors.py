@@ -44,24 +44,42 @@ def is_spark_error(error: Exception) -> bool:
     return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
 
 
+def is_java_gone(error: Exception) -> bool:
+    """Whether the bridge to Java reports that nothing answers there: no job of this process can go on."""
+    return type(error).__module__.startswith("py4j.") and type(error).__name__ == "Py4JNetworkError"
+
+
 def wants_trace(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the user has asked for whole traces."""
     return environment.get(TRACE_VARIABLE, "") not in ("", "0")
 
 
+def cause_of(error: Exception) -> str:
+    """What has failed, in one line: the error of Python in a worker, else the last cause that Java names."""
+    text = str(error)
+    python = _python_error(text)
+    cause = python if python is not None else _root_cause(text) or type(error).__name__
+    return _CLASSES.sub("", _FILE.sub(lambda found: f"/{found.group(1).lstrip('/')}", cause))[:LONGEST]
+
+
 def error_line(job: str, error: Exception, where: str = "") -> str:
     """A failure of Spark as one line: the job, the cause, its file if one is named, and the remedy."""
-    text = str(error)
-    python = _PYTHON_ERROR.search(text, text.rindex(_PYTHON_TRACE)) if _PYTHON_TRACE in text else None
-    cause = python.group(2).strip() if python else _root_cause(text) or type(error).__name__
-    cause = _CLASSES.sub("", _FILE.sub(lambda found: f"/{found.group(1).lstrip('/')}", cause))[:LONGEST]
+    text, cause = str(error), cause_of(error)
+    is_python = _python_error(text) is not None
     named = _FILE.search(text)
-    path = f"/{named.group(1).lstrip('/').rstrip('.')}" if named and not python else ""
-    remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(text)), "") if not python else ""
+    path = f"/{named.group(1).lstrip('/').rstrip('.')}" if named and not is_python else ""
+    remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(text)), "") if not is_python else ""
     place = ", ".join(part for part in (path if path not in cause else "", where) if part)
     parts = [f"{job}{f' ({place})' if place else ''}: {cause.rstrip('.')}", remedy]
     told = f"; {TRACE_VARIABLE}=1 shows the whole trace" if not remedy else ""
     return "; ".join(part for part in parts if part) + told
+
+
+def _python_error(text: str) -> str | None:
+    if _PYTHON_TRACE not in text:
+        return None
+    found = _PYTHON_ERROR.search(text, text.rindex(_PYTHON_TRACE))
+    return found.group(2).strip() if found is not None else None
 
 
 def _root_cause(text: str) -> str:

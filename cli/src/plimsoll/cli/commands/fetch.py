@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from datetime import datetime, timedelta
 from pathlib import Path
 
-from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, OK, CommandError
-from plimsoll.cli.fleet_connection import feed_settings
+from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
 from plimsoll.cli.output import print_error, print_line
+from plimsoll.cli.recorder_connection import connect_recorder, first_wanted, reconnect_recorder
 from plimsoll.cli.stop_signals import stop_signals
-from plimsoll.client import errors
-from plimsoll.client.feed_connection import FeedConnection
-from plimsoll.core.spec.problems import suggestion
 from plimsoll.feeds.object_path import is_object_url
-from plimsoll.local.head_access import HeadAccessError
 
 
 def fetch(options: argparse.Namespace) -> int:
@@ -25,56 +20,30 @@ def fetch(options: argparse.Namespace) -> int:
     from plimsoll.feeds.reading.fetch_run import FetchRun
     from plimsoll.feeds.reading.table_reader import FeedReadError
 
+    if options.cluster is not None:
+        remedy = "leave --cluster out; another fleet is named by --fleet, --namespace or --context"
+        raise CommandError(BAD_INPUT, f"a feed is recorded for all clusters of its fleet, by one recorder: {remedy}")
     if options.to is not None and is_object_url(options.to):
         raise CommandError(BAD_INPUT, f"{options.to} is in an object store: a copy is in a folder")
-    _connect(options).close()  # a feed that is not there is refused before there is a folder
+    connect_recorder(options, options.feed).close()  # a feed that is not there is refused before there is a folder
     folder = Path(options.to or options.feed)
-    from_row, since_us = _since(options.since)
-
-    def look_up() -> FeedConnection:
-        try:
-            return _connect(options)
-        except CommandError as error:
-            raise FeedReadError(str(error)) from error
-
+    from_row, since_us = first_wanted(options.since)
     try:
         copy = DatasetCopy(folder, options.feed, since_us)
+        before = copy.counts
+        run = FetchRun(
+            copy, copy.readers(from_row), lambda: reconnect_recorder(options, options.feed), print_error,
+            time.monotonic, lambda: time.time_ns() // 1000, options.follow,
+        )  # fmt: skip
         try:
             with stop_signals() as interrupted:
-                run = FetchRun(
-                    copy, copy.readers(from_row), look_up, print_error, time.monotonic,
-                    lambda: time.time_ns() // 1000, options.follow,
-                )  # fmt: skip
-                before = copy.counts
-                counts = run.run(interrupted)
+                run.run(interrupted)
         finally:
+            run.close()
             copy.close()
     except (FeedDatasetError, FeedReadError) as error:
         raise CommandError(FAILED, str(error)) from error
+    counts = copy.counts
     rows, dead = counts.rows - before.rows, counts.dead_letters - before.dead_letters
     print_line(f"{rows} rows and {dead} dead letters fetched; {folder} has {counts.rows} and {counts.dead_letters}")
     return OK
-
-
-def _since(since: int | datetime | timedelta | None) -> tuple[int, int]:
-    """The row to begin at, and the time of recording in microseconds since 1970."""
-    if isinstance(since, int):
-        return since, 0
-    if isinstance(since, timedelta):
-        return 1, max(0, time.time_ns() // 1000 - round(since.total_seconds() * 1e6))
-    return 1, 0 if since is None else max(0, round(since.timestamp() * 1e6))
-
-
-def _connect(options: argparse.Namespace) -> FeedConnection:
-    """Look the recorder up, and connect."""
-    try:
-        settings = feed_settings(options)
-        address = settings.feeds.get(options.feed)
-        if address is None:
-            hint = suggestion(options.feed, list(settings.feeds), "feed")
-            raise CommandError(NOT_FOUND, f'no recorder serves a feed "{options.feed}" to this client. {hint}')
-        return FeedConnection(address, settings.security)
-    except HeadAccessError as error:
-        raise CommandError(NOT_FOUND, str(error)) from error
-    except errors.ClientError as error:
-        raise CommandError(FAILED, str(error)) from error

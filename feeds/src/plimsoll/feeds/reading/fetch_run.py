@@ -1,4 +1,4 @@
-"""Brings a copy up to its feed over a connection to the recorder: asks, waits, repeats, and looks for it again."""
+"""Reads a feed over a connection to its recorder: asks, waits, repeats, and looks for it again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from plimsoll.core.protocol import messages as msg
-from plimsoll.feeds.commit_log import FeedCounts
-from plimsoll.feeds.reading.dataset_copy import DatasetCopy
-from plimsoll.feeds.reading.table_reader import AllRead, FeedReadError, FileAbandoned, RowsGone, TableReader
+from plimsoll.feeds.reading.table_reader import (
+    AllRead,
+    FeedReadError,
+    FileAbandoned,
+    ReadEvent,
+    RowsGone,
+    TableReader,
+)
 
 WAIT_SECONDS: Final = 0.1
 REPEAT_SECONDS: Final = 2.0
@@ -34,15 +39,24 @@ class AsksRecorder(Protocol):
     def close(self) -> None: ...
 
 
+class TakesFeed(Protocol):
+    """What is given all that is read; `DatasetCopy` is one. `remedy`: how to go on if the recorder is silent."""
+
+    @property
+    def remedy(self) -> str: ...
+    def take(self, reader: TableReader, event: ReadEvent, now_us: int) -> None: ...
+    def compact(self, now_us: int) -> int: ...
+
+
 @dataclass
 class FetchRun:
-    """One run. `connect` looks the recorder up and connects; `tell` is given lines for a person.
+    """Reads for `taker` until it is closed. `connect` looks the recorder up; `tell` is given lines for a person.
 
     `connect` raises FeedReadError if the recorder is not to be found. `follows`: it waits for more.
     `monotonic`: seconds; `clock`: microseconds since 1970.
     """
 
-    copy: DatasetCopy
+    taker: TakesFeed
     readers: list[TableReader]
     connect: Callable[[], AsksRecorder]
     tell: Callable[[str], None]
@@ -52,39 +66,47 @@ class FetchRun:
     _due: dict[str, float] = field(default_factory=dict)  # by table: when to ask
     _done: set[str] = field(default_factory=set)
     _lookup_fault: str = ""
+    _connection: AsksRecorder | None = None
 
-    def run(self, stopped: Callable[[], bool]) -> FeedCounts:
-        """Read until there is nothing more, or until `stopped`; returns what the copy has.
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Read until there is nothing more, or until `stopped`; another call goes on.
 
         Raises:
             FeedReadError: reading cannot go on.
 
         """
-        connection = self.connect()
+        connection = self._connected()
         heard = repeated = linked = compacted = self.monotonic()
-        try:
-            while not stopped() and len(self._done) < len(self.readers):
-                self._ask(connection)
-                answers = connection.answers(WAIT_SECONDS)
-                now = self.monotonic()
-                for answer in answers:
-                    self._take(answer, now)
-                linked = now if connection.is_connected else linked
-                if answers:
-                    heard = repeated = now
-                elif now - linked >= LOOK_AGAIN_SECONDS:
-                    connection, linked = self._looked_up_again(connection), now
-                elif now - repeated >= REPEAT_SECONDS:
-                    repeated = now
-                    connection.ask(request for reader in self.readers for request in reader.requests_again())
-                if now - heard >= SILENT_SECONDS and not self._is_idle(now):
-                    heard = self._note_silence(connection.fault, now)
-                if self.follows and now - compacted >= COMPACT_SECONDS:
-                    compacted = now
-                    self.copy.compact(self.clock())
-        finally:
-            connection.close()
-        return self.copy.counts
+        while not stopped() and len(self._done) < len(self.readers):
+            self._ask(connection)
+            answers = connection.answers(WAIT_SECONDS)
+            now = self.monotonic()
+            for answer in answers:
+                self._take(answer, now)
+            linked = now if connection.is_connected else linked
+            if answers:
+                heard = repeated = now
+            elif now - linked >= LOOK_AGAIN_SECONDS:
+                connection, linked = self._looked_up_again(connection), now
+            elif now - repeated >= REPEAT_SECONDS:
+                repeated = now
+                connection.ask(request for reader in self.readers for request in reader.requests_again())
+            if now - heard >= SILENT_SECONDS and not self._is_idle(now):
+                heard = self._note_silence(connection.fault, now)
+            if self.follows and now - compacted >= COMPACT_SECONDS:
+                compacted = now
+                self.taker.compact(self.clock())
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> AsksRecorder:
+        if self._connection is None:
+            self._connection = self.connect()
+        return self._connection
 
     def _looked_up_again(self, connection: AsksRecorder) -> AsksRecorder:
         """A connection to where the recorder is now; if it is not to be found, the one that there was."""
@@ -93,7 +115,7 @@ class FetchRun:
         except FeedReadError as error:  # its fleet may be starting again; a silence that lasts says it
             self._lookup_fault = str(error)
             return connection
-        self._lookup_fault = ""
+        self._lookup_fault, self._connection = "", found
         connection.close()
         return found
 
@@ -108,7 +130,7 @@ class FetchRun:
     def _take(self, answer: msg.FeedAnswer, now: float) -> None:
         for reader in self.readers:
             for event in reader.take(answer):
-                self.copy.take(reader, event, self.clock())
+                self.taker.take(reader, event, self.clock())
                 if isinstance(event, RowsGone):
                     lost = f"{reader.feed}: {reader.table} {event.first} to {event.last}"
                     self.tell(f"{lost}: retention has deleted them before they were read")
@@ -130,6 +152,6 @@ class FetchRun:
         found = f"the recorder of {feed} has not answered for {SILENT_SECONDS:.0f} s"
         why = self._lookup_fault or fault or UNKNOWN
         if not self.follows:
-            raise FeedReadError(f"{found}: {why}; the copy keeps what it has, and the next fetch goes on")
+            raise FeedReadError(f"{found}: {why}; {self.taker.remedy}")
         self.tell(f"{found}: {why}; trying again")
         return now

@@ -77,6 +77,7 @@ class TableReader:
     """`next_row`: the first row that it has not had. `dataset`: that which it has begun to read; empty: any.
 
     `since_us`: files recorded before are skipped. `numbers`: of requests, shared by the readers of one connection.
+    `received`: the last row of the feed, as the recorder has said.
     """
 
     feed: str
@@ -86,6 +87,7 @@ class TableReader:
     since_us: int = 0
     subscription: str = ""
     gaps: int = 0
+    received: int = 0
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _listing: msg.ListFeedFiles | None = None
     _file: msg.FeedFileItem | None = None
@@ -137,7 +139,8 @@ class TableReader:
 
     def _take_page(self, page: msg.FeedFilesPage) -> list[ReadEvent]:
         self._check(page)
-        self.dataset, self.subscription, self.gaps = page.dataset, page.subscription, page.gaps
+        self.dataset, self.subscription = page.dataset, page.subscription
+        self.gaps, self.received = page.gaps, page.received
         events: list[ReadEvent] = []
         if page.expired_to >= self.next_row:
             events.append(RowsGone(self.next_row, page.expired_to))

@@ -16,10 +16,13 @@ RETRY_SECONDS: Final = 1.0
 
 
 class ApplicationConnection:
-    """Writes the file, and again when a head has another address. `now` is seconds of one monotonic clock."""
+    """Writes the file, and again when a head has another address. `now` is seconds of one monotonic clock.
 
-    def __init__(self, folder: FleetFolder, name: str) -> None:
-        self._folder, self._name = folder, name
+    `name`: of the file; `identity`: whose key is in it.
+    """
+
+    def __init__(self, folder: FleetFolder, name: str, identity: str) -> None:
+        self._folder, self._name, self._identity = folder, name, identity
         self._text = ""
         self._try_at = 0.0
         self.version = 0
@@ -42,7 +45,7 @@ class ApplicationConnection:
         except HeadAccessError:  # no head has reported its address yet
             return
         heads = {ways[0].cluster: Address(ways[0].endpoint, ways[0].server)}
-        pair = keys.key_pair(self._folder, keys.CLIENTS) if ways[0].server else None
+        pair = keys.key_pair(self._folder, self._identity) if ways[0].server else None
         text = connection_file_text(heads, (pair.public, pair.secret()) if pair is not None else None)
         if text != self._text:
             write_private(self.file, text)

@@ -175,9 +175,9 @@ class BrokerReconciler:
         """Authorize brokers that should run and those that still do: a leaving broker needs its head until it exits."""
         roles = {broker.name: broker.config.role for broker in self.brokers.values()}
         roles |= {place.name: place.role for place in declared_brokers(self.resources)}
-        channels = [keys.CHANNELS] if self.resources.channels else []
+        collecting = [*self._collectors, *([keys.PARAMETERS] if self.resources.channels else [])]
         clients = self.resources.fleet.spec.security.clients
-        keys.write_authorized_keys(self._folder, roles.items(), (*self._collectors, *channels), clients)
+        keys.write_authorized_keys(self._folder, roles.items(), collecting, clients)
 
     def _with_keys(self, name: str, address: BrokerEndpoints) -> BrokerEndpoints:
         pair = keys.key_pair(self._folder, name)

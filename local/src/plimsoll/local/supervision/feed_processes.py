@@ -21,11 +21,9 @@ from plimsoll.feeds.config import (
     RecorderConfig,
     RecorderFigures,
     ServingConfig,
-    dataset_path,
     read_figures,
     recorder_config,
 )
-from plimsoll.feeds.names import subscriber_name
 from plimsoll.feeds.status import ProgramState, figures_status, is_fresh, recording_condition
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -46,7 +44,7 @@ class FeedProcesses:
         self._folder, self._plain = folder, plain
         self._keepers: dict[str, Sidecar] = {}
         self._written: dict[str, bytes] = {}
-        self._connection = ApplicationConnection(folder, "recorders-connection")
+        self._connection = ApplicationConnection(folder, "recorders-connection", keys.RECORDER)
         self._known = 0
 
     def poll(self, now: float, resources: Resources, record: RecordFleetEvent) -> None:
@@ -76,9 +74,8 @@ class FeedProcesses:
 
     def _config(self, feed: Resource[FeedSpec]) -> RecorderConfig:
         root = self._folder.path
-        name = subscriber_name(dataset_path(root, feed))
         figures = str(self._figures_file(feed.name))
-        return recorder_config(feed, root, name, str(self._connection.file), figures=figures, serving=self._serving())
+        return recorder_config(feed, root, str(self._connection.file), figures=figures, serving=self._serving())
 
     def _serving(self) -> ServingConfig:
         """The key that all applications of this user share may read all feeds; clients that the fleet names, theirs."""

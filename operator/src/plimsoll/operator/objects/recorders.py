@@ -13,8 +13,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import Resource, Resources
 from plimsoll.core.spec.kinds import GROUP, FeedSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
-from plimsoll.feeds.config import ServingConfig, dataset_path, recorder_config
-from plimsoll.feeds.names import subscriber_name
+from plimsoll.feeds.config import ServingConfig, recorder_config
 from plimsoll.mediator.authorized_keys import may_read
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
@@ -65,10 +64,8 @@ def _recorder(resources: Resources, feed: Resource[FeedSpec], image: str, namesp
         key="" if plain else f"{names.KEYS_FOLDER}/{names.SECRET_FILE}",
         readers="" if plain else f"{names.AUTHORIZED_FOLDER}/{names.READERS_FILE}",
     )
-    # Another name than that of `plimsoll record`, which anyone may run: this one is the recorders' alone.
-    subscriber = f"{RECORDER_COMPONENT}.{subscriber_name(dataset_path(root, feed))}"
     config = recorder_config(
-        feed, root, subscriber, dataset_pods.connection_of(resources), http=f"tcp://0.0.0.0:{HTTP_PORT}",
+        feed, root, dataset_pods.connection_of(resources), http=f"tcp://0.0.0.0:{HTTP_PORT}",
         serving=serving,
     )  # fmt: skip
     return DatasetPod(

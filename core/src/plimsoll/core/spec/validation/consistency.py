@@ -14,6 +14,7 @@ from typing import Final
 
 from plimsoll.core.config import COMPILE_MIN_MEMORY_BYTES, COMPILER_BYTES, PROCESS_BYTES
 from plimsoll.core.spec import brokers, head_tree
+from plimsoll.core.spec.dataset_identities import RECORDER_PREFIX, reserved_prefix
 from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSessionSpec
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
@@ -82,6 +83,7 @@ def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
         *_sessions(resources),
         *check_feeds(resources),
         *check_channels(resources),
+        *check_name_prefixes(resources),
     ]
     if not problems:
         problems = [*check_names(resources), *_tree(resources), *_logs(resources), *check_listeners(resources)]
@@ -390,6 +392,17 @@ def check_client_names(resources: Resources) -> Iterator[tuple[ResourceProblem, 
             path: Path = ("spec", "security", "clients", index, "name")
             found = f'a broker of this fleet is called "{client.name}", too'
             yield resources.fleet.problem(path, found, "Give the client another name."), place
+
+
+def check_name_prefixes(resources: Resources) -> Iterator[ResourceProblem]:
+    """No client shares the names of recorders and channels: it could end them, or publish results in their place."""
+    for index, client in enumerate(resources.fleet.spec.security.clients):
+        for number, prefix in enumerate(client.name_prefixes):
+            if reserved := reserved_prefix(prefix):
+                path: Path = ("spec", "security", "clients", index, "namePrefixes", number)
+                users = "recorders of feeds" if reserved == RECORDER_PREFIX else "the driver of channels"
+                found = f'names that begin with "{reserved}" are those of {users}'
+                yield resources.fleet.problem(path, found, "Choose another prefix.")
 
 
 def _tree(resources: Resources) -> Iterator[ResourceProblem]:

@@ -1,4 +1,4 @@
-"""`plimsoll record` and `plimsoll replay`: a subscription as a dataset, and a dataset as publications again."""
+"""`plimsoll record`: what a subscription delivers, as a dataset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
 from plimsoll.cli.fleet_connection import open_connection
 from plimsoll.cli.output import print_error, print_line
 from plimsoll.cli.stop_signals import stop_signals
-from plimsoll.client import Publisher
 from plimsoll.core.predicates import ParseError, parse
 from plimsoll.core.spec.kinds import FeedSpec
 from plimsoll.core.spec.parser import parse_each
@@ -73,28 +72,6 @@ def record(options: argparse.Namespace) -> int:
     counts = dataset.counts
     print_line(f"{counts.rows} rows, {counts.dead_letters} dead letters, {counts.gaps} gaps")
     return OK
-
-
-def replay(options: argparse.Namespace) -> int:
-    """Publish a dataset again; ends when every publication has its answer."""
-    from plimsoll.feeds.commit_log import FeedDatasetError
-    from plimsoll.feeds.replay import DatasetReplay, recorded_publications
-
-    try:
-        publications = recorded_publications(dataset_root(options.path))
-        with stop_signals() as interrupted, open_connection(options) as connection:
-            publisher = Publisher(connection, name=options.name)
-            try:
-                run = DatasetReplay(publisher, options.speed, time.monotonic, time.sleep)
-                run.run(publications, interrupted)
-                answers = publisher.flush()
-            finally:
-                publisher.close()
-    except (FeedDatasetError, FileNotFoundError, ObjectStoreError) as error:
-        raise CommandError(FAILED, str(error)) from error
-    late = f", the last one {run.late_seconds:.1f} s late" if run.late_seconds >= 1.0 else ""
-    print_line(f"{run.published} published, {answers.accepted} accepted{late}")
-    return FAILED if answers.not_accepted else OK
 
 
 def _wanted(options: argparse.Namespace) -> _Wanted:

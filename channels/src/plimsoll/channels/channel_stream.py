@@ -1,0 +1,106 @@
+"""The streaming query of one channel: Spark decides when there is a batch, and calls for it.
+
+Its checkpoint lasts as long as the query. Each query begins where the ledger ends, with an empty checkpoint, so there
+is one record of what was done, and nothing that could disagree with it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from plimsoll.channels.feed_source import OPTION, SOURCE, FeedSource, StreamRequest, request_text
+from plimsoll.channels.stream_offset import StreamOffset
+from plimsoll.sparkjobs.job_errors import cause_of
+
+OFFSETS: Final = "offsets"
+"""The folder of a checkpoint with the end of each batch, which Spark writes before the batch begins."""
+
+OnBatch = Callable[[DataFrame, StreamOffset, StreamOffset], None]
+"""Gets the rows of a batch, and the offsets in front of it and behind it."""
+
+
+class ChannelStreamError(Exception):
+    """A query has failed outside of a batch; says why."""
+
+
+class ChannelStreamStoppedError(Exception):
+    """A batch begins while its query is stopped."""
+
+
+class ChannelStream:
+    """A query under way. `kinds`: the schema of each feed; `look_seconds`: how often it looks for new rows.
+
+    `checkpoint`: a folder of its own, whose content is deleted.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        request: StreamRequest,
+        kinds: Mapping[str, StructType],
+        look_seconds: float,
+        checkpoint: Path,
+        on_batch: OnBatch,
+    ) -> None:
+        if checkpoint.exists():
+            shutil.rmtree(checkpoint)
+        self._at, self._on_batch, self._checkpoint = request.start, on_batch, checkpoint
+        self._fault: BaseException | None = None
+        self._lock = threading.Lock()
+        """Held during a batch, and from the stop on."""
+        self._is_stopped = False
+        session.dataSource.register(FeedSource)
+        schema = StructType([StructField(feed, kind) for feed, kind in kinds.items()])
+        rows = session.readStream.format(SOURCE).schema(schema).option(OPTION, request_text(request)).load()
+        writer = rows.writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint.as_uri())
+        self._query = writer.trigger(processingTime=f"{round(look_seconds * 1000)} milliseconds").start()
+
+    def _batch(self, rows: DataFrame, number: int) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise ChannelStreamStoppedError
+        try:
+            end = self._end_of(number)
+            if end != self._at:  # Spark begins with a batch even if none is due
+                self._on_batch(rows, self._at, end)
+                self._at = end
+        except BaseException as error:
+            self._fault = error
+            raise
+        finally:
+            self._lock.release()
+
+    def _end_of(self, number: int) -> StreamOffset:
+        last = (self._checkpoint / OFFSETS / str(number)).read_text().splitlines()[-1]
+        return StreamOffset.of_json(json.loads(last))
+
+    def wait(self) -> None:
+        """Wait until the query is stopped.
+
+        Raises:
+            ChannelStreamError: new rows cannot be read, or Spark fails outside of a batch.
+            Exception: what a batch has raised.
+
+        """
+        try:
+            self._query.awaitTermination()
+        except PySparkException as error:
+            if self._is_stopped:
+                return
+            if self._fault is not None:
+                raise self._fault from None
+            raise ChannelStreamError(cause_of(error)) from error
+
+    def stop(self) -> None:
+        """End behind the batch under way."""
+        with self._lock:
+            self._is_stopped = True
+            self._query.stop()
