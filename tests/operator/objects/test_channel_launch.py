@@ -158,6 +158,19 @@ def test_an_operator_for_spark_passes_the_store_on_to_the_driver_alone():
     assert "envFrom" not in executor_template["spec"]["containers"][0]
 
 
+def test_a_driver_whose_pod_others_have_made_is_told_of_changes():
+    found = world("SparkOperator")
+    labels = found.desired().applications[0]["spec"]["driver"]["labels"]
+    metadata = {"name": f"{NAME}-driver", "labels": labels}
+    found.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}, "status": {"phase": "Running"}})
+    settled(found)
+    before = found.objects["Pod", f"{NAME}-driver"]["metadata"]["annotations"][names.CONFIG_HASH]
+    found.delete(("Channel", "floods"))
+    settled(found)
+    after = found.objects["Pod", f"{NAME}-driver"]["metadata"]["annotations"][names.CONFIG_HASH]
+    assert before != after, "the kubelet updates the mounted file at once"
+
+
 def test_another_launcher_takes_the_place_of_the_one_before():
     found = world("Kubernetes")
     for launcher, there in (("SparkOperator", False), ("Process", True)):
@@ -199,19 +212,19 @@ def test_what_keeps_it_from_running_is_said(
 
 
 def test_its_memory_grows_by_four_channels_at_once():
-    assert [driver_memory_mb(count) for count in (0, 1, 4, 5, 8, 9)] == [2000, 2000, 2000, 2480, 2480, 2960]
+    assert [driver_memory_mb(count) for count in (0, 1, 4, 5, 8, 9)] == [2300, 2300, 2300, 2780, 2780, 3260]
     found = world("Process")
     (container,) = pod_spec(found, NAME)["containers"]
-    assert container["resources"]["limits"]["memory"] == "2000Mi"
+    assert container["resources"]["limits"]["memory"] == "2300Mi"
     more = found.objects["Channel", "fires"]
     for number in range(3):
         found.put({**more, "metadata": {"name": f"fires-{number}"}})
     settled(found)
     (container,) = pod_spec(found, NAME)["containers"]
-    assert container["resources"] == {"requests": {"cpu": "250m", "memory": "1980Mi"}, "limits": {"memory": "2480Mi"}}
+    assert container["resources"] == {"requests": {"cpu": "250m", "memory": "2280Mi"}, "limits": {"memory": "2780Mi"}}
     (item,) = world("SparkOperator").desired().applications
     driver = item["spec"]["driver"]
-    assert (driver["memory"], driver["memoryOverhead"]) == ("900m", "1100m"), "heap and the rest are the pod's memory"
+    assert (driver["memory"], driver["memoryOverhead"]) == ("900m", "1400m"), "heap and the rest are the pod's memory"
 
 
 def test_its_image_is_that_of_the_channels_or_else_of_the_jobs():
