@@ -17,12 +17,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from plimsoll.channels.batch_clock import ClockWatch
 from plimsoll.channels.feed_source import OPTION, SOURCE, FeedSource, StreamRequest, request_text
 from plimsoll.channels.stream_offset import StreamOffset
 from plimsoll.sparkjobs.job_errors import cause_of
 
 OFFSETS: Final = "offsets"
 """The folder of a checkpoint with the end of each batch, which Spark writes before the batch begins."""
+
+WATCH_SECONDS: Final = 1.0
+"""How often it is looked whether a query has to begin again."""
 
 OnBatch = Callable[[DataFrame, StreamOffset, StreamOffset], None]
 """Gets the rows of a batch, and the offsets in front of it and behind it."""
@@ -39,7 +43,7 @@ class ChannelStreamStoppedError(Exception):
 class ChannelStream:
     """A query under way. `kinds`: the schema of each feed; `look_seconds`: how often it looks for new rows.
 
-    `checkpoint`: a folder of its own, whose content is deleted.
+    `checkpoint`: a folder of its own, whose content is deleted. `on_nothing`: called if no batch is due at its start.
     """
 
     def __init__(
@@ -50,10 +54,12 @@ class ChannelStream:
         look_seconds: float,
         checkpoint: Path,
         on_batch: OnBatch,
+        on_nothing: Callable[[], None] = lambda: None,
     ) -> None:
         if checkpoint.exists():
             shutil.rmtree(checkpoint)
-        self._at, self._on_batch, self._checkpoint = request.start, on_batch, checkpoint
+        self._at, self._on_batch, self._on_nothing, self._checkpoint = request.start, on_batch, on_nothing, checkpoint
+        self._is_repetitive, self._watch = request.every_seconds is not None, ClockWatch()
         self._fault: BaseException | None = None
         self._lock = threading.Lock()
         """Held during a batch, and from the stop on."""
@@ -61,7 +67,7 @@ class ChannelStream:
         session.dataSource.register(FeedSource)
         schema = StructType([StructField(feed, kind) for feed, kind in kinds.items()])
         rows = session.readStream.format(SOURCE).schema(schema).option(OPTION, request_text(request)).load()
-        writer = rows.writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint.as_uri())
+        writer = rows.writeStream.foreachBatch(self._batch).option("checkpointLocation", _location(checkpoint))
         self._query = writer.trigger(processingTime=f"{round(look_seconds * 1000)} milliseconds").start()
 
     def _batch(self, rows: DataFrame, number: int) -> None:
@@ -72,6 +78,8 @@ class ChannelStream:
             if end != self._at:  # Spark begins with a batch even if none is due
                 self._on_batch(rows, self._at, end)
                 self._at = end
+            else:
+                self._on_nothing()
         except BaseException as error:
             self._fault = error
             raise
@@ -83,7 +91,10 @@ class ChannelStream:
         return StreamOffset.of_json(json.loads(last))
 
     def wait(self) -> None:
-        """Wait until the query is stopped.
+        """Wait until the query is stopped, or has to begin again: Spark looks again when the clock says so.
+
+        Spark would wait for the next period, while a batch was too large to take all rows; and until a clock that was
+        set back has caught up.
 
         Raises:
             ChannelStreamError: new rows cannot be read, or Spark fails outside of a batch.
@@ -91,16 +102,22 @@ class ChannelStream:
 
         """
         try:
-            self._query.awaitTermination()
+            while not self._query.awaitTermination(WATCH_SECONDS):
+                if self._watch.was_set_back() or (self._is_repetitive and self._at.is_cut):
+                    self.stop()
         except PySparkException as error:
-            if self._is_stopped:
-                return
-            if self._fault is not None:
-                raise self._fault from None
-            raise ChannelStreamError(cause_of(error)) from error
+            if self._fault is None and not self._is_stopped:
+                raise ChannelStreamError(cause_of(error)) from error
+        if self._fault is not None:
+            raise self._fault
 
     def stop(self) -> None:
         """End behind the batch under way."""
         with self._lock:
             self._is_stopped = True
             self._query.stop()
+
+
+def _location(folder: Path) -> str:
+    """A folder as Spark takes it, which escapes nothing in it."""
+    return f"file://{folder.absolute()}"

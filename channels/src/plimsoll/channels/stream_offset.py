@@ -15,13 +15,23 @@ class StreamOffset(Struct, frozen=True):
     """The places in the feeds, and what became of the rows in front of them since the query began.
 
     `period`: the number of the period that the batch up to here belongs to; 0 without periods. `oldest_sent_us`: when
-    the oldest row of that batch was sent, in microseconds since 1970; 0 if it has none.
+    the oldest row of that batch was sent, in microseconds since 1970; 0 if it has none. `datasets`: the names of the
+    datasets that the places are in. `is_cut`: that batch was full, and there are more rows behind it.
     """
 
     places: dict[str, int]
     period: int = 0
     counts: RowCounts = RowCounts()
     oldest_sent_us: int = 0
+    datasets: dict[str, str] = {}
+    is_cut: bool = False
+
+    def places_in(self, datasets: Mapping[str, str]) -> dict[str, int]:
+        """The places in these datasets: of a feed that has been made anew, in front of its first row."""
+        return {
+            feed: 0 if self.datasets.get(feed, "") not in ("", datasets.get(feed, "")) else place
+            for feed, place in self.places.items()
+        }
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> StreamOffset:
