@@ -4,7 +4,7 @@
 
 The cluster is the one that KUBECONFIG names, with one node, which is this machine: the files of
 `bench.telemetry.hourly` are written here and mounted there. Driver and executors have the settings of
-`plimsoll.sparkjobs.launch.manifests`. On a machine with few cores the limit of each executor is what shows whether the
+`plimsoll.sparkjobs.launch.executors`. On a machine with few cores the limit of each executor is what shows whether the
 job itself scales: with `--cpu 0.25` four executors need one core. `first` is the query in a new session, when all
 executors have registered; `again` is the next one, with classes loaded and code compiled. `busiest` is the processor
 time of the executor that worked most: it says how the work is divided, also where other work keeps executors from
@@ -28,7 +28,8 @@ from typing import Any, Final
 
 from bench.telemetry import hourly
 
-from plimsoll.sparkjobs.launch import manifests
+from plimsoll.sparkjobs.launch.executors import driver_settings, executor_template, service_account_objects
+from plimsoll.sparkjobs.launch.manifests import live_deployment
 from plimsoll.sparkjobs.launch.spec import DATA_PATH, Object, SparkLaunch
 
 PROGRAM: Final = "program"
@@ -60,9 +61,9 @@ def _say(folder: Path, name: str, text: str) -> None:
 
 def driver_pod(launch: SparkLaunch, cpu: float) -> Object:
     """A pod of the driver, like that of the live job, with executors of this share of a core."""
-    pod: Object = manifests.live_deployment(launch)["spec"]["template"]
+    pod: Object = live_deployment(launch)["spec"]["template"]
     container = pod["spec"]["containers"][0]
-    settings = manifests.driver_settings(launch) | {
+    settings = driver_settings(launch) | {
         "spark.kubernetes.executor.request.cores": "50m",
         "spark.kubernetes.executor.limit.cores": str(cpu),
         "spark.sql.shuffle.partitions": "16",
@@ -153,7 +154,7 @@ def measure(folder: Path, name: str, image: str, executors: int, cpu: float) -> 
     for path in (*folder.glob("ready-*"), *folder.glob("go-*"), *folder.glob("done-*")):
         path.unlink()
     apply(*(each | {"metadata": {**each["metadata"], "namespace": name}} for each in (
-        *manifests.service_account_objects(launch), manifests.executor_template(launch), pod
+        *service_account_objects(launch), executor_template(launch), pod
     )))  # fmt: skip
     driver, found = pod["metadata"]["name"], []
     try:

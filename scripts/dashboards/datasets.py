@@ -117,6 +117,14 @@ DATASETS: Final = Dashboard(
                     text="Requests a second: answered, refused (role, feed, gone, fault), malformed, and dropped.",
                     queries=[Query(rate_by("feed_read_requests_total", "feed, outcome"), "{{feed}} {{outcome}}")],
                 ),
+                Panel(
+                    title="Connections of readers",
+                    text="Connections that are open, and those that recorders ended in a minute, by reason.",
+                    queries=[
+                        Query(figure("feed_read_connections"), "{{feed}}"),
+                        Query(f"60 * {rate_by('feed_ended_connections_total', 'feed, reason')}", "{{feed}} {{reason}}"),
+                    ],
+                ),
             ],
         ),
         Row(

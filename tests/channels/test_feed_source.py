@@ -79,6 +79,7 @@ def test_each_row_comes_once_and_what_became_of_all_is_counted(feed: RecordedFee
     assert reading.offset.places == {"reports": 4}
     assert reading.offset.counts == RowCounts(3, 2, 0, 1)
     assert reading.offset.oldest_sent_us > 0
+    assert reading.offset.begun_us == FIRST_SECONDS * 1e6
     feed.record([{"kind": "fire"}])
     assert numbers(reading.next(), "reports") == [5]
     assert reading.offset.counts == RowCounts(4, 3, 0, 1)

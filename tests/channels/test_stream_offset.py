@@ -10,7 +10,7 @@ from plimsoll.channels.stream_offset import StreamOffset
 
 def test_an_offset_comes_back_from_spark_as_it_was():
     offset = StreamOffset(
-        {"reports": 7, "alarms": 0}, 12, RowCounts(4, 2, 1, 1), 1_700_000_000_000_000, {"reports": "d1"}, True
+        {"reports": 7}, 12, RowCounts(4, 2, 1, 1), 1_700_000_000_500_000, 1_700_000_000_000_000, {"reports": "d1"}, True
     )
     assert StreamOffset.of_json(json.loads(json.dumps(offset.as_json()))) == offset
 

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.e2e,
     pytest.mark.images("broker", "operator", "collector", "spark"),
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(1800),
 ]
 
 READER = Path(__file__).with_name("channel_reader.py")
@@ -65,9 +65,53 @@ def reason(fleet: Cluster, kind: str, name: str, type_: str) -> str:
     return str(fleet.condition(kind, name, type_).get("reason", ""))
 
 
-def reader(fleet: Cluster, file: str) -> Object:
-    found: Object = json.loads(fleet.kubectl("exec", "reader", "--", "cat", f"{FILES}/{file}"))
-    return found
+def patch_datasets(fleet: Cluster, **datasets: object) -> None:
+    fleet.kubectl("patch", "brokerfleet", "quotes", "--type=merge", "-p", json.dumps({"spec": {"datasets": datasets}}))
+
+
+class ChannelReaderPod:
+    """A pod that subscribes to the channel, publishes reports, and judges the results.
+
+    `between_kills`: how many results it waits for behind each kill.
+    """
+
+    def __init__(self, fleet: Cluster, name: str, between_kills: int = RESULTS_BETWEEN_KILLS) -> None:
+        self._fleet, self._name, self._between_kills = fleet, name, between_kills
+        fleet.apply(script(name, READER), script_pod(name, READER, {"CHANNEL": "kinds"}, client="traders"))
+        fleet.wait(lambda: fleet.get("channel", "kinds")["status"].get("subscriptions") == 1, 120, "the subscription")
+        self._touch("go")
+        self.wait_for_results(1)
+
+    def _touch(self, file: str) -> None:
+        self._fleet.kubectl("exec", self._name, "--", "touch", f"{FILES}/{file}")
+
+    def _read(self, file: str) -> Object:
+        found: Object = json.loads(self._fleet.kubectl("exec", self._name, "--", "cat", f"{FILES}/{file}"))
+        return found
+
+    def kill(self, victim: str) -> None:
+        """Kill a pod, and wait for results of what is published behind that."""
+        self._fleet.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
+        began = time.monotonic()
+        self.wait_for_results(self._between_kills)
+        print(f"{victim} was killed; {self._between_kills} results later: {time.monotonic() - began:.0f} s")
+
+    def wait_for_results(self, more: int) -> None:
+        """Wait for results of publications that are sent from now on."""
+        now = self._read("progress.json")
+        wanted = max(now["results"], now["sent"] // 2) + more
+        self._fleet.wait(
+            lambda: self._read("progress.json")["results"] >= wanted, START_SECONDS, f"{more} more results"
+        )
+
+    def judge(self, least: int) -> None:
+        """End it: each result of at least so many that were due has come, and once."""
+        self._touch("stop")
+        found = self._fleet.wait(lambda: self._read("verdict.json"), 300, "the verdict")
+        print(found)
+        assert (found["missing"], found["wrong"], found["repeated"], found["gaps"]) == ([], [], 0, 0)
+        assert found["due"] >= least
+        self._fleet.kubectl("delete", "pod", self._name)
 
 
 def test_without_a_volume_both_say_what_to_do(fleet: Cluster):
@@ -76,8 +120,7 @@ def test_without_a_volume_both_say_what_to_do(fleet: Cluster):
 
 
 def test_with_one_the_feed_records_and_each_query_has_its_verdict(fleet: Cluster):
-    fleet.kubectl("patch", "brokerfleet", "quotes", "--type=merge", "-p",
-                  json.dumps({"spec": {"datasets": {"volumeClaim": "records"}}}))  # fmt: skip
+    patch_datasets(fleet, volumeClaim="records")
     fleet.wait(lambda: fleet.is_true("feed", "reports", "Recording"), START_SECONDS, "the recorder to be attached")
     fleet.wait(lambda: fleet.is_true("channel", "kinds", "Running"), START_SECONDS, "the driver to run the channel")
     fleet.wait(lambda: reason(fleet, "channel", "wrong", "Running") == "QueryInvalid", 60, "the wrong query")
@@ -88,29 +131,10 @@ def test_with_one_the_feed_records_and_each_query_has_its_verdict(fleet: Cluster
 
 
 def test_each_result_comes_once_while_pods_are_killed(fleet: Cluster):
-    fleet.apply(script("reader", READER), script_pod("reader", READER, {"CHANNEL": "kinds"}, client="traders"))
-    fleet.wait(lambda: fleet.get("channel", "kinds")["status"].get("subscriptions") == 1, 120, "the subscription")
-    fleet.kubectl("exec", "reader", "--", "touch", f"{FILES}/go")
-    wait_for_results(fleet, 1)
-    for victim in (f"{RECORDER}-0", f"{DRIVER}-0", "edge-1-0", f"{RECORDER}-0"):
-        fleet.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
-        began = time.monotonic()
-        wait_for_results(fleet, RESULTS_BETWEEN_KILLS)
-        print(f"{victim} was killed; {RESULTS_BETWEEN_KILLS} results later: {time.monotonic() - began:.0f} s")
-    fleet.kubectl("exec", "reader", "--", "touch", f"{FILES}/stop")
-    found = fleet.wait(lambda: reader(fleet, "verdict.json"), 300, "the verdict")
-    print(found)
-    assert (found["missing"], found["wrong"], found["repeated"], found["gaps"]) == ([], [], 0, 0)
-    assert found["due"] >= 4 * RESULTS_BETWEEN_KILLS
-
-
-def wait_for_results(fleet: Cluster, more: int) -> None:
-    """Wait for results of publications that are sent from now on."""
-    now = reader(fleet, "progress.json")
-    fleet.wait(
-        lambda: reader(fleet, "progress.json")["results"] >= max(now["results"], now["sent"] // 2) + more,
-        START_SECONDS, f"{more} more results",
-    )  # fmt: skip
+    reader, victims = ChannelReaderPod(fleet, "reader"), (f"{RECORDER}-0", f"{DRIVER}-0", "edge-1-0", f"{RECORDER}-0")
+    for victim in victims:
+        reader.kill(victim)
+    reader.judge(len(victims) * RESULTS_BETWEEN_KILLS)
 
 
 def test_all_that_came_in_is_accounted_for(fleet: Cluster):
@@ -126,6 +150,29 @@ def test_all_that_came_in_is_accounted_for(fleet: Cluster):
     assert status["pod"] == f"{DRIVER}-0"
 
 
+def executors(fleet: Cluster) -> list[str]:
+    """The pods of executors that run."""
+    found: Object = json.loads(fleet.kubectl("get", "pods", "-l", "spark-role=executor", "-o", "json"))
+    return [pod["metadata"]["name"] for pod in found["items"] if pod["status"]["phase"] == "Running"]
+
+
+def test_executors_are_for_an_operator_with_rights_to_run_spark(fleet: Cluster):
+    patch_datasets(fleet, spark={"launcher": "Kubernetes", "executors": 1})
+    fleet.wait(lambda: reason(fleet, "channel", "kinds", "Running") == "NotAllowed", 60, "the condition to say so")
+    chart = str(ROOT / "helm" / "plimsoll")
+    fleet.helm("upgrade", "plimsoll", chart, "--reuse-values", "--set", "rbac.spark=true")
+    fleet.wait(lambda: fleet.is_true("channel", "kinds", "Running"), START_SECONDS, "the driver to run the channel")
+    fleet.wait(lambda: len(executors(fleet)) == 1, START_SECONDS, "its executor")
+
+
+def test_on_executors_each_result_comes_once_as_well(fleet: Cluster):
+    reader = ChannelReaderPod(fleet, "second-reader")
+    (executor,) = executors(fleet)
+    for victim in (executor, f"{DRIVER}-0"):
+        reader.kill(victim)
+    reader.judge(2 * RESULTS_BETWEEN_KILLS)
+
+
 def test_a_channel_and_a_feed_that_are_deleted_take_their_pods_with_them(fleet: Cluster):
     fleet.kubectl("delete", "channel", "kinds", "wrong")
     fleet.kubectl("delete", "feed", "reports")
@@ -133,4 +180,5 @@ def test_a_channel_and_a_feed_that_are_deleted_take_their_pods_with_them(fleet: 
         lambda: {RECORDER, DRIVER}.isdisjoint(each["metadata"]["name"] for each in fleet.get("statefulset")),
         60, "their StatefulSets to go",
     )  # fmt: skip
+    fleet.wait(lambda: not executors(fleet), 90, "the executors to go with their driver")
     assert fleet.get("persistentvolumeclaim", "records")["status"]["phase"] == "Bound", "what they recorded stays"

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 import yaml
-from tests.e2e.cluster import FILES, ROOT, Cluster, manifest, run, script, script_pod
-from tests.e2e.test_channels import DRIVER, QUERY, READER, RECORDER, START_SECONDS, channel, reader, wait_for_results
+from tests.e2e.cluster import ROOT, Cluster, manifest, run
+from tests.e2e.test_channels import DRIVER, QUERY, RECORDER, START_SECONDS, ChannelReaderPod, channel
 from tests.feeds.s3_server import BUCKET, running_store
 
 from plimsoll.feeds.object_path import dataset_root
@@ -68,18 +68,10 @@ def test_both_run_without_a_volume(fleet: Cluster):
 
 
 def test_each_result_comes_once_while_pods_are_killed(fleet: Cluster):
-    fleet.apply(script("reader", READER), script_pod("reader", READER, {"CHANNEL": "kinds"}, client="traders"))
-    fleet.wait(lambda: fleet.get("channel", "kinds")["status"].get("subscriptions") == 1, 120, "the subscription")
-    fleet.kubectl("exec", "reader", "--", "touch", f"{FILES}/go")
-    wait_for_results(fleet, 1)
+    reader = ChannelReaderPod(fleet, "reader", RESULTS_BETWEEN_KILLS)
     for victim in (f"{DRIVER}-0", f"{RECORDER}-0"):
-        fleet.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
-        wait_for_results(fleet, RESULTS_BETWEEN_KILLS)
-    fleet.kubectl("exec", "reader", "--", "touch", f"{FILES}/stop")
-    found = fleet.wait(lambda: reader(fleet, "verdict.json"), 300, "the verdict")
-    print(found)
-    assert (found["missing"], found["wrong"], found["repeated"], found["gaps"]) == ([], [], 0, 0)
-    assert found["due"] >= 2 * RESULTS_BETWEEN_KILLS
+        reader.kill(victim)
+    reader.judge(2 * RESULTS_BETWEEN_KILLS)
 
 
 def test_the_ledger_is_in_the_store(fleet: Cluster, store: Mapping[str, str], monkeypatch: pytest.MonkeyPatch):

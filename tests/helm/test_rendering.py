@@ -8,7 +8,7 @@ import pytest
 from tests.helm.conftest import Objects, Render, RenderError
 
 from plimsoll.operator.metrics_api.group_figures import FIGURES
-from plimsoll.sparkjobs.launch.manifests import service_account_objects
+from plimsoll.sparkjobs.launch.executors import service_account_objects
 from plimsoll.sparkjobs.launch.spec import SparkLaunch
 
 KINDS_BY_DEFAULT = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from tests.operator.world import World
+from tests.operator.world import SETTINGS, World
 
 from plimsoll.operator.names import Object
+from plimsoll.operator.settings import OperatorSettings
 
 OBJECTS = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -34,9 +35,9 @@ spec:
 """
 
 
-def dataset_world(**fleet: Any) -> World:
+def dataset_world(settings: OperatorSettings = SETTINGS, **fleet: Any) -> World:
     """Settled. `fleet`: fields of the fleet's specification."""
-    world = World()
+    world = World(settings=settings)
     world.spec("BrokerFleet", "stocks", **{"datasets": {"volumeClaim": "records"}, **fleet})
     for item in yaml.safe_load_all(OBJECTS):
         world.put(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from plimsoll.channels.config import ChannelFigures, DriverFigures
 from plimsoll.feeds.config import RecorderFigures
 from plimsoll.operator import dataset_status, status
 from plimsoll.operator.dataset_status import NoFigures, channel_status, feed_status
+from plimsoll.operator.objects.spark_jobs import SparkObstacle
 
 TIME = "2026-01-01T00:00:00Z"
 RECORDED = RecorderFigures("/data/feeds/reports", 1, 1, 3, 1, 12, 10, 2, 0, 0, 1, 900)
@@ -72,6 +74,30 @@ def test_why_a_pod_does_not_run_is_said(world: World):
     put_container(world, "stocks-channels", "channels", state={"waiting": {"reason": "ErrImagePull", "message": "no"}})
     found, _, reason = told(world, "Channel", "fires", NoFigures())
     assert (reason, found["conditions"][0]["message"]) == ("ChannelStarting", "ErrImagePull: no")
+
+
+def test_a_driver_that_another_operator_has_started_is_found_by_its_label():
+    """Kubeflow's and Apache's operators name pods and containers as they like, and may keep those that have ended."""
+    world = dataset_world()
+    for name, at, state in (("0", "2026-01-01", {"terminated": {"exitCode": 1}}), ("1", "2026-01-02", {"running": {}})):
+        pod = copy.deepcopy(world.objects["Pod", "stocks-channels-0"])
+        pod["metadata"] |= {"name": f"stocks-channels-{name}-driver", "creationTimestamp": f"{at}T00:00:00Z"}
+        world.objects["Pod", pod["metadata"]["name"]] = pod
+        pod["status"]["containerStatuses"] = [{"name": "spark-kubernetes-driver", "state": state}]
+    del world.objects["Pod", "stocks-channels-0"]
+    found, is_true, reason = told(world, "Channel", "fires", Figures())
+    assert (is_true, reason, found["pod"]) == ("True", "ChannelRunning", "stocks-channels-1-driver")
+    del world.objects["Pod", "stocks-channels-1-driver"]
+    found, _, reason = told(world, "Channel", "fires", Figures())
+    assert (reason, found["lastEnd"]) == ("ChannelDriverExited", "exited with 1")
+
+
+def test_what_keeps_the_driver_from_being_launched_is_the_reason(world: World):
+    why = SparkObstacle("NotServed", "install it")
+    resources, item = world.desired().resources, world.objects["Channel", "fires"]
+    found = channel_status(resources, world.observed(), Figures(), item, TIME, why)
+    (condition,) = found["conditions"]
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "NotServed", "install it")
 
 
 def test_without_a_volume_both_say_what_to_do():

@@ -164,6 +164,9 @@ WINDOWS = "east.spec.maintenanceWindows"
         ("fleet.spec.security.clients", [{"name": "a", "namePrefixes": ["a.", "channel.f"]}],
          'names that begin with "channel." are those of the driver of channels', "another prefix"),
         ("fleet.spec.telemetry.spark.launcher", "Yarn", "not a choice", "Kubernetes"),
+        ("fleet.spec.datasets.spark.launcher", "None", "not a choice", "Kubernetes, Process"),
+        ("fleet.spec.datasets.spark.executors", 0, "too small", "at least 1"),
+        ("fleet.spec.datasets.spark.image", "no spaces", "not of the right form", "registry/name:tag"),
         ("fleet.spec.globalBalancing.interval", "10ms", "too small", "at least 1s"),
         ("small.spec.nodeSelector", [{"name": "a b", "value": "c"}], "not of the right form", "a label's key"),
         # logs

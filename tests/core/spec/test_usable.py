@@ -206,15 +206,20 @@ def test_a_profile_that_is_deleted_under_running_brokers_keeps_its_values():
 
 
 @pytest.mark.parametrize(
-    ("had", "has", "refused"),
+    ("had", "has", "why"),
     [
-        ({"volumeClaim": "records"}, {"volumeClaim": "records", "ledgers": "s3a://b/c"}, True),
-        ({"ledgers": "s3a://b/c"}, {"ledgers": "s3a://b/d"}, True),
-        ({"ledgers": "s3a://b/c"}, {"ledgers": "s3a://b/c", "storeSecret": "store"}, False),
-        ({}, {"ledgers": "s3a://b/c"}, False),
+        ({"volumeClaim": "records"}, {"volumeClaim": "records", "ledgers": "s3a://b/c"}, "channels have their ledgers"),
+        ({"ledgers": "s3a://b/c"}, {"ledgers": "s3a://b/d"}, "channels have their ledgers there"),
+        ({"ledgers": "s3a://b/c"}, {"ledgers": "s3a://b/c", "storeSecret": "store"}, ""),
+        ({}, {"ledgers": "s3a://b/c"}, ""),
+        ({"volumeClaim": "records"}, {"volumeClaim": "other"}, "feeds have their datasets and channels have their"),
+        ({"volumeClaim": "records"}, {}, "on the volume records"),
+        ({"volumeClaim": "records", "ledgers": "s3a://b/c"}, {"ledgers": "s3a://b/c"}, "feeds have their datasets on"),
+        ({"volumeClaim": "records"}, {"volumeClaim": "records", "volumeAccess": "ReadWriteMany"}, ""),
+        ({}, {"volumeClaim": "records"}, ""),
     ],
 )
-def test_ledgers_stay_where_they_are_while_there_are_channels(had: Any, has: Any, refused: bool):
+def test_datasets_and_ledgers_stay_where_they_are_while_they_are_in_use(had: Any, has: Any, why: str):
     fleet = make("BrokerFleet", "stocks", datasets=had)
     feed, reads = make("Feed", "r", subscription="[a,=,1]"), [{"name": "r", "feed": "r"}]
     city = [{"name": "city", "type": "String"}]
@@ -224,10 +229,12 @@ def test_ledgers_stay_where_they_are_while_there_are_channels(had: Any, has: Any
     assert before.faults == {}
     objects["BrokerFleet", "stocks"] = changed(fleet, datasets=has)
     found = usable_fleet(objects.values(), before.used.values())
-    if refused:
-        assert_faults(found, {("BrokerFleet", "stocks"): ("InvalidSpec", "channels have their ledgers there")})
+    if why:
+        assert_faults(found, {("BrokerFleet", "stocks"): ("InvalidSpec", why)})
         assert found.used["BrokerFleet", "stocks"]["spec"]["datasets"] == had, "it goes on as it was"
-        del objects["Channel", "fires"]
+        again = usable_fleet(objects.values(), found.used.values())
+        assert (again.used, again.faults) == (found.used, found.faults)
+        del objects["Channel", "fires"], objects["Feed", "r"]
         found = usable_fleet(objects.values(), before.used.values())
     assert found.faults == {}
     assert found.used["BrokerFleet", "stocks"]["spec"]["datasets"] == has

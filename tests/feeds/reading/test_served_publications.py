@@ -100,3 +100,22 @@ def test_one_that_is_silent_ends_it_and_what_is_stopped_ends(tmp_path: Path) -> 
     assert rows(read(here, tmp_path)) == ROWS
     assert not list(tmp_path.glob("*.parquet")), "one file at a time, and none in the end"
     here.dataset.close()
+
+
+def test_a_file_behind_the_end_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, fetched = Scripted(recorded(tmp_path / "feed")), set[str]()
+    part = here.part
+
+    def noted(path: str, offset: int, size: int) -> bytes:
+        fetched.add(path)
+        return part(path, offset, size)
+
+    monkeypatch.setattr(here, "part", noted)
+    begun = read(here, tmp_path)
+    assert next(begun).row == 1
+    known = {file.path for file in here.dataset.state.table("rows")}
+    here.dataset.add(stock(31), START_US + 4 * HOUR_US)
+    here.dataset.commit(("head", 1, 31), [], START_US + 4 * HOUR_US)
+    assert rows(begun) == ROWS[1:]
+    assert fetched == known
+    here.dataset.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from plimsoll.client.feed_connection import FeedConnection
 from plimsoll.core.protocol import messages as msg
 from plimsoll.feeds.commit_log import read_state
 from plimsoll.feeds.config import ServingConfig
+from plimsoll.feeds.dataset import FeedDataset
 from plimsoll.feeds.reading.table_reader import FeedReadError
 from plimsoll.feeds.serving.feed_server import FeedServer
 from plimsoll.network.auth.authorized_keys import KeyFileError
@@ -132,10 +135,10 @@ def test_hostile_peers_hurt_themselves_alone(tmp_path: Path) -> None:
         deadline = time.monotonic() + 60.0
 
         def flood() -> bool:
-            for socket in (*peers, *strangers):
+            for peer in (*peers, *strangers):
                 for data in shapes:
-                    _send(socket, [data])
-                _send(socket, [framed(large), b"more"])
+                    _send(peer, [data])
+                _send(peer, [framed(large), b"more"])
             return False
 
         for copy in ("a", "b", "c"):
@@ -153,6 +156,63 @@ def test_hostile_peers_hurt_themselves_alone(tmp_path: Path) -> None:
         assert sum(len(waiting) for waiting in turns._of.values()) <= 2 * 64
 
 
+def test_an_identity_with_too_many_connections_loses_its_own(tmp_path: Path) -> None:
+    with served(tmp_path / "s") as here:
+        here.record(10)
+        peers = [here.peer("eve") for _ in range(40)]
+
+        def ask() -> bool:
+            for peer in peers:
+                _send(peer, [framed(listing())])
+            return here.server.served.ended_connections["identity"] >= 32
+
+        wait_until(ask, "those beyond eight are ended")
+        assert here.fetch("ann", tmp_path / "copy") == (10, [])
+        assert len(here.server._watch._open._asking) <= 8 + 1
+        assert here.server.served.connections <= 8 + 1 + 16, "and some that connect again"
+        for peer in peers:
+            peer.close()
+        wait_until(lambda: here.server.served.connections == 0, "all are gone")
+
+
+def test_a_peer_that_only_connects_is_one_of_few(tmp_path: Path) -> None:
+    with served(tmp_path / "s") as here:
+        here.record(10)
+        host, port = here.server.endpoint.removeprefix("tcp://").split(":")
+        with contextlib.ExitStack() as stack:
+            for _ in range(100):
+                stack.enter_context(contextlib.closing(socket.create_connection((host, int(port)))))
+            wait_until(lambda: here.server.served.ended_connections["silent"] >= 84, "the oldest are ended")
+            assert here.server.served.connections <= 16
+            assert here.fetch("ann", tmp_path / "copy") == (10, [])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say how much a connection has received")
+def test_a_message_of_many_parts_that_does_not_end_ends_its_connection(tmp_path: Path) -> None:
+    """Without keys, so that a plain socket can send it."""
+    root = FeedDataset(tmp_path / "dataset", "[class,=,'STOCK']")
+    server = FeedServer("stocks", root.root, ServingConfig("tcp://127.0.0.1:*"))
+    server.show(root.state)
+    host, port = server.endpoint.removeprefix("tcp://").split(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=30.0) as peer:
+            peer.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32))
+            peer.sendall(b"\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER")
+            greeting = b""
+            while b"READY" not in greeting:
+                greeting += peer.recv(100)
+            part, sent = b"\x03" + (8000).to_bytes(8, "big") + bytes(8000), 0
+            with contextlib.suppress(OSError):  # it is ended
+                while sent < 2**30:
+                    peer.sendall(part)
+                    sent += len(part)
+            assert 2**20 < sent < 2**30
+        wait_until(lambda: server.served.ended_connections["unfinished"] == 1, "it is counted")
+    finally:
+        server.close()
+        root.close()
+
+
 def test_a_request_that_is_too_large_ends_its_connection_alone(tmp_path: Path) -> None:
     with served(tmp_path / "s") as here:
         here.record(10)
@@ -167,6 +227,6 @@ def test_a_request_that_is_too_large_ends_its_connection_alone(tmp_path: Path) -
         assert here.fetch("ann", tmp_path / "copy") == (10, [])
 
 
-def _send(socket: zmq.Socket[bytes], parts: list[bytes]) -> None:
+def _send(peer: zmq.Socket[bytes], parts: list[bytes]) -> None:
     with contextlib.suppress(zmq.Again):  # it is not connected, or the server takes no more of it
-        socket.send_multipart(parts, zmq.NOBLOCK)
+        peer.send_multipart(parts, zmq.NOBLOCK)

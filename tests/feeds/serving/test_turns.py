@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from plimsoll.feeds.serving.turns import BURST, AnsweredPeers, RequestTurns, WaitingRequest
+from plimsoll.feeds.serving.turns import BURST, RequestTurns, WaitingRequest
 
 
 def request(name: str, peer: int = 0) -> WaitingRequest:
@@ -67,24 +67,3 @@ def test_what_is_remembered_of_identities_is_bounded():
         assert turns.take(float(number)) == request(f"i{number}")
     assert len(turns._buckets) <= 1024
     assert not turns._of
-
-
-def test_so_many_connections_of_an_identity_are_answered_and_others_when_they_are_gone():
-    peers, gone = AnsweredPeers(3), set[bytes]()
-    for peer in (b"1", b"2", b"3", b"1"):
-        assert peers.admit("eve", peer, gone.__contains__)
-    assert not peers.admit("eve", b"4", gone.__contains__)
-    assert peers.admit("ann", b"5", gone.__contains__), "another identity has its own"
-    gone.add(b"3")
-    admitted = [peers.admit("eve", b"4", gone.__contains__) for _ in range(3)]
-    assert admitted == [False, True, True], "it is found when its turn to be asked about comes"
-    assert not peers.admit("eve", b"3", gone.__contains__)
-    peers.clear()
-    assert peers.admit("eve", b"3", gone.__contains__)
-
-
-def test_peers_of_so_many_identities_are_remembered():
-    peers = AnsweredPeers(1)
-    for number in range(2000):
-        assert peers.admit(f"i{number}", b"p", lambda peer: False)
-    assert len(peers._of) <= 1024

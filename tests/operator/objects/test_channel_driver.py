@@ -75,7 +75,7 @@ def test_a_new_key_at_edges_restarts_it():
 
 @pytest.mark.parametrize("gone", ["volume", "channels"])
 def test_without_channels_or_a_volume_there_is_none(gone: str):
-    world = dataset_world(**({"datasets": {}} if gone == "volume" else {}))
+    world = dataset_world(datasets={} if gone == "volume" else {"volumeClaim": "records"})
     for channel in world.of("Channel") if gone == "channels" else []:
         world.delete(("Channel", channel))
     settled(world)

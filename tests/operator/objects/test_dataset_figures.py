@@ -54,6 +54,18 @@ def test_the_last_answer_counts_for_some_seconds():
         read.stop()
 
 
+def test_of_a_driver_that_has_ended_nothing_is_asked():
+    """An operator for Spark may keep its pod, with all labels, beside that of the next one."""
+    read = reader(ScriptedPods())
+    try:
+        ended = pod("d", "u1", "10.0.0.1")
+        ended["status"]["phase"] = "Failed"
+        read.update([ended])
+        assert read._thread is None, "no pod is left to be asked"
+    finally:
+        read.stop()
+
+
 def test_a_new_pod_has_said_nothing_and_one_that_leaves_is_not_asked():
     pods = ScriptedPods()
     pods.bodies["10.0.0.1"] = msgspec.json.encode(FIGURES)

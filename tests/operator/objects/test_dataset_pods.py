@@ -51,7 +51,7 @@ def test_without_a_volume_runs_what_keeps_all_of_it_in_a_store():
     assert ("StatefulSet", PODS[0]) not in world.objects, "this feed would be on a volume"
     assert "affinity" not in pod_spec(world, PODS[1])
     config = json.loads(world.objects["ConfigMap", f"{PODS[1]}-config"]["data"]["config.json"])
-    assert (config["folder"], config["scratch"]) == ("s3a://bucket/channels", f"{TMP_FOLDER}/copies")
+    assert (config["folder"], config["scratch"]) == ("s3a://bucket/channels", f"{TMP_FOLDER}/_copies")
     world.spec("Feed", "reports", path="s3a://bucket/reports")
     settled(world)
     for name in PODS:

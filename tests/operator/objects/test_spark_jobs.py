@@ -11,7 +11,7 @@ from tests.operator.objects.test_collectors import settled
 from tests.operator.world import World
 from tests.sparkjobs.launch.operator_fields import object_faults
 
-from plimsoll.operator import status
+from plimsoll.operator import names, status
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import spark_jobs
 from plimsoll.operator.objects.manifest import owner
@@ -105,8 +105,8 @@ def test_beside_the_collector_it_is_a_container_of_the_same_pod():
     found = world({"replicas": 1}, launcher="Process")
     assert made(found) == set()
     pod = found.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"]["spec"]
-    names = [each["name"] for each in pod["containers"]]
-    assert names == ["collector", "spark-live"]
+    found_names = [each["name"] for each in pod["containers"]]
+    assert found_names == ["collector", "spark-live"]
     assert {"name": "spark-live", "emptyDir": {}} in pod["volumes"]
     assert {"name": "data", "emptyDir": {}} in pod["volumes"]
 
@@ -181,6 +181,20 @@ def test_it_is_judged_by_its_snapshot(age: float | None, seen: int, state: str):
     assert (said.status["state"], said.status["driver"], said.status["restarts"]) == (state, "stocks-spark-live-1", 1)
     assert said.condition.status == ("True" if state == "Fresh" else "False")
     assert said.condition.reason == state
+
+
+def test_the_driver_of_channels_is_not_taken_for_the_live_job():
+    found = world()
+    driver(found)
+    labels = {"plimsoll.dev/fleet": "stocks", names.DATASET_POD: "stocks-channels"}
+    found.now += 5
+    found.put({
+        "apiVersion": "v1", "kind": "Pod", "spec": {}, "metadata": {"name": "stocks-channels-driver", "labels": labels},
+        "status": {"containerStatuses": [{"name": "spark-kubernetes-driver", "state": {"running": {}}}]},
+    })  # fmt: skip
+    pod = spark_jobs.driver_of(found.observed(), "stocks")
+    assert pod is not None
+    assert pod["metadata"]["name"] == "stocks-spark-live-1"
 
 
 def test_a_driver_that_does_not_run_says_why_and_is_left_to_its_kubelet():

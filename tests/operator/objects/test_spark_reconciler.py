@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.operator.dataset_world import dataset_world
 from tests.operator.objects.test_spark_application import APACHE, NAME, Server
 from tests.operator.objects.test_spark_jobs import SETTINGS, driver, known, world
 
@@ -40,6 +41,26 @@ def test_what_keeps_another_operator_from_it_is_said():
     one = SparkReconciler(again, "ns", SETTINGS)
     asyncio.run(one.reconcile(found.desired().resources, found.observed(), None))
     assert (APACHE, NAME) in again.objects
+
+
+def test_the_driver_of_channels_is_kept_beside_the_live_job():
+    server: Any = Server("spark.apache.org/v1")
+    datasets = {"volumeClaim": "records", "spark": {"launcher": "SparkApplication"}}
+    found = dataset_world(SETTINGS, datasets=datasets)
+    desired, one = found.desired(), SparkReconciler(server, "ns", SETTINGS)
+    (wanted,) = desired.applications
+    asyncio.run(one.reconcile(desired.resources, found.observed(), None, wanted))
+    assert set(server.objects) == {(APACHE, "stocks-channels")}
+    assert one.channel_obstacle(desired.resources) is None
+    asyncio.run(one.reconcile(desired.resources, found.observed(), None))
+    assert server.objects == {}
+    nowhere: Any = Server()
+    one = SparkReconciler(nowhere, "ns", SETTINGS)
+    asyncio.run(one.reconcile(desired.resources, found.observed(), None, wanted))
+    assert one.channel_obstacle(desired.resources) is not None
+    forbidden = SparkReconciler(nowhere, "ns", OperatorSettings()).channel_obstacle(desired.resources)
+    assert forbidden is not None
+    assert forbidden.reason == "NotAllowed"
 
 
 def test_a_driver_that_says_nothing_is_to_go(monkeypatch: pytest.MonkeyPatch):

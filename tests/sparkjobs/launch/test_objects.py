@@ -12,7 +12,8 @@ import pytest
 from tests.sparkjobs.launch.operator_fields import object_faults
 
 from plimsoll.sparkjobs.__main__ import JOBS
-from plimsoll.sparkjobs.launch import local_process, manifests, operator_manifests
+from plimsoll.sparkjobs.launch import executors, local_process, manifests
+from plimsoll.sparkjobs.launch.operator_manifests import apache_application, kubeflow_application, live_submission
 from plimsoll.sparkjobs.launch.spec import DATA_PATH, SparkLaunch, live_arguments
 
 LAUNCH = SparkLaunch(fleet="tide", namespace="prod", image="plimsoll/spark:1", claim="telemetry", executors=3)
@@ -20,13 +21,13 @@ LAUNCH = SparkLaunch(fleet="tide", namespace="prod", image="plimsoll/spark:1", c
 
 def pods() -> list[dict[str, Any]]:
     """The specs of all rendered pods."""
-    found = [manifests.executor_pod(LAUNCH)["spec"]]
+    found = [executors.executor_pod(LAUNCH)["spec"]]
     for item in manifests.all_objects(LAUNCH):
         if item["kind"] == "Deployment":
             found.append(item["spec"]["template"]["spec"])
         if item["kind"] == "CronJob":
             found.append(item["spec"]["jobTemplate"]["spec"]["template"]["spec"])
-    for item in (operator_manifests.kubeflow_application(LAUNCH), operator_manifests.apache_application(LAUNCH)):
+    for item in (kubeflow_application(live_submission(LAUNCH)), apache_application(live_submission(LAUNCH))):
         spec = item["spec"]
         found += [spec[name]["template"]["spec"] for name in ("driver", "executor") if name in spec]
         found += [spec[name]["podTemplateSpec"]["spec"] for name in ("driverSpec", "executorSpec") if name in spec]
@@ -51,8 +52,8 @@ def test_only_drivers_have_a_token_and_it_has_rights_to_pods_only():
     tokens = [pod["automountServiceAccountToken"] for pod in pods()]
     assert tokens.count(True) == 3  # the Deployment, and the drivers of the two operators
     role = next(item for item in manifests.all_objects(LAUNCH) if item["kind"] == "Role")
-    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": manifests.POD_VERBS}]
-    settings = manifests.driver_settings(LAUNCH)
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": executors.POD_VERBS}]
+    settings = executors.driver_settings(LAUNCH)
     assert settings["spark.kubernetes.executor.disableConfigMap"] == "true"
     assert settings["spark.kubernetes.driver.ownPersistentVolumeClaim"] == "false"
     assert settings["spark.kubernetes.driver.service.deleteOnTermination"] == "false"
@@ -80,7 +81,7 @@ def test_a_deployment_selects_its_driver_and_not_executors():
     (live,) = [item for item in manifests.all_objects(LAUNCH) if item["kind"] == "Deployment"]
     selected = live["spec"]["selector"]["matchLabels"].items()
     assert selected <= live["spec"]["template"]["metadata"]["labels"].items()
-    assert not selected <= manifests.executor_pod(LAUNCH)["metadata"]["labels"].items()
+    assert not selected <= executors.executor_pod(LAUNCH)["metadata"]["labels"].items()
 
 
 def test_the_driver_gets_its_address_and_runs_the_live_job():
@@ -91,12 +92,12 @@ def test_the_driver_gets_its_address_and_runs_the_live_job():
     assert {one["name"] for one in container["env"]} == {"POD_NAME", "SPARK_DRIVER_BIND_ADDRESS"}
     conf = dict(part.split("=", 1) for flag, part in zip(container["args"], container["args"][1:], strict=False)
                 if flag == "--conf")  # fmt: skip
-    assert conf == manifests.driver_settings(LAUNCH)
+    assert conf == executors.driver_settings(LAUNCH)
     assert conf["spark.executor.instances"] == "3"
     # With it, Spark would mount its local folders over /tmp of the executors, where there is a volume already.
     assert "spark.local.dir" not in conf
     (template,) = [item for item in manifests.all_objects(LAUNCH) if item["kind"] == "ConfigMap"]
-    assert msgspec.json.decode(template["data"]["executor.yaml"]) == manifests.executor_pod(LAUNCH)
+    assert msgspec.json.decode(template["data"]["executor.yaml"]) == executors.executor_pod(LAUNCH)
 
 
 def test_a_read_write_once_volume_keeps_pods_on_the_collectors_node():
@@ -123,8 +124,8 @@ def test_objects_have_the_owner_reference():
     owned = SparkLaunch(fleet="tide", namespace="prod", image="i", claim="c", owner=owner)
     everything = [
         *manifests.all_objects(owned),
-        operator_manifests.kubeflow_application(owned),
-        operator_manifests.apache_application(owned),
+        kubeflow_application(live_submission(owned)),
+        apache_application(live_submission(owned)),
     ]
     assert all(item["metadata"]["ownerReferences"] == [owner] for item in everything)
     assert all("ownerReferences" not in item["metadata"] for item in manifests.all_objects(LAUNCH))
@@ -138,9 +139,9 @@ def test_cron_jobs_run_existing_jobs():
             assert container["args"][3] in JOBS
 
 
-@pytest.mark.parametrize("render", [operator_manifests.kubeflow_application, operator_manifests.apache_application])
+@pytest.mark.parametrize("render", [kubeflow_application, apache_application])
 def test_rendered_objects_have_only_fields_that_the_operator_knows(render: Any):
-    item = render(LAUNCH)
+    item = render(live_submission(LAUNCH))
     assert object_faults(item) == []
     spoiled = copy.deepcopy(item)
     spoiled["spec"]["sparkconf"] = {}
@@ -161,7 +162,7 @@ def test_rendered_objects_have_only_fields_that_the_operator_knows(render: Any):
     ],
 )
 def test_a_fault_has_its_path(place: tuple[str, ...], value: Any, fault: str):
-    item = operator_manifests.kubeflow_application(LAUNCH)
+    item = kubeflow_application(live_submission(LAUNCH))
     inner = item["spec"]
     for name in place[:-1]:
         inner = inner[name]

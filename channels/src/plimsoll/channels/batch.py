@@ -70,6 +70,7 @@ class BatchCommit(Struct, frozen=True):
     `query_us`: how long its query took, in microseconds; `late_us`: how long after the beginning of its period it
     began. `before`: the results of all batches before it. The first commit of a channel has number 0 and only says
     where it begins. `datasets`: the names of the datasets that the places are in, as far as they are known.
+    `due_us`: when its period began, without periods itself; 0 in a commit that is no batch, or of an earlier version.
     """
 
     number: int
@@ -81,6 +82,7 @@ class BatchCommit(Struct, frozen=True):
     query_us: int = 0
     late_us: int = 0
     datasets: dict[str, str] = {}
+    due_us: int = 0
 
     @property
     def before(self) -> int:
@@ -88,9 +90,9 @@ class BatchCommit(Struct, frozen=True):
         return self.totals.results - len(self.results)
 
     @property
-    def period_us(self) -> int:
-        """When its period began, in microseconds since 1970; without periods, when it began itself."""
-        return self.at_us - self.query_us - self.late_us
+    def last_due_us(self) -> int:
+        """When the last batch was due; of a channel without a batch, when it was made."""
+        return self.due_us or self.at_us
 
 
 def first_commit(ends: Mapping[str, int], at_us: int, datasets: Mapping[str, str] = NO_DATASETS) -> BatchCommit:
@@ -123,6 +125,7 @@ def next_commit(
     at_us: int,
     query_us: int,
     late_us: int = 0,
+    due_us: int = 0,
     datasets: Mapping[str, str] = NO_DATASETS,
 ) -> BatchCommit:
     """The commit of the batch behind `last`. `places`, `datasets`: of the feeds that it has read."""
@@ -132,5 +135,5 @@ def next_commit(
     )  # fmt: skip
     return BatchCommit(
         last.number + 1, at_us, {**last.places, **places}, parameters, results, totals, query_us, late_us,
-        {**last.datasets, **datasets},
+        {**last.datasets, **datasets}, due_us,
     )  # fmt: skip

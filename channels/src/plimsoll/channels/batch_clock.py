@@ -47,6 +47,10 @@ class BatchClock:
             self.kept += 1
         self.period = period
 
+    def due_us(self, period: int) -> int:
+        """When the batch of a period is due, in microseconds since 1970; 0 without periods."""
+        return 0 if self._every is None else round(period * self._every * 1e6)
+
     def follow(self, now: float) -> None:
         """Begin with the period of now if the clock was set back by more than one, not to wait until it has caught up.
 

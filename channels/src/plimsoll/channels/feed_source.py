@@ -80,7 +80,8 @@ class FeedReader(SimpleDataSourceStreamReader):
         """The batch behind `start`, if one is due, and where it ends."""
         before = StreamOffset.of_json(start)
         every = self._request.every_seconds
-        period = period_at(every, self._clock())
+        now = self._clock()
+        period = period_at(every, now)
         if every is not None and period <= before.period:  # below it if the clock was set back a little
             return iter(()), start
         ends = {feed: self._end(feed) for feed in self._roots}
@@ -92,7 +93,7 @@ class FeedReader(SimpleDataSourceStreamReader):
         tables, counts = self._tables(ranges, datasets)
         places = {**before.places, **{feed: each.last for feed, each in ranges.items()}}
         after = StreamOffset(
-            places, period, before.counts + counts, oldest_sent_us(tables.values()) or 0, datasets,
+            places, period, before.counts + counts, round(now * 1e6), oldest_sent_us(tables.values()) or 0, datasets,
             is_cut=any(each.last < newest[feed] for feed, each in ranges.items()),
         )  # fmt: skip
         return self._rows(tables), after.as_json()

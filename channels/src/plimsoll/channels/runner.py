@@ -80,7 +80,7 @@ class ChannelRunner:
             self.ledger.close()
             raise
         self._lock = threading.Lock()
-        last_us = self.ledger.last.period_us if self.ledger.last is not None else _now_us()
+        last_us = self.ledger.last.last_due_us if self.ledger.last is not None else _now_us()
         self._clock, self._is_behind = BatchClock(channel.every_seconds, last_us / 1e6), False
         self._schemas: dict[str, FeedSchema] = {}
         self._state, self._message = "ChannelStarting", "its query is about to be checked"
@@ -194,23 +194,24 @@ class ChannelRunner:
 
     def _on_batch(self, new: DataFrame, start: StreamOffset, end: StreamOffset) -> None:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
-        began, began_us = time.monotonic(), _now_us()
+        began = time.monotonic()
         last, asked = self._last_commit, self._subscriptions_of(self.channel)
         rows: list[dict[str, Any]] = []
         if asked.rows:
             kept = {each.name: self._kept(each) for each in self.channel.feeds if not each.is_new}
             rows = self._query.run(asked.rows, new, kept)
         found = results_of(rows, self.channel, asked.rows, last.number + 1, self._most_bytes)
-        query_us = round((time.monotonic() - began) * 1e6)
         commit = next_commit(
             last, end.places, end.counts - start.counts, tuple(sorted(asked.rows)), found.results,
-            unasked=found.unasked, invalid=found.invalid, at_us=began_us + query_us, query_us=query_us,
-            late_us=round(self._clock.late_seconds(end.period, began_us / 1e6) * 1e6), datasets=end.datasets,
+            unasked=found.unasked, invalid=found.invalid, at_us=_now_us(),
+            query_us=round((time.monotonic() - began) * 1e6),
+            late_us=round(self._clock.late_seconds(end.period, end.begun_us / 1e6) * 1e6),
+            due_us=self._clock.due_us(end.period) or end.begun_us, datasets=end.datasets,
         )  # fmt: skip
         with self._lock:
             self.ledger.commit(commit)
             self._publisher.publish(commit.results)
-        self._clock.begun(end.period, began_us / 1e6)
+        self._clock.begun(end.period, end.begun_us / 1e6)
         self._failures_in_a_row, self._is_behind = 0, end.is_cut
         if end.oldest_sent_us:
             self._delay_milliseconds = max(0, commit.at_us - end.oldest_sent_us) // 1000

@@ -14,14 +14,15 @@ from plimsoll.channels.batch import RowCounts
 class StreamOffset(Struct, frozen=True):
     """The places in the feeds, and what became of the rows in front of them since the query began.
 
-    `period`: the number of the period that the batch up to here belongs to; 0 without periods. `oldest_sent_us`: when
-    the oldest row of that batch was sent, in microseconds since 1970; 0 if it has none. `datasets`: the names of the
-    datasets that the places are in. `is_cut`: that batch was full, and there are more rows behind it.
+    Of the batch up to here: `period`, the number of its period, 0 without periods; `begun_us`, when it was decided;
+    `oldest_sent_us`, when its oldest row was sent, 0 if it has none; and `is_cut`: it was full, and there are more rows
+    behind it. `datasets`: the names of the datasets that the places are in. Times are in microseconds since 1970.
     """
 
     places: dict[str, int]
     period: int = 0
     counts: RowCounts = RowCounts()
+    begun_us: int = 0
     oldest_sent_us: int = 0
     datasets: dict[str, str] = {}
     is_cut: bool = False

@@ -11,6 +11,7 @@ from kubernetes import client, config
 
 from plimsoll.cli import kubernetes_survey, operator_watch
 from plimsoll.cli.exit_codes import FAILED, CommandError
+from plimsoll.cli.kubernetes_datasets import refused_moves
 from plimsoll.cli.kubernetes_errors import api_errors
 from plimsoll.cli.kubernetes_lists import REQUEST_SECONDS, ObjectLists
 from plimsoll.core.spec import KINDS, InvalidResourcesError, SourceDocument, head_name
@@ -27,6 +28,7 @@ from plimsoll.mediator import plan_storage, spec_edits
 from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
 from plimsoll.mediator.world.traffic_survey import TrafficSurvey
 
+FLEET = "BrokerFleet"
 REFRESH_SECONDS = 2.0
 REPLACE_ATTEMPTS = 5
 LONGEST_LINE_BYTES = 1 << 20
@@ -208,9 +210,24 @@ class KubernetesBackend:
         """Server-side; each object by itself, once all of them can be read."""
         given = list(flattened(documents))
         resources, problems = parse_each(given)
+        if not problems:
+            problems = [
+                each for item in resources if item.kind == FLEET for each in refused_moves(self, item.mapping())
+            ]
         if problems:
             raise InvalidResourcesError(problems)
         return [(self._apply(item.mapping()), item.subject) for item in resources]
+
+    def patched(self, item: Object, **options: str) -> Object:
+        """The object as it is with these fields."""
+        kind, name = item["kind"], item["metadata"]["name"]
+        with api_errors(f"apply {kind}/{name} in {self.title}"):
+            found: Object = self._objects.patch_namespaced_custom_object(
+                GROUP, VERSION, self.namespace, KINDS[kind].plural, name, item,
+                field_manager="plimsoll-cli", force=True, _content_type="application/apply-patch+yaml",
+                _request_timeout=REQUEST_SECONDS, **options,
+            )  # fmt: skip
+        return found
 
     def _apply(self, item: Object) -> str:
         kind, name = item["kind"], item["metadata"]["name"]
@@ -218,12 +235,7 @@ class KubernetesBackend:
             before = self.get(kind, name)["metadata"]
         except ObjectMissingError:  # it is created
             before = {}
-        with api_errors(f"apply {kind}/{name} in {self.title}"):
-            self._objects.patch_namespaced_custom_object(
-                GROUP, VERSION, self.namespace, KINDS[kind].plural, name, item,
-                field_manager="plimsoll-cli", force=True, _content_type="application/apply-patch+yaml",
-                _request_timeout=REQUEST_SECONDS,
-            )  # fmt: skip
+        self.patched(item)
         if not before:
             return "created"
         after = self.get(kind, name)["metadata"]

@@ -65,10 +65,15 @@ REQUEST_OUTCOMES: Final = ("answered", "role", "feed", "gone", "fault", "malform
 
 
 class ServedFigures(Struct, frozen=True):
-    """What a recorder has served since it was started: bytes of files, and requests by outcome."""
+    """What a recorder has served since it was started: bytes of files, and requests by outcome.
+
+    `connections`: those that are open; `ended_connections`: those that it has ended, by reason.
+    """
 
     size_bytes: int = 0
     requests: dict[str, int] = {}
+    connections: int = 0
+    ended_connections: dict[str, int] = {}
 
 
 class RecorderFigures(Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from plimsoll.feeds.config import REQUEST_OUTCOMES, RecorderFigures
+from plimsoll.feeds.serving.open_connections import END_REASONS
 
 Value = Callable[[RecorderFigures], float]
 
@@ -20,6 +21,7 @@ COUNTERS: Final[Mapping[str, tuple[str, Value]]] = {
 GAUGES: Final[Mapping[str, tuple[str, Value]]] = {
     "files": ("Files of the dataset.", lambda of: of.files),
     "size_bytes": ("Size of its files.", lambda of: of.size_bytes),
+    "read_connections": ("Connections of applications that are open.", lambda of: of.served.connections),
     "waiting_rows": ("Publications that are received and not committed yet.", lambda of: of.waiting),
     "lag_seconds": (
         "How long ago the newest publication was sent when it was received; 0 without one.",
@@ -43,6 +45,13 @@ def recorder_metrics(recorders: Mapping[str, RecorderFigures]) -> Iterator[Metri
         for outcome in REQUEST_OUTCOMES:
             requests.add_metric([feed, outcome], figures.served.requests.get(outcome, 0))
     yield requests
+    ended = CounterMetricFamily(
+        "plimsoll_feed_ended_connections", "Connections of applications that were ended.", labels=["feed", "reason"]
+    )
+    for feed, figures in sorted(recorders.items()):
+        for reason in END_REASONS:
+            ended.add_metric([feed, reason], figures.served.ended_connections.get(reason, 0))
+    yield ended
     kinds: tuple[tuple[type[CounterMetricFamily | GaugeMetricFamily], Mapping[str, tuple[str, Value]]], ...] = (
         (CounterMetricFamily, COUNTERS), (GaugeMetricFamily, GAUGES),
     )  # fmt: skip

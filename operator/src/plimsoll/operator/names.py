@@ -32,7 +32,7 @@ CLUSTER = f"{GROUP}/cluster"
 BROKER = f"{GROUP}/broker"
 CLIENT = f"{GROUP}/client"
 DATASET_POD = f"{GROUP}/dataset-pod"
-"""On what belongs to a recorder or to the driver of channels: the name of its StatefulSet."""
+"""On what belongs to a recorder or to the driver of channels: the name of its StatefulSet or SparkApplication."""
 
 DESIRED_HASH = f"{GROUP}/desired-hash"
 """On every child: the hash of the desired object when it was written."""
@@ -91,6 +91,8 @@ NETWORK_POLICY = "plimsoll-brokers"
 COLLECTOR_POLICY = "plimsoll-collectors"
 DATASET_POLICY = "plimsoll-datasets"
 FEED_POLICY = "plimsoll-feeds"
+CHANNEL_POLICY, EXECUTOR_POLICY = "plimsoll-channels", "plimsoll-executors"
+"""`CHANNEL_POLICY`: what the driver of channels may reach beyond other pods on the volume, for its executors."""
 
 
 def config_of(broker: str) -> str:

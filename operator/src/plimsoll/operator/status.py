@@ -75,6 +75,7 @@ class StatusInputs:
     telemetry: Mapping[str, Any] = field(default_factory=dict)
     spark: spark_jobs.LiveJobStatus | None = None
     figures: dataset_status.ReadsFigures = field(default_factory=dataset_status.NoFigures)
+    channel_obstacle: spark_jobs.SparkObstacle | None = None
     time: str = ""
     leaders: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By head with a standby, what the process that leads says of it."""
@@ -134,7 +135,7 @@ def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, An
         yield from _cluster_status(facts, cluster, seen, sessions)
     served = (item for kind in dataset_status.CONDITIONS for item in facts.of(kind))
     yield from dataset_status.dataset_statuses(
-        facts.desired.resources, facts.observed, facts.figures, served, facts.time
+        facts.desired.resources, facts.observed, facts.figures, served, facts.time, facts.channel_obstacle
     )
     for profile in facts.of("HardwareProfile"):
         yield profile, profile_status(profile, list(seen.values()), facts.interval_seconds, facts.time)

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from plimsoll.sparkjobs import class_archive, lean_home
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
+from plimsoll.sparkjobs.launch.spec import SUBMIT_VARIABLE
 
 LOCAL_MASTER: Final = "local[2]"
 REQUIRED_SETTINGS: Final = {
@@ -57,7 +58,6 @@ LOCAL_SETTINGS: Final = {
 QUICK_START_SETTINGS: Final = {"spark.driver.extraJavaOptions": local_process.QUICK_START_JVM_OPTIONS}
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 MAKES_ARCHIVE: Final = "-XX:ArchiveClassesAtExit"
-SUBMIT_VARIABLE: Final = "PYSPARK_SUBMIT_ARGS"
 SUBMIT_OPTIONS: Final = {
     "--master": "spark.master",
     "--driver-memory": "spark.driver.memory",

@@ -16,6 +16,7 @@ from typing import Literal
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"  # an RFC 1123 label, which Kubernetes asks of names
 LABEL = r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"  # the key of a label
+IMAGE = r"[A-Za-z0-9][-A-Za-z0-9._/:@]*|"  # of containers, or none
 
 SET_MAX_ITEMS = 1000
 
@@ -55,6 +56,11 @@ def name_field(text: str, refers: str = "", max_items: int | None = None) -> Fie
     """A name of an object or of a list item."""
     form = "lower-case letters, digits and '-', at most 63"
     return FieldInfo(text, pattern=NAME, form=form, max_length=63, max_items=max_items, refers=refers)
+
+
+def image_field(text: str) -> FieldInfo:
+    """An image of containers; empty for a default."""
+    return FieldInfo(text, pattern=IMAGE, form="an image, as registry/name:tag", max_length=512)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from plimsoll.core.spec.problems import Path, ResourceProblem, SourceDocument
 from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.validation import consistency
 from plimsoll.core.spec.validation.channels import check_channels
+from plimsoll.core.spec.validation.datasets import moved_datasets
 
 Key = tuple[str, str]
 """Kind and name."""
@@ -146,7 +147,7 @@ class _Assembly:
         own = [*consistency.check_timing(resources), *consistency.check_policies(resources)]
         own += [*consistency.check_consumer_groups(resources), *consistency.check_name_prefixes(resources)]
         own += [each for cluster in resources.clusters.values() for each in consistency.check_scale(cluster)]
-        own += [*consistency.check_feeds(resources), *self._moved_ledgers(resources), *self._further(resources)]
+        own += [*consistency.check_feeds(resources), *self._moved_datasets(resources), *self._further(resources)]
         found = [*map(_own, own), *(_own(each, missing=True) for each in consistency.check_references(resources))]
         found += [_own(each, missing=each.path[-1] == "feed") for each in check_channels(resources)]
         if found:
@@ -159,15 +160,13 @@ class _Assembly:
             )
         return found or [_own(each) for each in consistency.check_listeners(resources)]
 
-    def _moved_ledgers(self, resources: Resources) -> Iterator[ResourceProblem]:
-        """Ledgers at another place while there are channels: each would begin again, and publish results twice."""
+    def _moved_datasets(self, resources: Resources) -> Iterator[ResourceProblem]:
+        """Another place for what feeds and channels have been accepted with, as long as they are there."""
         before = self._accepted.get((FLEET, resources.fleet.name))
-        if before is None or not any(kind == CHANNEL for kind, _ in self._accepted):
-            return
-        had, has = before.spec.datasets, resources.fleet.spec.datasets
-        if had.ledgers != has.ledgers and (had.ledgers or had.volume_claim):
-            remedy = "Take the change back, or delete the channels first: at another place they begin again."
-            yield resources.fleet.problem(("spec", "datasets", "ledgers"), "channels have their ledgers there", remedy)
+        if before is not None:
+            feeds = [item.spec for (kind, _), item in self._accepted.items() if kind == FEED]
+            has_channels = any(kind == CHANNEL for kind, _ in self._accepted)
+            yield from moved_datasets(before.spec.datasets, resources.fleet, feeds, has_channels=has_channels)
 
     def _name_findings(self, resources: Resources) -> Iterator[_Finding]:
         """The same name for several brokers; the newest object has the fault."""

@@ -51,18 +51,21 @@ class ServedPublications:
             OSError: the disk fails.
 
         """
-        while True:
-            run.run(lambda: stopped() or self._ready is not None or self._is_past_end)
-            if self._ready is None:
-                return
-            complete, self._ready = self._ready, None
-            for each in publications_of(
-                self._place, parquet.schema_of(self._place), complete.from_row, self.reader.since_us
-            ):
-                if self._last_row is not None and each.row > self._last_row:
-                    return
-                yield each
+        try:
+            while (complete := self._next_file(run, stopped)) is not None:
+                schema = parquet.schema_of(self._place)
+                for each in publications_of(self._place, schema, complete.from_row, self.reader.since_us):
+                    if self._last_row is not None and each.row > self._last_row:
+                        return
+                    yield each
+        finally:
             self._drop()
+
+    def _next_file(self, run: FetchRun, stopped: Callable[[], bool]) -> FileComplete | None:
+        """Wait for one; None if there is none before the end."""
+        self._ready = None
+        run.run(lambda: stopped() or self._ready is not None or self._is_past_end)
+        return self._ready
 
     def take(self, reader: TableReader, event: ReadEvent, now_us: int) -> None:
         """Take what the reader says; `now_us` is not needed."""

@@ -15,11 +15,13 @@ from plimsoll.feeds.config import REQUEST_OUTCOMES, ServedFigures, ServingConfig
 from plimsoll.feeds.object_path import DatasetPath
 from plimsoll.feeds.serving.answers import answer, decoded_request
 from plimsoll.feeds.serving.catalog import FeedCatalog
+from plimsoll.feeds.serving.connection_watch import ConnectionWatch
 from plimsoll.feeds.serving.feed_sockets import FeedSockets
-from plimsoll.feeds.serving.turns import AnsweredPeers, RequestTurns, WaitingRequest
+from plimsoll.feeds.serving.open_connections import END_REASONS
+from plimsoll.feeds.serving.turns import RequestTurns
 from plimsoll.network.auth.authorized_keys import AuthorizedKeys, SecretKeyFile
 
-WAIT_SECONDS: Final = 0.2
+WAIT_SECONDS: Final = 0.1
 REFRESH_SECONDS: Final = 1.0
 RECEIVED_AT_ONCE: Final = 64
 ANSWERED_AT_ONCE: Final = 32
@@ -40,7 +42,7 @@ class FeedServer:
         self._readers = AuthorizedKeys.read(config.readers, "serving.readers") if config.key else None
         key = SecretKeyFile.read(config.key, "serving.key") if config.key else None
         self._sockets = FeedSockets(config.endpoint, key, self._readers)
-        self._turns, self._peers = RequestTurns(), AnsweredPeers()
+        self._turns, self._watch = RequestTurns(), ConnectionWatch(feed)
         self._catalog: FeedCatalog | None = None
         self._outcomes = dict.fromkeys(REQUEST_OUTCOMES, 0)
         self._served_bytes = 0
@@ -59,7 +61,10 @@ class FeedServer:
     def served(self) -> ServedFigures:
         """What it has served; may be asked on any thread."""
         malformed = self._outcomes["malformed"] + self._sockets.counters["messages_of_many_parts"]
-        return ServedFigures(self._served_bytes, {**self._outcomes, "malformed": malformed})
+        return ServedFigures(
+            self._served_bytes, {**self._outcomes, "malformed": malformed}, self._watch.count,
+            {reason: self._watch.endings[reason] for reason in END_REASONS},
+        )  # fmt: skip
 
     def show(self, state: FeedState) -> None:
         """Serve what is committed now. Raises the fault that has ended the thread."""
@@ -82,20 +87,24 @@ class FeedServer:
                 if now >= refresh_at:
                     refresh_at = now + REFRESH_SECONDS
                     if self._sockets.refresh():
-                        self._peers.clear()
+                        self._watch.clear()
                 due = self._turns.wait_seconds(now)
                 self._sockets.wait(WAIT_SECONDS if due is None else min(due, WAIT_SECONDS))
-                for request in self._sockets.receive(RECEIVED_AT_ONCE):
-                    self._take(request)
+                self._take_some(time.monotonic())
                 self._answer_some()
         except Exception as error:  # noqa: BLE001  # the recorder raises it in its own thread
             self._fault = error
 
-    def _take(self, request: WaitingRequest) -> None:
-        identity = "" if self._readers is None else self._readers.identity_of(request.key)
-        is_answered = self._peers.admit(identity, request.peer, self._sockets.is_gone)
-        if not (is_answered and self._turns.add(identity, request)):
-            self._outcomes["dropped"] += 1
+    def _take_some(self, now: float) -> None:
+        requests = self._sockets.receive(RECEIVED_AT_ONCE)
+        for event in self._sockets.take_events():
+            self._watch.take(event, now)
+        for request in requests:
+            identity = "" if self._readers is None else self._readers.identity_of(request.key)
+            is_admitted = self._watch.admits(request.connection, request.check, identity, now)
+            if not (is_admitted and self._turns.add(identity, request)):
+                self._outcomes["dropped"] += 1
+        self._watch.check(now)
 
     def _answer_some(self) -> None:
         for _ in range(ANSWERED_AT_ONCE):

@@ -1,7 +1,8 @@
 """The sockets of a recorder that serves its dataset: a bound ROUTER, and the answers to ZAP. No other module has any.
 
 What one connection may cost: a request of 8 KiB at most, requests unread, and answers that it does not take; more of
-them are lost, to itself alone. Readers repeat what has no answer.
+them are lost, to itself alone. Readers repeat what has no answer. Which connections there are is told by events, from
+which `connection_watch` sees to it that there are not too many.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from itertools import islice
+from typing import Final, Literal
 
 import zmq
+from zmq.utils.monitor import parse_monitor_message
 
-from plimsoll.core.protocol import wire
+from plimsoll.feeds.serving.connection_watch import ConnectionEvent
 from plimsoll.feeds.serving.turns import WaitingRequest
 from plimsoll.network.auth.authorized_keys import FEED_DOMAIN, AuthorizedKeys, SecretKeyFile
 
@@ -26,10 +29,13 @@ ANSWERS_UNREAD: Final = 8
 """Of one connection, each of 64 KiB at most; a reader has four requests of each table under way."""
 REQUESTS_UNREAD: Final = 16
 SEND_BUFFER_BYTES: Final = 256 * 1024
+RECEIVE_BUFFER_BYTES: Final = 64 * 1024
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
 REBIND_SECONDS: Final = 5.0
+_OPENED: Final = int(zmq.EVENT_ACCEPTED)
+_ENDED: Final = int(zmq.EVENT_DISCONNECTED)
 
 
 class FeedEndpointError(OSError):
@@ -51,6 +57,8 @@ class FeedSockets:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._poller = zmq.Poller()
         self.counters: Counter[str] = Counter()
+        self._checks = 0  # of keys
+        self._events: list[ConnectionEvent] = []
         self._zap = self._bound_zap() if readers is not None else None
         self._router = self._made_router()
         try:
@@ -72,7 +80,7 @@ class FeedSockets:
         router.linger = 0
         router.router_mandatory = True
         router.sndhwm, router.rcvhwm = ANSWERS_UNREAD, REQUESTS_UNREAD
-        router.sndbuf = SEND_BUFFER_BYTES
+        router.sndbuf, router.rcvbuf = SEND_BUFFER_BYTES, RECEIVE_BUFFER_BYTES
         router.maxmsgsize = REQUEST_BYTES
         router.handshake_ivl = HANDSHAKE_MS
         router.heartbeat_ivl, router.heartbeat_timeout = HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS
@@ -82,6 +90,9 @@ class FeedSockets:
             router.setsockopt(zmq.ZAP_DOMAIN, FEED_DOMAIN.encode())
             router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         self._poller.register(router, zmq.POLLIN)
+        self._monitor = router.get_monitor_socket(_OPENED | _ENDED)
+        self._monitor.linger = 0
+        self._poller.register(self._monitor, zmq.POLLIN)
         return router
 
     def _bind(self, endpoint: str, patience_seconds: float) -> str:
@@ -109,9 +120,13 @@ class FeedSockets:
         if self._zap is not None and self._zap in ready:
             self._answer_zap(self._zap)
 
-    def receive(self, most: int) -> Iterator[WaitingRequest]:
+    def receive(self, most: int) -> list[WaitingRequest]:
         """Requests that have come, up to a limit."""
-        for _ in range(most):
+        return [each for each in islice(self._received(), most) if each is not None]
+
+    def _received(self) -> Iterator[WaitingRequest | None]:
+        """None for what is no request."""
+        while True:
             try:
                 peer = self._router.recv(zmq.NOBLOCK)
             except zmq.Again:
@@ -121,29 +136,36 @@ class FeedSockets:
                 self.counters["messages_of_many_parts"] += 1
                 while self._router.recv(0, copy=False).more:
                     pass
+                yield None
                 continue
-            key = str(part.get("User-Id")) if self._key is not None else ""
-            yield WaitingRequest(peer, key, part.bytes)
+            key, _, check = str(part.get("User-Id")).partition(" ") if self._key is not None else ("", "", "0")
+            yield WaitingRequest(peer, key, part.bytes, int(part.get(zmq.SRCFD)), int(check))
+
+    def take_events(self) -> list[ConnectionEvent]:
+        """Connections that were accepted or are gone, in this order; of all that has been received before."""
+        self._read_events()
+        found, self._events = self._events, []
+        return found
+
+    def _read_events(self) -> None:
+        try:
+            while True:
+                told = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))
+                kind: Literal["opened", "ended"] = "opened" if told["event"] == _OPENED else "ended"
+                self._events.append(ConnectionEvent(kind, int(told["value"]), self._checks + 1))
+        except zmq.Again:
+            pass  # all events are read
 
     def send(self, peer: bytes, data: bytes) -> bool:
         """Answer a connection; false if it takes no more or is gone: the answer is lost."""
-        is_sent = self._try_send(peer, data) == 0
-        self.counters["answers_lost"] += not is_sent
-        return is_sent
-
-    def is_gone(self, peer: bytes) -> bool:
-        """Whether a connection has ended; one that has not is sent an empty frame."""
-        return self._try_send(peer, wire.control_frame()) == errno.EHOSTUNREACH
-
-    def _try_send(self, peer: bytes, data: bytes) -> int:
-        """0, or why it cannot be sent: EAGAIN, EHOSTUNREACH."""
         try:
             self._router.send_multipart((peer, data), zmq.NOBLOCK)
         except zmq.ZMQError as error:
             if error.errno not in (errno.EAGAIN, errno.EHOSTUNREACH):
                 raise
-            return error.errno
-        return 0
+            self.counters["answers_lost"] += 1
+            return False
+        return True
 
     # -- keys
 
@@ -166,13 +188,21 @@ class FeedSockets:
             raise AssertionError("there is a ZAP handler where there are readers")
         try:
             while True:
-                zap.send_multipart(self._readers.answer_zap(zap.recv_multipart(zmq.NOBLOCK)))
+                request = zap.recv_multipart(zmq.NOBLOCK)
+                self._read_events()  # that of the connection which this is about is told before its key is checked
+                self._checks += 1
+                *reply, key, metadata = self._readers.answer_zap(request)
+                zap.send_multipart([*reply, key + b" %d" % self._checks, metadata])
         except zmq.Again:
             pass  # all requests are answered
 
     def _close_router(self) -> None:
-        self._poller.unregister(self._router)
+        for socket in (self._monitor, self._router):
+            self._poller.unregister(socket)
+        self._router.disable_monitor()
+        self._monitor.close()
         self._router.close()
+        self._events.clear()
 
     def close(self) -> None:
         self._close_router()

@@ -7,7 +7,6 @@ that has no answer.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,18 +20,18 @@ IDENTITIES_AT_MOST: Final = 1024
 """Remembered: those beyond lose the rate that they have used, not what waits."""
 
 
-PEERS_AT_MOST: Final = 8
-"""Connections of one identity that are answered: what they do not read is held for each, and libzmq gives each of them
-the same share, whatever its identity."""
-
-
 @dataclass(frozen=True, slots=True)
 class WaitingRequest:
-    """A request that waits. `peer`: the connection; `key`: its public key, empty on plain links."""
+    """A request that waits. `peer`: the connection, for answers; `key`: its public key, empty on plain links.
+
+    `connection`: its file descriptor, and `check` the number of the check of its key.
+    """
 
     peer: bytes
     key: str
     data: bytes
+    connection: int = -1
+    check: int = 0
 
 
 class RequestTurns:
@@ -78,32 +77,3 @@ class RequestTurns:
         while len(self._buckets) > max(IDENTITIES_AT_MOST, len(self._of)):
             self._buckets.popitem(last=False)
         return bucket
-
-
-class AnsweredPeers:
-    """Which connections are answered: of each identity up to a limit, until some of them are gone."""
-
-    def __init__(self, most: int = PEERS_AT_MOST) -> None:
-        self._most = most
-        self._of: OrderedDict[str, OrderedDict[bytes, None]] = OrderedDict()
-        self.refused = 0
-
-    def admit(self, identity: str, peer: bytes, is_gone: Callable[[bytes], bool]) -> bool:
-        """Whether to answer a connection. Where there are too many, one of the others is asked about."""
-        peers = self._of.setdefault(identity, OrderedDict())
-        self._of.move_to_end(identity)
-        if len(self._of) > IDENTITIES_AT_MOST:
-            self._of.popitem(last=False)
-        if peer not in peers and len(peers) >= self._most:
-            oldest = next(iter(peers))
-            if not is_gone(oldest):
-                peers.move_to_end(oldest)
-                self.refused += 1
-                return False
-            del peers[oldest]
-        peers[peer] = None
-        return True
-
-    def clear(self) -> None:
-        """All connections have ended."""
-        self._of.clear()

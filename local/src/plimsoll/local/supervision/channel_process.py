@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from plimsoll.channels.config import ChannelFigures, DriverConfig, channel_definition, read_figures
+from plimsoll.channels.names import COPIES_FOLDER
 from plimsoll.channels.status import figures_status, running_condition
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.spec import Resources
@@ -31,8 +32,6 @@ from plimsoll.sparkjobs.launch import local_process
 
 STOP_SECONDS: Final = 8.0
 """How long a driver may take to end its batches and to hear of their results."""
-SCRATCH: Final = "_copies"
-"""The folder for copies of what is in object stores; no channel can have its name."""
 MARK: Final = "PLIMSOLL_CHANNELS"
 """An environment variable of all processes of a driver: the folder that it works in."""
 
@@ -98,7 +97,7 @@ class ChannelProcess:
         pair = None if self._plain else keys.key_pair(self._folder, keys.PARAMETERS)
         return DriverConfig(
             name=keys.PARAMETERS, folder=resources.fleet.spec.datasets.ledgers or str(self.data),
-            scratch=str(self.data / SCRATCH), connection=str(self._connection.file),
+            scratch=str(self.data / COPIES_FOLDER), connection=str(self._connection.file),
             figures=str(self._figures_file), edges=tuple(sorted(edges, key=lambda each: each.name)),
             channels=tuple(
                 channel_definition(each, resources.feeds, self._folder.path)

@@ -16,7 +16,7 @@ from plimsoll.feeds.config import FIGURES_PATH, RecorderFigures
 from plimsoll.feeds.status import FIGURES_FRESH_SECONDS
 from plimsoll.operator.names import DATASET_POD, Object
 from plimsoll.operator.objects.dataset_pods import HTTP_PORT
-from plimsoll.operator.objects.manifest import is_leaving, uid
+from plimsoll.operator.objects.manifest import has_ended, is_leaving, uid
 from plimsoll.operator.reconcile.observed import label
 from plimsoll.telemetry.client.snapshot_poller import fetch
 
@@ -32,9 +32,10 @@ class _Answer:
 
 
 class DatasetFigures:
-    """The latest answer of each pod, by the name of its StatefulSet. `clock`: seconds of one monotonic clock.
+    """The latest answer of each pod, by the name of its StatefulSet or SparkApplication.
 
-    The thread runs while there are such pods. An answer is that of one life of a pod: a new pod has said nothing yet.
+    `clock`: seconds of one monotonic clock. The thread runs while there are such pods. An answer is that of one life of
+    a pod: a new pod has said nothing yet.
     """
 
     def __init__(self, fetched: Fetch = fetch, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,12 +47,13 @@ class DatasetFigures:
         self._thread: threading.Thread | None = None
 
     def update(self, pods: Iterable[Object]) -> None:
-        """Ask these pods from now on."""
+        """Ask these pods from now on, if they are there to stay."""
         found = {
             (label(pod, DATASET_POD), uid(pod)): str(address)
             for pod in pods
-            if label(pod, DATASET_POD) and not is_leaving(pod) and (address := pod.get("status", {}).get("podIP"))
-        }
+            if label(pod, DATASET_POD) and not is_leaving(pod) and not has_ended(pod)
+            and (address := pod.get("status", {}).get("podIP"))
+        }  # fmt: skip
         self._places = found
         self._lives = dict(found.keys())
         self._answers = {key: told for key, told in list(self._answers.items()) if key in found}

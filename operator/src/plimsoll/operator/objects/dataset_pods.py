@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from plimsoll.client.connection_file import connection_file_text
 from plimsoll.core.client import Address
@@ -22,6 +23,7 @@ from plimsoll.feeds.object_path import is_object_url
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import container_basics, digest, pod_basics, tolerations
+from plimsoll.sparkjobs.launch.executors import TEMPLATE_FOLDER
 
 HTTP_PORT, FEED_PORT = 7420, 7421
 """`FEED_PORT`: where a recorder serves its dataset."""
@@ -34,6 +36,7 @@ NAME_LENGTH = 50
 """Kubernetes puts the name of a StatefulSet, with a hash, into labels of 63 characters."""
 COMPONENT = "app.kubernetes.io/component"
 RECORDER_COMPONENT, DRIVER_COMPONENT = "recorder", "channels"
+NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
 _PARTS = re.compile(r"[/{},]")
 
 
@@ -44,7 +47,10 @@ class DatasetPod:
     `keys`: the Secret of its identity as a client; `control_keys`: that of its identity at edges, and `control_key` the
     public key there, which it reads once; all empty in a fleet without keys. `config`: the text of its configuration.
     `restarts`: whether a change of it restarts the pod. `start_seconds`: how long it may take until it answers.
-    `serves`: whether it serves its dataset; with keys it then has the file of those who may read.
+    `serves`: whether it serves its dataset; with keys it then has the file of those who may read. `account`: the
+    ServiceAccount that it uses; empty: none. `environment`: variables of its container. `executor_template`: the
+    ConfigMap with the template of its executors in Spark; empty: it has none. `is_ready_at_once`: whether the pod
+    counts as ready while its program starts. `annotations`: of the pod.
     """
 
     name: str
@@ -61,7 +67,12 @@ class DatasetPod:
     control_key: str = ""
     restarts: bool = True
     serves: bool = False
+    account: str = ""
+    environment: tuple[Object, ...] = ()
+    executor_template: str = ""
+    is_ready_at_once: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_recorded(resources: Resources, feed: Resource[FeedSpec]) -> bool:
@@ -126,18 +137,12 @@ def connection_of(resources: Resources) -> str:
 
 def pod_objects(resources: Resources, wanted: DatasetPod, metadata: Object, connection: str) -> Iterator[Object]:
     """The ConfigMap, the StatefulSet, and the Service of what it serves. `connection`: the file of a plain fleet."""
-    labels = {**_labels(resources.fleet.name, wanted), **wanted.labels}
-    data = {names.CONFIG_FILE: wanted.config, **({CONNECTION_FILE: connection} if connection else {})}
-    yield {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {**metadata, "name": names.config_of(wanted.name), "labels": labels},
-        "data": data,
-    }
+    labels = _labels(resources.fleet.name, wanted)
+    config = config_map(resources, wanted, metadata, connection)
+    yield config
     if wanted.serves:
         yield _service(resources.fleet.name, wanted, {**metadata, "name": wanted.name, "labels": labels})
-    annotations = {names.CONFIG_HASH: digest(data)} if wanted.restarts else {}
-    annotations |= {names.KEY: wanted.control_key} if wanted.control_key else {}
+    restart = {names.CONFIG_HASH: digest(config["data"])} if wanted.restarts else {}
     yield {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -148,11 +153,39 @@ def pod_objects(resources: Resources, wanted: DatasetPod, metadata: Object, conn
             "serviceName": wanted.name,
             "podManagementPolicy": "Parallel",
             "selector": {"matchLabels": _selector(resources.fleet.name, wanted)},
-            "template": {
-                "metadata": {"labels": labels, **({"annotations": annotations} if annotations else {})},
-                "spec": _pod_spec(resources, wanted),
-            },
+            "template": pod_template(resources, wanted, restart),
         },
+    }
+
+
+def config_map(resources: Resources, wanted: DatasetPod, metadata: Object, connection: str) -> Object:
+    """The ConfigMap of a pod. `connection`: the file of a plain fleet."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            **metadata, "name": names.config_of(wanted.name), "labels": _labels(resources.fleet.name, wanted)
+        },
+        "data": {names.CONFIG_FILE: wanted.config, **({CONNECTION_FILE: connection} if connection else {})},
+    }  # fmt: skip
+
+
+def pod_template(resources: Resources, wanted: DatasetPod, more: Mapping[str, str] = NO_ANNOTATIONS) -> Object:
+    """Labels, annotations and specification of a pod. `more`: further annotations."""
+    key = {names.KEY: wanted.control_key} if wanted.control_key else {}
+    annotations = {**wanted.annotations, **more, **key}
+    labels = _labels(resources.fleet.name, wanted)
+    return {
+        "metadata": {"labels": labels, **({"annotations": annotations} if annotations else {})},
+        "spec": _pod_spec(resources, wanted),
+    }
+
+
+def beside(fleet: str) -> Object:
+    """A selector of all pods on a fleet's volume of datasets."""
+    return {
+        "matchLabels": {names.FLEET: fleet},
+        "matchExpressions": [{"key": names.DATASET_POD, "operator": "Exists"}],
     }
 
 
@@ -182,6 +215,7 @@ def _labels(fleet: str, wanted: DatasetPod) -> dict[str, str]:
         "app.kubernetes.io/instance": wanted.name,
         COMPONENT: wanted.component,
         names.DATASET_POD: wanted.name,
+        **wanted.labels,
     }
 
 
@@ -190,6 +224,7 @@ def _pod_spec(resources: Resources, wanted: DatasetPod) -> Object:
     is_tied = bool(claim) and fleet.datasets.volume_access != "ReadWriteMany"
     return {
         **pod_basics(USER, wanted.grace_seconds, has_large_volume=True),
+        **({"serviceAccountName": wanted.account, "automountServiceAccountToken": True} if wanted.account else {}),
         "tolerations": tolerations(fleet.pods.lost_node_after.seconds),
         **({"affinity": _on_one_node(resources.fleet.name)} if is_tied else {}),
         "containers": [{**_container(wanted, has_volume=bool(claim)), **_store(fleet.datasets.store_secret)}],
@@ -204,14 +239,8 @@ def _store(secret: str) -> Object:
 
 def _on_one_node(fleet: str) -> Object:
     """All of them on one node, which alone can mount the claim. The first of them may be on any."""
-    beside = {
-        "labelSelector": {
-            "matchLabels": {names.FLEET: fleet},
-            "matchExpressions": [{"key": names.DATASET_POD, "operator": "Exists"}],
-        },
-        "topologyKey": "kubernetes.io/hostname",
-    }
-    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
+    term = {"labelSelector": beside(fleet), "topologyKey": "kubernetes.io/hostname"}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def _container(wanted: DatasetPod, *, has_volume: bool) -> Object:
@@ -223,20 +252,29 @@ def _container(wanted: DatasetPod, *, has_volume: bool) -> Object:
     read_only |= {"keys": names.KEYS_FOLDER} if wanted.keys else {}
     read_only |= {"control-keys": CONTROL_KEYS_FOLDER} if wanted.control_keys else {}
     read_only |= {"readers": names.AUTHORIZED_FOLDER} if _has_readers(wanted) else {}
+    read_only |= {"template": TEMPLATE_FOLDER} if wanted.executor_template else {}
     return {
         "name": wanted.component,
         "image": wanted.image,
         "imagePullPolicy": "IfNotPresent",
         "command": list(wanted.command),
+        **({"env": list(wanted.environment)} if wanted.environment else {}),
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()],
         "resources": {"requests": {"cpu": wanted.cpu, "memory": memory}, "limits": {"memory": most_memory}},
-        **basics,
-        "startupProbe": {**basics["startupProbe"], "failureThreshold": wanted.start_seconds},
+        "securityContext": basics["securityContext"],
+        **_probes(basics, wanted),
         "volumeMounts": [
             *({"name": name, "mountPath": path} for name, path in mounts.items()),
             *({"name": name, "mountPath": path, "readOnly": True} for name, path in read_only.items()),
         ],
     }
+
+
+def _probes(basics: Object, wanted: DatasetPod) -> Object:
+    if wanted.is_ready_at_once:
+        return {"livenessProbe": {**basics["livenessProbe"], "initialDelaySeconds": wanted.start_seconds}}
+    startup = {**basics["startupProbe"], "failureThreshold": wanted.start_seconds}
+    return {"startupProbe": startup, **{name: basics[name] for name in ("readinessProbe", "livenessProbe")}}
 
 
 def _volumes(resources: Resources, wanted: DatasetPod) -> Iterator[Object]:
@@ -250,6 +288,8 @@ def _volumes(resources: Resources, wanted: DatasetPod) -> Iterator[Object]:
     if _has_readers(wanted):
         file = {"key": names.READERS_FILE, "path": names.READERS_FILE}
         yield {"name": "readers", "configMap": {"name": names.AUTHORIZED_KEYS, "items": [file]}}
+    if wanted.executor_template:
+        yield {"name": "template", "configMap": {"name": wanted.executor_template}}
 
 
 def _has_readers(wanted: DatasetPod) -> bool:

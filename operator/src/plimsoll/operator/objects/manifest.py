@@ -39,6 +39,11 @@ def is_leaving(item: Mapping[str, Any]) -> bool:
     return "deletionTimestamp" in item["metadata"]
 
 
+def has_ended(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod will never run again, as those of drivers that an operator for Spark keeps."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
 def digest(value: object) -> str:
     """A short hash of a value that is written as JSON; the same for equal values."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec.kinds import ListenerSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.pods import port_of
+from plimsoll.sparkjobs.launch.spec import JOB_LABEL
 
 NODE_PORTS = range(30000, 32768)
 """The default range of node ports; an API server may be configured with another one."""
@@ -193,6 +194,30 @@ def feed_policy(fleet: str, port: int, metadata: Object) -> Object:
             "ingress": [{"ports": _ports([port])}],
         },
     }
+
+
+def executor_policies(fleet: str, job: str, metadata: Object) -> Iterator[Object]:
+    """The driver of channels and its executors reach each other; executors reach nothing else, nor does anyone them.
+
+    The driver also reaches the API server, which may be at any address. `job`: the label of the executors.
+    """
+    driver = _pods(fleet, "plimsoll-channels")
+    executors = {"podSelector": {"matchLabels": {names.FLEET: fleet, JOB_LABEL: job}}}
+    allowed: dict[str, Object] = {
+        names.CHANNEL_POLICY: {**driver, "ingress": [{"from": [executors]}], "egress": [{}]},
+        names.EXECUTOR_POLICY: {
+            **executors,
+            "ingress": [{"from": [driver, executors]}],
+            "egress": [{"to": [driver, executors]}, {"ports": DNS}],
+        },
+    }
+    for name, rules in allowed.items():
+        yield {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {**metadata, "name": name, "labels": names.fleet_labels(fleet)},
+            "spec": {**rules, "policyTypes": ["Ingress", "Egress"]},
+        }
 
 
 def _pods(fleet: str, name: str) -> Object:

@@ -6,7 +6,7 @@ is requested but cannot run, a condition says why, and the fleet goes on with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,8 +18,15 @@ from plimsoll.operator.objects.manifest import is_leaving, tolerations, with_des
 from plimsoll.operator.reconcile.observed import ObservedObjects, condition, label, unix_seconds
 from plimsoll.operator.reconcile.steps import Delete
 from plimsoll.operator.settings import OperatorSettings
-from plimsoll.sparkjobs.launch import manifests, operator_manifests
+from plimsoll.sparkjobs.launch import executors, manifests
 from plimsoll.sparkjobs.launch.live_job_health import STATE_MESSAGES, LiveJobHealth, assess_live_job, next_restart
+from plimsoll.sparkjobs.launch.operator_manifests import (
+    DRIVER_CONTAINER,
+    Submission,
+    apache_application,
+    kubeflow_application,
+    live_submission,
+)
 from plimsoll.sparkjobs.launch.spec import DRIVER_PART, PART_LABEL, SparkLaunch
 from plimsoll.telemetry.client.snapshot_poller import PollResult
 from plimsoll.telemetry.snapshot import SnapshotSummary
@@ -27,7 +34,8 @@ from plimsoll.telemetry.snapshot import SnapshotSummary
 SPARK_CONDITION: Final = "SparkReady"
 RECENT_SECONDS: Final = 30.0
 """A snapshot that is older than this is no reason to restart a driver."""
-JOB_CONTAINERS: Final = ("driver", "spark-kubernetes-driver", manifests.SIDECAR)
+APPLICATION_KIND: Final = "SparkApplication"
+JOB_CONTAINERS: Final = ("driver", DRIVER_CONTAINER, manifests.SIDECAR)
 """The live job's container, by who has made its pod."""
 
 
@@ -37,6 +45,16 @@ class SparkObstacle:
 
     reason: str
     message: str
+
+
+NOT_ALLOWED: Final = SparkObstacle(
+    "NotAllowed", "the operator has no rights to run Spark: install the chart with rbac.spark=true"
+)
+APPLICATIONS: Final[Mapping[str, Callable[[Submission], Object]]] = {
+    "SparkOperator": kubeflow_application,
+    "SparkApplication": apache_application,
+}
+"""By launcher: what renders the object for its operator."""
 
 
 def launch_obstacle(resources: Resources, settings: OperatorSettings) -> SparkObstacle | None:
@@ -51,9 +69,7 @@ def launch_obstacle(resources: Resources, settings: OperatorSettings) -> SparkOb
             return SparkObstacle("ManyCollectors", text)
         return None
     if not settings.spark:
-        return SparkObstacle(
-            "NotAllowed", "the operator has no rights to run Spark: install the chart with rbac.spark=true"
-        )
+        return NOT_ALLOWED
     if not collectors.volume_claim:
         text = "drivers read what collectors write: name a claim in telemetry.collectors.volumeClaim, or use Process"
         return SparkObstacle("NoVolume", text)
@@ -90,20 +106,17 @@ def spark_objects(resources: Resources, settings: OperatorSettings, metadata: Ob
     if launcher == "Kubernetes":
         yield from manifests.all_objects(wanted)
     else:
-        yield from manifests.service_account_objects(wanted)
+        yield from executors.service_account_objects(wanted)
         yield from manifests.cron_jobs(wanted)
 
 
 def spark_application(resources: Resources, settings: OperatorSettings, metadata: Object) -> Object | None:
     """The object for a Spark operator; None if it is not wanted."""
     launcher = resources.fleet.spec.telemetry.launcher
-    render = {
-        "SparkOperator": operator_manifests.kubeflow_application,
-        "SparkApplication": operator_manifests.apache_application,
-    }.get(launcher)
+    render = APPLICATIONS.get(launcher)
     if render is None or launch_obstacle(resources, settings) is not None:
         return None
-    return with_desired_hash(render(launch_request(resources, settings, metadata)))
+    return with_desired_hash(render(live_submission(launch_request(resources, settings, metadata))))
 
 
 def spark_sidecar(resources: Resources, settings: OperatorSettings, metadata: Object) -> Object | None:
@@ -192,6 +205,7 @@ def driver_of(observed: ObservedObjects, fleet: str) -> Object | None:
         pod
         for pod in observed.kind("Pod")
         if label(pod, names.FLEET) == fleet
+        and not label(pod, names.DATASET_POD)  # the driver of channels is another one
         and not is_leaving(pod)
         and (label(pod, PART_LABEL) == DRIVER_PART or _container(pod))
     ]

@@ -59,13 +59,17 @@ class DesiredBroker:
 
 @dataclass(frozen=True)
 class DesiredFleet:
-    """A fleet as it should be. `brokers`: those whose owners exist, heads first. `usable`: of what it is made."""
+    """A fleet as it should be. `brokers`: those whose owners exist, heads first. `usable`: of what it is made.
+
+    `applications`: objects for operators of Spark, whose kinds are not watched.
+    """
 
     namespace: str
     resources: Resources
     brokers: Mapping[str, DesiredBroker] = field(default_factory=dict)
     edges: tuple[Object, ...] = ()
     shared: tuple[Object, ...] = ()
+    applications: tuple[Object, ...] = ()
     authorized_hash: str = ""
     readers_hash: str = ""
     usable: UsableFleet = field(default_factory=lambda: UsableFleet(None))
@@ -122,12 +126,14 @@ def desired_fleet(asked: Resources, known: DesiredInputs, settings: OperatorSett
         for place in declared_brokers(resources)
         if _owner(place, known) is not None and (_is_plain(resources) or _public_key(place.name, known))
     }
+    shared = _with_hash(_shared_objects(resources, known, configs.values(), (lines, readers), settings), settings)
     return DesiredFleet(
         namespace=known.namespace,
         resources=resources,
         brokers=brokers,
         edges=tuple(_edge_objects(resources, known)),
-        shared=_with_hash(_shared_objects(resources, known, configs.values(), (lines, readers), settings), settings),
+        shared=tuple(item for item in shared if item["kind"] != spark_jobs.APPLICATION_KIND),
+        applications=tuple(item for item in shared if item["kind"] == spark_jobs.APPLICATION_KIND),
         authorized_hash=digest(lines) if lines else "",
         readers_hash=digest(readers) if readers else "",
         usable=known.usable,
@@ -345,12 +351,10 @@ def _dataset_objects(
     if dataset_pods.recorded_feeds(resources):
         yield network.feed_policy(resources.fleet.name, dataset_pods.FEED_PORT, metadata)
     yield from recorders.recorder_objects(resources, heads, settings.collector_image, metadata)
-    spark = resources.fleet.spec.telemetry.spark
-    image = (spark.image if spark is not None else "") or settings.spark_image
     keyed = {config.name: (config, _public_key(config.name, known)) for config in told}
     control = known.keys.get(names.PARAMETER_KEYS)
     yield from channel_driver.driver_objects(
-        resources, keyed, image, metadata, control.public if control is not None else ""
+        resources, keyed, settings, metadata, control.public if control is not None else ""
     )
 
 

@@ -244,7 +244,9 @@ class FleetReconciler:
             observed.kind("LoadBalancingSession"),
         )
         self._figures.update(observed.kind("Pod"))
-        restart = await self._spark.reconcile(resources, self._client.observe(), self._collectors.known)
+        restart = await self._spark.reconcile(
+            resources, self._client.observe(), self._collectors.known, next(iter(desired.applications), None)
+        )
         if restart is not None:
             await self._executor.perform(restart)
             fleet = observed.get("BrokerFleet", desired.fleet)
@@ -342,6 +344,7 @@ class FleetReconciler:
             telemetry=self._collectors.status,
             spark=self._spark.status(self._desired.resources, observed, self._collectors.known),
             figures=self._figures,
+            channel_obstacle=self._spark.channel_obstacle(self._desired.resources),
             time=now,
             leaders=self._pairs.leaders(),
         )

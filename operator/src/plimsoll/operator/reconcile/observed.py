@@ -69,6 +69,19 @@ class ObservedObjects:
             for item in self.kind("BrokerCluster")
         }
 
+    def dataset_pod(self, name: str) -> Object | None:
+        """The pod of a recorder or of the driver of channels, by the name of what has made it; the newest of several.
+
+        An operator for Spark may keep pods of drivers that have ended.
+        """
+        return self._dataset_pods.get(name)
+
+    @cached_property
+    def _dataset_pods(self) -> Mapping[str, Object]:
+        pods = [pod for pod in self.kind("Pod") if label(pod, names.DATASET_POD)]
+        pods.sort(key=lambda pod: (str(pod["metadata"].get("creationTimestamp", "")), str(pod["metadata"]["name"])))
+        return {label(pod, names.DATASET_POD): pod for pod in pods}
+
     def node_of(self, pod: Object) -> Object | None:
         """The node of a pod, if nodes are watched."""
         return (self.nodes or {}).get(str(pod.get("spec", {}).get("nodeName", "")))
@@ -172,7 +185,8 @@ def pod_trouble(pod: Object, container: str = names.CONTAINER) -> tuple[str, str
 
 def last_termination(pod: Object, container: str = names.CONTAINER) -> str:
     """How the container last ended, as the predicate of a sentence."""
-    ended = container_of(pod, container).get("lastState", {}).get("terminated") or {}
+    found = container_of(pod, container)
+    ended = found.get("state", {}).get("terminated") or found.get("lastState", {}).get("terminated") or {}
     if not ended:
         return ""
     if ended.get("reason") == "OOMKilled":

@@ -14,7 +14,7 @@ from plimsoll.mediator.fleet_resources import owning_cluster
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import dataset_pods
-from plimsoll.operator.objects.channel_driver import driver_name
+from plimsoll.operator.objects.channel_launch import driver_name
 from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, owner, ref, uid
 from plimsoll.operator.objects.pods import standby_key
 from plimsoll.operator.objects.recorders import recorder_name
@@ -190,7 +190,7 @@ class _FleetPlan:
         """Annotate the driver of channels after a change of its configuration, which it reads again while it runs."""
         name = driver_name(self.desired.fleet)
         wanted = next((each for each in self.desired.shared if ref(each) == ("ConfigMap", names.config_of(name))), None)
-        stored, pod = self.observed.get("ConfigMap", names.config_of(name)), self.observed.get("Pod", f"{name}-0")
+        stored, pod = self.observed.get("ConfigMap", names.config_of(name)), self.observed.dataset_pod(name)
         if wanted is None or stored is None or pod is None or is_leaving(pod) or needs_write(stored, wanted):
             return
         told = annotation(wanted, names.DESIRED_HASH)

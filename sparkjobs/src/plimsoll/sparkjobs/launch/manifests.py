@@ -3,28 +3,36 @@
 - live: a Deployment of one replica with the strategy `Recreate`, so that two drivers never work on one checkpoint. The
   executors end with the driver's pod; its successor continues from the checkpoint.
 - oracle and compact hourly, history and accuracy daily: CronJobs of one pod, which need no rights.
-- Spark's local folders keep their defaults: Spark mounts a volume for them into each executor, which must not be over
-  /tmp.
 - Without a volume shared by collectors and jobs, live can only be a container in the collector's pod (`live_sidecar`),
   with two cores and no executors.
 
-The driver may only manage pods of its namespace; settings below keep Spark from requesting other objects.
+What a driver needs for its executors is in `executors`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
+from plimsoll.sparkjobs.launch.executors import (
+    DRIVER_CPU,
+    DRIVER_PORT,
+    TEMPLATE_FOLDER,
+    TEMPLATE_HASH,
+    driver_settings,
+    executor_template,
+    pod_field,
+    service_account_objects,
+    template_hash,
+    template_name,
+)
 from plimsoll.sparkjobs.launch.live_job_health import START_SECONDS
-from plimsoll.sparkjobs.launch.local_process import JVM_OPTIONS
 from plimsoll.sparkjobs.launch.spec import (
     DATA_PATH,
     DRIVER_PART,
+    FLEET_LABEL,
     JOB_FILE,
+    JOB_LABEL,
     PART_LABEL,
     UID,
     Object,
@@ -36,20 +44,16 @@ from plimsoll.sparkjobs.launch.spec import (
     mounts,
     pod_security,
     scheduling,
-    state_partitions,
     volumes,
 )
 from plimsoll.telemetry.schema import CHECKPOINT, LATEST
 
-POD_VERBS: Final = ["get", "list", "watch", "create", "delete", "deletecollection"]
 SCHEDULES: Final = {"oracle": "7 * * * *", "compact": "22 * * * *", "history": "37 1 * * *", "accuracy": "47 1 * * *"}
 SIDECAR: Final = "spark-live"
 WAIT_SECONDS: Final = 60
 """A driver waits this long for its predecessor to release the checkpoint; meanwhile it makes its Spark session."""
 CRON_NAME_LENGTH: Final = 52
 """Kubernetes appends the time of each run to a CronJob's name, which needs room for it."""
-TEMPLATE_FILE: Final = "executor.yaml"
-TEMPLATE_FOLDER: Final = "/opt/templates"
 
 
 def all_objects(launch: SparkLaunch) -> list[Object]:
@@ -69,97 +73,6 @@ def cron_jobs(launch: SparkLaunch) -> list[Object]:
     return [cron_job(launch, job, schedule) for job, schedule in SCHEDULES.items()]
 
 
-def service_account_objects(launch: SparkLaunch) -> list[Object]:
-    """The driver's ServiceAccount and its rights to the executors' pods."""
-    named = metadata(launch, launch.name, "live")
-    group = "rbac.authorization.k8s.io"
-    return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named, "automountServiceAccountToken": False},
-        {
-            "apiVersion": f"{group}/v1", "kind": "Role", "metadata": named,
-            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": POD_VERBS}],
-        },
-        {
-            "apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": named,
-            "roleRef": {"apiGroup": group, "kind": "Role", "name": launch.name},
-            "subjects": [{"kind": "ServiceAccount", "name": launch.name, "namespace": launch.namespace}],
-        },
-    ]  # fmt: skip
-
-
-def executor_pod(launch: SparkLaunch) -> Object:
-    """The template of an executor's pod. Spark adds image, command, ports and the data volume."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"labels": labels(launch, "live")},
-        "spec": {
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "securityContext": pod_security(),
-            "containers": [
-                {
-                    "name": "executor",
-                    "securityContext": container_security(),
-                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  # inside the pod
-                }
-            ],
-            "volumes": [{"name": "tmp", "emptyDir": {}}],
-            **scheduling(launch),
-        },
-    }
-
-
-def executor_template(launch: SparkLaunch) -> Object:
-    """The ConfigMap from which the driver reads the executors' template. JSON is valid YAML."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata(launch, f"{launch.name}-executor", "live"),
-        "data": {TEMPLATE_FILE: _executor_template_text(launch)},
-    }
-
-
-def _executor_template_text(launch: SparkLaunch) -> str:
-    return msgspec.json.format(msgspec.json.encode(executor_pod(launch)), indent=1).decode()
-
-
-def driver_settings(launch: SparkLaunch) -> dict[str, str]:
-    """Spark settings with which the driver finds its cluster and creates executors, with rights to pods only."""
-    volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.data"
-    pulled = {"spark.kubernetes.container.image.pullSecrets": ",".join(launch.pull_secrets)}
-    return {
-        **(pulled if launch.pull_secrets else {}),
-        "spark.master": "k8s://https://kubernetes.default.svc",
-        "spark.kubernetes.namespace": launch.namespace,
-        "spark.kubernetes.container.image": launch.image,
-        "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
-        "spark.kubernetes.driver.pod.name": "$(POD_NAME)",  # owner of the executors, which are deleted with it
-        "spark.driver.port": "7078",
-        "spark.driver.memory": f"{launch.driver_memory_mb}m",
-        "spark.executor.instances": str(launch.executors),
-        "spark.executor.cores": "1",
-        "spark.executor.memory": f"{launch.executor_memory_mb}m",
-        "spark.executor.memoryOverhead": "400m",  # for the Python workers
-        "spark.kubernetes.executor.request.cores": "200m",
-        "spark.driver.extraJavaOptions": JVM_OPTIONS,
-        "spark.executor.extraJavaOptions": JVM_OPTIONS,
-        # The driver plans the query while executors start, instead of waiting for them first.
-        "spark.scheduler.minRegisteredResourcesRatio": "0",
-        "spark.kubernetes.executor.podTemplateFile": f"{TEMPLATE_FOLDER}/{TEMPLATE_FILE}",
-        "spark.kubernetes.executor.podTemplateContainerName": "executor",
-        f"{volume}.options.claimName": launch.claim,
-        f"{volume}.mount.path": DATA_PATH,
-        "spark.sql.shuffle.partitions": str(state_partitions(launch)),
-        "spark.ui.enabled": "false",
-        "spark.log.level": "WARN",
-        # Without these, Spark would need rights to config maps, services or claims.
-        "spark.kubernetes.executor.disableConfigMap": "true",
-        "spark.kubernetes.driver.service.deleteOnTermination": "false",
-        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
-    }
-
-
 def live_deployment(launch: SparkLaunch) -> Object:
     """The Deployment of the live job's driver."""
     conf = [part for name, value in driver_settings(launch).items() for part in ("--conf", f"{name}={value}")]
@@ -169,11 +82,11 @@ def live_deployment(launch: SparkLaunch) -> Object:
         "imagePullPolicy": "IfNotPresent",
         "args": ["driver", *conf, JOB_FILE, *live_arguments(launch), "--wait", str(WAIT_SECONDS)],
         "env": [
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            pod_field("POD_NAME", "metadata.name"),
+            pod_field("SPARK_DRIVER_BIND_ADDRESS", "status.podIP"),
         ],
-        "ports": [{"name": "driver", "containerPort": 7078}],
-        "resources": _resources(launch.driver_memory_mb + 500, "400m"),
+        "ports": [{"name": "driver", "containerPort": DRIVER_PORT}],
+        "resources": _resources(launch.driver_memory_mb + launch.driver_overhead_mb, DRIVER_CPU),
         "securityContext": container_security(),
         "volumeMounts": [*mounts(launch), {"name": "template", "mountPath": TEMPLATE_FOLDER, "readOnly": True}],
     }
@@ -184,25 +97,24 @@ def live_deployment(launch: SparkLaunch) -> Object:
         "terminationGracePeriodSeconds": 10,
         "securityContext": pod_security(),
         "containers": [container],
-        "volumes": [*volumes(launch), {"name": "template", "configMap": {"name": f"{launch.name}-executor"}}],
+        "volumes": [*volumes(launch), {"name": "template", "configMap": {"name": template_name(launch)}}],
         **scheduling(launch),
     }
-    selected = {"plimsoll.dev/fleet": launch.fleet, "plimsoll.dev/job": "live", PART_LABEL: DRIVER_PART}
-    # A driver reads the template once, so a changed template must replace the driver's pod.
-    annotations = {
-        "plimsoll.dev/executor-hash": hashlib.sha256(_executor_template_text(launch).encode()).hexdigest()[:16]
-    }
+    selected = {FLEET_LABEL: launch.fleet, JOB_LABEL: launch.job, PART_LABEL: DRIVER_PART}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata(launch, launch.live_name, "live"),
+        "metadata": metadata(launch, launch.live_name, launch.job),
         "spec": {
             "replicas": 1,
             "strategy": {"type": "Recreate"},
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": selected},
             "template": {
-                "metadata": {"labels": {**labels(launch, "live"), PART_LABEL: DRIVER_PART}, "annotations": annotations},
+                "metadata": {
+                    "labels": {**labels(launch, launch.job), PART_LABEL: DRIVER_PART},
+                    "annotations": {TEMPLATE_HASH: template_hash(launch)},
+                },
                 "spec": pod,
             },
         },

@@ -1,4 +1,4 @@
-"""The live job as an object of an operator for Spark: Kubeflow's or Apache's.
+"""A driver as an object of an operator for Spark: Kubeflow's or Apache's.
 
 Both submit in cluster mode: they create the driver's pod, and it creates the executors' pods. Image, file, arguments
 and restrictions are those of `manifests`. Neither operator is needed to render an object.
@@ -6,14 +6,23 @@ and restrictions are those of `manifests`. Neither operator is needed to render 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from plimsoll.sparkjobs.launch.local_process import JVM_OPTIONS
+from plimsoll.sparkjobs.launch.executors import (
+    DRIVER_CPU,
+    EXECUTOR_OVERHEAD,
+    common_settings,
+    executor_pod,
+    pod_settings,
+)
 from plimsoll.sparkjobs.launch.spec import (
     DRIVER_PART,
     JOB_FILE,
     PART_LABEL,
     SPARK_VERSION,
+    DriverLaunch,
     Object,
     SparkLaunch,
     container_security,
@@ -23,22 +32,48 @@ from plimsoll.sparkjobs.launch.spec import (
     mounts,
     pod_security,
     scheduling,
-    state_partitions,
     volumes,
 )
 
+DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
+EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
 RESTART_AFTER_SECONDS: Final = 30
 RESTARTS: Final = 3
 RESTART_RESET_SECONDS: Final = 3600
 """After this time without a restart the count of restarts is reset."""
 
 
-def kubeflow_application(launch: SparkLaunch) -> Object:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What an operator for Spark is to run. `name`: of the object; `file`: the program, in the image.
+
+    `driver`: the template of the driver's pod, whose container is called DRIVER_CONTAINER; the operator and Spark add
+    what has fields of its own, such as image, command and memory.
+    """
+
+    launch: DriverLaunch
+    name: str
+    file: str
+    arguments: Sequence[str]
+    driver: Object
+    driver_cpu: str
+
+
+def live_submission(launch: SparkLaunch) -> Submission:
+    """The live job as a program to submit."""
+    return Submission(
+        launch=launch, name=launch.live_name, file=JOB_FILE, arguments=live_arguments(launch),
+        driver=_live_driver(launch), driver_cpu=DRIVER_CPU,
+    )  # fmt: skip
+
+
+def kubeflow_application(asked: Submission) -> Object:
     """`SparkApplication` of Kubeflow's operator (sparkoperator.k8s.io/v1beta2)."""
+    launch = asked.launch
     return {
         "apiVersion": "sparkoperator.k8s.io/v1beta2",
         "kind": "SparkApplication",
-        "metadata": metadata(launch, launch.live_name, "live"),
+        "metadata": metadata(launch, asked.name, launch.job),
         "spec": {
             "type": "Python",
             "pythonVersion": "3",
@@ -46,10 +81,10 @@ def kubeflow_application(launch: SparkLaunch) -> Object:
             "sparkVersion": SPARK_VERSION,
             "image": launch.image,
             "imagePullPolicy": "IfNotPresent",
-            "mainApplicationFile": f"local://{JOB_FILE}",
-            "arguments": live_arguments(launch),
-            "sparkConf": _operator_settings(launch),
-            # `Always` has no limit; the age of the snapshot shows whether a restart has helped.
+            "mainApplicationFile": f"local://{asked.file}",
+            "arguments": list(asked.arguments),
+            "sparkConf": _operator_settings(asked),
+            # `Always` has no limit; what the driver says of itself shows whether a restart has helped.
             "restartPolicy": {
                 "type": "Always",
                 "onFailureRetries": RESTARTS,
@@ -60,46 +95,40 @@ def kubeflow_application(launch: SparkLaunch) -> Object:
             "driver": {
                 "cores": 1,
                 "memory": f"{launch.driver_memory_mb}m",
-                "memoryOverhead": "500m",
+                "memoryOverhead": f"{launch.driver_overhead_mb}m",
                 "serviceAccount": launch.name,
-                "labels": {**labels(launch, "live"), PART_LABEL: DRIVER_PART},
-                "template": _pod_template(launch, "spark-kubernetes-driver"),
+                "labels": asked.driver["metadata"]["labels"],
+                "template": asked.driver,
             },
             "executor": {
                 "instances": launch.executors,
                 "cores": 1,
                 "memory": f"{launch.executor_memory_mb}m",
-                "memoryOverhead": "400m",
-                "labels": labels(launch, "live"),
-                "template": _pod_template(launch, "spark-kubernetes-executor"),
+                "memoryOverhead": EXECUTOR_OVERHEAD,
+                "labels": labels(launch, launch.job),
+                "template": _executor_template(launch),
             },
         },
     }
 
 
-def apache_application(launch: SparkLaunch) -> Object:
+def apache_application(asked: Submission) -> Object:
     """`SparkApplication` of Apache's operator (spark.apache.org/v1)."""
+    launch = asked.launch
     return {
         "apiVersion": "spark.apache.org/v1",
         "kind": "SparkApplication",
-        "metadata": metadata(launch, launch.live_name, "live"),
+        "metadata": metadata(launch, asked.name, launch.job),
         "spec": {
-            "pyFiles": f"local://{JOB_FILE}",
-            "driverArgs": live_arguments(launch),
+            "pyFiles": f"local://{asked.file}",
+            "driverArgs": list(asked.arguments),
             "deploymentMode": "ClusterMode",
             "runtimeVersions": {"sparkVersion": SPARK_VERSION},
             "sparkConf": {
-                **_operator_settings(launch),
-                "spark.kubernetes.namespace": launch.namespace,
-                "spark.kubernetes.container.image": launch.image,
-                "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
+                **_operator_settings(asked),
+                **pod_settings(launch),
                 "spark.kubernetes.authenticate.driver.serviceAccountName": launch.name,
-                "spark.driver.memory": f"{launch.driver_memory_mb}m",
-                "spark.driver.memoryOverhead": "500m",
-                "spark.executor.instances": str(launch.executors),
-                "spark.executor.cores": "1",
-                "spark.executor.memory": f"{launch.executor_memory_mb}m",
-                "spark.executor.memoryOverhead": "400m",
+                "spark.driver.memoryOverhead": f"{launch.driver_overhead_mb}m",
             },
             "applicationTolerations": {
                 "restartConfig": {
@@ -110,44 +139,34 @@ def apache_application(launch: SparkLaunch) -> Object:
                 },
                 "resourceRetainPolicy": "OnFailure",
             },
-            "driverSpec": {"podTemplateSpec": _pod_template(launch, "spark-kubernetes-driver")},
-            "executorSpec": {"podTemplateSpec": _pod_template(launch, "spark-kubernetes-executor")},
+            "driverSpec": {"podTemplateSpec": asked.driver},
+            "executorSpec": {"podTemplateSpec": _executor_template(launch)},
         },
     }
 
 
-def _operator_settings(launch: SparkLaunch) -> dict[str, str]:
-    return {
-        "spark.sql.shuffle.partitions": str(state_partitions(launch)),
-        "spark.ui.enabled": "false",
-        "spark.log.level": "WARN",
-        "spark.kubernetes.driver.request.cores": "400m",
-        "spark.kubernetes.executor.request.cores": "200m",
-        "spark.driver.extraJavaOptions": JVM_OPTIONS,
-        "spark.executor.extraJavaOptions": JVM_OPTIONS,
-        "spark.scheduler.minRegisteredResourcesRatio": "0",
-        # The driver has rights to pods only; other objects are owned by its pod and deleted with it.
-        "spark.kubernetes.executor.disableConfigMap": "true",
-        "spark.kubernetes.driver.service.deleteOnTermination": "false",
-        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
-    }
+def _operator_settings(asked: Submission) -> dict[str, str]:
+    return {**common_settings(asked.launch), "spark.kubernetes.driver.request.cores": asked.driver_cpu}
 
 
-def _pod_template(launch: SparkLaunch, container: str) -> Object:
-    """A pod template. Spark and the operator add what has fields of its own, and find the container by its name."""
-    restricted: Object = {
-        "name": container,
+def _executor_template(launch: DriverLaunch) -> Object:
+    pod = executor_pod(launch, EXECUTOR_CONTAINER)
+    return {"metadata": pod["metadata"], "spec": pod["spec"]}
+
+
+def _live_driver(launch: SparkLaunch) -> Object:
+    container: Object = {
+        "name": DRIVER_CONTAINER,
         "securityContext": container_security(),
         "volumeMounts": mounts(launch),
     }
-    is_driver = container.endswith("driver")
     return {
-        "metadata": {"labels": {**labels(launch, "live"), **({PART_LABEL: DRIVER_PART} if is_driver else {})}},
+        "metadata": {"labels": {**labels(launch, launch.job), PART_LABEL: DRIVER_PART}},
         "spec": {
             "enableServiceLinks": False,
-            "automountServiceAccountToken": is_driver,
+            "automountServiceAccountToken": True,
             "securityContext": pod_security(),
-            "containers": [restricted],
+            "containers": [container],
             "volumes": volumes(launch),
             **scheduling(launch),
         },

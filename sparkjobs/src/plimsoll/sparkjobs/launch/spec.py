@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -12,21 +13,26 @@ VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
 SPARK_VERSION: Final = "4.3.0"
 JOB_FILE: Final = "/opt/plimsoll/job.py"
 """The file for `spark-submit` in the image; its first argument is the job."""
+CHANNELS_FILE: Final = "/opt/plimsoll/channels.py"
+"""The file for `spark-submit` that runs the driver of channels."""
+SUBMIT_VARIABLE: Final = "PYSPARK_SUBMIT_ARGS"
+"""The variable with which Python's own Spark is given options of `spark-submit`."""
 DATA_PATH: Final = "/data"
 UID: Final = 185
 LEAST_PARTITIONS: Final = 2
 COMPONENT: Final = "spark"
+FLEET_LABEL, JOB_LABEL = "plimsoll.dev/fleet", "plimsoll.dev/job"
 PART_LABEL, DRIVER_PART = "plimsoll.dev/part", "driver"
-"""The label of a driver's pod, whichever launcher created it."""
+"""The label of the live job's driver, whichever launcher created it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparkLaunch:
-    """Settings of one fleet's jobs. `claim`: the volume that collectors write and jobs read.
+class DriverLaunch(ABC):
+    """Settings of a driver and of its executors in pods of their own. `claim`: the volume that all of them mount.
 
-    With `access` ReadWriteOnce all pods that use it are kept on the collectors' node; across nodes it must be
-    ReadWriteMany. `owner`: an owner reference, with which the objects are deleted. `lag_seconds`: the collectors'
-    interval.
+    With `access` ReadWriteOnce they are kept on the node of the pods that use the volume, too; across nodes it must be
+    ReadWriteMany. `owner`: an owner reference, with which the objects are deleted. `driver_memory_mb`: the heap;
+    `driver_overhead_mb`: what the driver needs beside it.
     """
 
     fleet: str
@@ -35,25 +41,64 @@ class SparkLaunch:
     claim: str = ""
     access: VolumeAccess = "ReadWriteOnce"
     executors: int = 2
-    trigger_seconds: int = 5
-    lag_seconds: int = 10
     driver_memory_mb: int = 700
+    driver_overhead_mb: int = 500
     executor_memory_mb: int = 512
     owner: Mapping[str, Any] | None = None
     tolerations: Sequence[Object] = ()
     pull_secrets: Sequence[str] = ()
 
     @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the driver's account, with which names of other objects begin."""
+
+    @property
+    @abstractmethod
+    def job(self) -> str:
+        """What the driver does, as a label."""
+
+    @property
+    @abstractmethod
+    def beside(self) -> Object:
+        """A selector of the pods that use the volume, too."""
+
+    @property
+    @abstractmethod
+    def has_writing_executors(self) -> bool:
+        """Whether executors write to the volume."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkLaunch(DriverLaunch):
+    """Settings of the jobs over one fleet's telemetry. `lag_seconds`: the collectors' interval."""
+
+    trigger_seconds: int = 5
+    lag_seconds: int = 10
+
+    @property
     def name(self) -> str:
         return f"{self.fleet}-spark"
+
+    @property
+    def job(self) -> str:
+        return "live"
+
+    @property
+    def beside(self) -> Object:
+        return {"matchLabels": {FLEET_LABEL: self.fleet, "app.kubernetes.io/component": "collector"}}
+
+    @property
+    def has_writing_executors(self) -> bool:
+        return True  # the state of the live job
 
     @property
     def live_name(self) -> str:
         return live_name(self.fleet)
 
 
-def state_partitions(launch: SparkLaunch) -> int:
-    """Partitions of the live job's state, one for each core: each costs a task in every batch."""
+def shuffle_partitions(launch: DriverLaunch) -> int:
+    """Partitions after a shuffle, and of state: one for each core, as each costs a task in every batch."""
     return max(LEAST_PARTITIONS, launch.executors)
 
 
@@ -70,19 +115,19 @@ def live_arguments(launch: SparkLaunch, root: str = DATA_PATH) -> list[str]:
     ]  # fmt: skip
 
 
-def labels(launch: SparkLaunch, job: str) -> dict[str, str]:
+def labels(launch: DriverLaunch, job: str) -> dict[str, str]:
     return {
         "app.kubernetes.io/name": "plimsoll-spark",
         "app.kubernetes.io/instance": launch.fleet,
         "app.kubernetes.io/component": COMPONENT,
         "app.kubernetes.io/part-of": launch.fleet,
         "app.kubernetes.io/managed-by": "plimsoll-operator",
-        "plimsoll.dev/fleet": launch.fleet,
-        "plimsoll.dev/job": job,
+        FLEET_LABEL: launch.fleet,
+        JOB_LABEL: job,
     }
 
 
-def metadata(launch: SparkLaunch, name: str, job: str) -> Object:
+def metadata(launch: DriverLaunch, name: str, job: str) -> Object:
     found: Object = {"name": name, "namespace": launch.namespace, "labels": labels(launch, job)}
     if launch.owner is not None:
         found["ownerReferences"] = [dict(launch.owner)]
@@ -103,7 +148,7 @@ def container_security() -> Object:
     }  # fmt: skip
 
 
-def volumes(launch: SparkLaunch) -> list[Object]:
+def volumes(launch: DriverLaunch) -> list[Object]:
     """The data, and /tmp, where Spark unpacks libraries and spills; everything else is read-only."""
     found: list[Object] = [{"name": "tmp", "emptyDir": {}}]
     if launch.claim:
@@ -111,22 +156,17 @@ def volumes(launch: SparkLaunch) -> list[Object]:
     return found
 
 
-def mounts(launch: SparkLaunch) -> list[Object]:
+def mounts(launch: DriverLaunch, *, writes: bool = True) -> list[Object]:
     found: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # inside the pod
     if launch.claim:
-        found.append({"name": "data", "mountPath": DATA_PATH})
+        found.append({"name": "data", "mountPath": DATA_PATH, **({} if writes else {"readOnly": True})})
     return found
 
 
-def scheduling(launch: SparkLaunch) -> Object:
-    """Where pods may run: on the collectors' node, if only one node can mount the volume."""
+def scheduling(launch: DriverLaunch) -> Object:
+    """Where pods may run: beside the others of the volume, if only one node can mount the volume."""
     tolerated: Object = {"tolerations": list(launch.tolerations)} if launch.tolerations else {}
     if not launch.claim or launch.access == "ReadWriteMany":
         return tolerated
-    beside = {
-        "labelSelector": {
-            "matchLabels": {"plimsoll.dev/fleet": launch.fleet, "app.kubernetes.io/component": "collector"}
-        },
-        "topologyKey": "kubernetes.io/hostname",
-    }
+    beside = {"labelSelector": launch.beside, "topologyKey": "kubernetes.io/hostname"}
     return {**tolerated, "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}}

@@ -25,9 +25,10 @@ DATA = ReasonSection(
         StatusReason(
             "NoDatasetVolume",
             "Recording, Running",
-            "on Kubernetes: the fleet names no volume for what feeds and channels record, and no object store either",
+            "on Kubernetes: the fleet names no volume for what feeds and channels record, and no object store either;"
+            " or channels are to have executors, which need the volume in any case",
             "Make a PersistentVolumeClaim, and name it in `datasets.volumeClaim` of the BrokerFleet; or name a store in"
-            " `path` of the Feed, and in `datasets.ledgers`.",
+            " `path` of the Feed and in `datasets.ledgers`, with the launcher `Process` in `datasets.spark`.",
         ),
         StatusReason("ChannelRunning", "Running", "the channel's batches are computed and their results published"),
         StatusReason(

@@ -267,19 +267,19 @@ SPARK = ReasonSection(
         ),
         StatusReason(
             "NotAllowed",
-            "SparkReady",
+            "SparkReady, Running",
             "the operator has no permission to create Spark's objects",
-            "Install the chart with `rbac.spark: true`.",
+            "Install the chart with `rbac.spark: true`, or use the launcher `Process`.",
         ),
         StatusReason(
             "NotServed",
-            "SparkReady",
+            "SparkReady, Running",
             "the API server does not serve the kind of the chosen Spark operator",
             "Install that operator, or use the launcher `Kubernetes`.",
         ),
         StatusReason(
             "NameTaken",
-            "SparkReady",
+            "SparkReady, Running",
             "a SparkApplication of that name exists and is not managed by the operator",
             "Rename or delete it.",
         ),

@@ -7,28 +7,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from plimsoll.core.spec.field_info import FieldInfo, name_field
+from plimsoll.core.spec.field_info import FieldInfo, image_field, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
 from plimsoll.core.spec.types.feed import STORE_PLACE, STORE_PLACE_FORM
 from plimsoll.core.spec.types.policy import PolicySpec
 
 WhenSlow = Literal["Block", "DropOldest", "Disconnect"]
 ClientRole = Literal["Publish", "Subscribe", "Group", "Read"]
-SparkLauncher = Literal["None", "Process", "Kubernetes", "SparkOperator", "SparkApplication"]
+ChannelLauncher = Literal["Process", "Kubernetes", "SparkOperator", "SparkApplication"]
+SparkLauncher = Literal["None", ChannelLauncher]
 VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
 
 NAME_PREFIX = r"[!-+.-~-]+"
-IMAGE = r"[A-Za-z0-9][-A-Za-z0-9._/:@]*"
+
+ExecutorCount = Annotated[int, FieldInfo("How many executors; a process has two cores and none.", low=1, high=1000)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
     """Pods of brokers; without effect on one machine, where brokers are processes."""
 
-    image: Annotated[
-        str, FieldInfo("Image of the brokers; empty: the operator's default. Kubernetes only.", pattern=IMAGE + "|",
-                   form="an image, as registry/name:tag", max_length=512)
-    ] = ""  # fmt: skip
+    image: Annotated[str, image_field("Image of the brokers; empty: the operator's default. Kubernetes only.")] = ""
     lost_node_after: Annotated[
         Duration,
         FieldInfo(
@@ -240,11 +239,8 @@ class SparkSpec:
               " (Kubernetes); or as an object of the operator of Kubeflow (SparkOperator) or of Apache"
               " (SparkApplication). On one machine all but None are a process beside the collector."),
     ] = "Kubernetes"  # fmt: skip
-    executors: Annotated[int, FieldInfo("How many executors; a process has two cores and none.", low=1, high=1000)] = 2
-    image: Annotated[
-        str, FieldInfo("Image of driver and executors; empty: the operator's default.", pattern=IMAGE + "|",
-                   form="an image, as registry/name:tag", max_length=512)
-    ] = ""  # fmt: skip
+    executors: ExecutorCount = 2
+    image: Annotated[str, image_field("Image of driver and executors; empty: the operator's default.")] = ""
     trigger: Annotated[Duration, FieldInfo("Interval of micro-batches.", low=1, high=3600)] = Duration.parse("5s")
 
 
@@ -264,6 +260,25 @@ class TelemetrySpec:
     def launcher(self) -> SparkLauncher:
         """How Spark jobs are started."""
         return self.spark.launcher if self.spark is not None else "None"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelSparkSpec:
+    """Spark for the channels of a fleet."""
+
+    launcher: Annotated[
+        ChannelLauncher,
+        FieldInfo("How the driver of channels starts Spark: in its own pod (Process); with executors in pods that it"
+              " makes itself (Kubernetes); or as an object of the operator of Kubeflow (SparkOperator) or of Apache"
+              " (SparkApplication). Executors need `volumeClaim`. On one machine each of them is a process beside the"
+              " fleet."),
+    ] = "Process"  # fmt: skip
+    executors: ExecutorCount = 2
+    image: Annotated[
+        str,
+        image_field("Image of driver and executors; empty: that of `telemetry.spark`, or the operator's default."
+                " Kubernetes only."),
+    ] = ""  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,6 +304,7 @@ class DatasetsSpec:
                        " AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY. Kubernetes only.",
                        pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a Secret", max_length=253)
     ] = ""  # fmt: skip
+    spark: Annotated[ChannelSparkSpec, FieldInfo("Spark for the fleet's channels.")] = ChannelSparkSpec()
 
 
 @dataclass(frozen=True, kw_only=True)
