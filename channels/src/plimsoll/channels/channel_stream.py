@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,8 @@ OFFSETS: Final = "offsets"
 
 WATCH_SECONDS: Final = 1.0
 """How often it is looked whether a query has to begin again."""
+START_SECONDS: Final = 15.0
+"""A query that takes longer to start, as one over a store that does not answer, lets others start beside it."""
 
 OnBatch = Callable[[DataFrame, StreamOffset, StreamOffset], None]
 """Gets the rows of a batch, and the offsets in front of it and behind it."""
@@ -44,6 +47,7 @@ class ChannelStream:
     """A query under way. `kinds`: the schema of each feed; `look_seconds`: how often it looks for new rows.
 
     `checkpoint`: a folder of its own, whose content is deleted. `on_nothing`: called if no batch is due at its start.
+    `on_started`: called when it works, or takes long to; maybe several times.
     """
 
     def __init__(
@@ -55,10 +59,12 @@ class ChannelStream:
         checkpoint: Path,
         on_batch: OnBatch,
         on_nothing: Callable[[], None] = lambda: None,
+        on_started: Callable[[], None] = lambda: None,
     ) -> None:
         if checkpoint.exists():
             shutil.rmtree(checkpoint)
         self._at, self._on_batch, self._on_nothing, self._checkpoint = request.start, on_batch, on_nothing, checkpoint
+        self._on_started, self._begun = on_started, time.monotonic()
         self._is_repetitive, self._watch = request.every_seconds is not None, ClockWatch()
         self._fault: BaseException | None = None
         self._lock = threading.Lock()
@@ -73,6 +79,7 @@ class ChannelStream:
     def _batch(self, rows: DataFrame, number: int) -> None:
         if not self._lock.acquire(blocking=False):
             raise ChannelStreamStoppedError
+        self._on_started()
         try:
             end = self._end_of(number)
             if end != self._at:  # Spark begins with a batch even if none is due
@@ -105,6 +112,8 @@ class ChannelStream:
             while not self._query.awaitTermination(WATCH_SECONDS):
                 if self._watch.was_set_back() or (self._is_repetitive and self._at.is_cut):
                     self.stop()
+                if time.monotonic() > self._begun + START_SECONDS:
+                    self._on_started()
         except PySparkException as error:
             if self._fault is None and not self._is_stopped:
                 raise ChannelStreamError(cause_of(error)) from error

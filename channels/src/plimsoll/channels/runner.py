@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
 from plimsoll.channels.query import ChannelQuery, QueryError, TableError, located
 from plimsoll.channels.results import results_of
+from plimsoll.channels.start_turn import StartTurn
 from plimsoll.channels.stream_offset import StreamOffset
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
@@ -89,6 +90,7 @@ class ChannelRunner:
         self._stop = threading.Event()
         self._stopping = threading.Lock()
         self._stream: ChannelStream | None = None
+        self._turn = StartTurn()
         self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
 
     def start(self) -> None:
@@ -135,16 +137,24 @@ class ChannelRunner:
         )  # fmt: skip
         request = StreamRequest({each.feed: each.path for each in self.channel.new_feeds.values()}, start,
                                 self.channel.every_seconds)  # fmt: skip
+        if not self._turn.take(self._stop.is_set):
+            return 0.0
+        try:
+            self._run_stream(request, schemas)
+        finally:
+            self._turn.give_back()
+        return 0.0
+
+    def _run_stream(self, request: StreamRequest, schemas: Mapping[str, FeedSchema]) -> None:
         with self._stopping:
             if self._stop.is_set():
-                return 0.0
+                return
             self._stream = ChannelStream(
                 self._query.session, request, self._query.kinds(schemas),
                 self.channel.every_seconds or self._poll_seconds, self._checkpoint, self._on_batch,
-                self._on_nothing,
+                self._on_nothing, self._turn.give_back,
             )  # fmt: skip
         self._stream.wait()
-        return 0.0
 
     def _begin(self) -> None:
         """Note where a channel begins, or a feed of it that an earlier one of its name did not read: from now on."""
