@@ -158,6 +158,19 @@ def test_an_operator_for_spark_passes_the_store_on_to_the_driver_alone():
     assert "envFrom" not in executor_template["spec"]["containers"][0]
 
 
+def test_a_driver_whose_pod_others_have_made_is_told_of_changes():
+    found = world("SparkOperator")
+    labels = found.desired().applications[0]["spec"]["driver"]["labels"]
+    metadata = {"name": f"{NAME}-driver", "labels": labels}
+    found.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}, "status": {"phase": "Running"}})
+    settled(found)
+    before = found.objects["Pod", f"{NAME}-driver"]["metadata"]["annotations"][names.CONFIG_HASH]
+    found.delete(("Channel", "floods"))
+    settled(found)
+    after = found.objects["Pod", f"{NAME}-driver"]["metadata"]["annotations"][names.CONFIG_HASH]
+    assert before != after, "the kubelet updates the mounted file at once"
+
+
 def test_another_launcher_takes_the_place_of_the_one_before():
     found = world("Kubernetes")
     for launcher, there in (("SparkOperator", False), ("Process", True)):
