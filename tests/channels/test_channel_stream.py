@@ -11,7 +11,7 @@ import pytest
 from tests.channels.datasets import REPORTS, RecordedFeed
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
-from plimsoll.channels import channel_stream
+from plimsoll.channels.batch_clock import ClockWatch
 from plimsoll.channels.channel_stream import ChannelStream, ChannelStreamError, OnBatch
 from plimsoll.channels.feed_source import StreamRequest
 from plimsoll.channels.stream_offset import StreamOffset
@@ -106,7 +106,7 @@ def test_a_query_for_which_no_batch_is_due_says_so_and_one_that_left_rows_behind
 def test_a_clock_that_was_set_back_ends_it_since_spark_would_wait_until_it_has_caught_up(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_stream.ClockWatch, "was_set_back", lambda self: True)
+    monkeypatch.setattr(ClockWatch, "was_set_back", lambda self: True)
     stand.stream(Noted()).wait()
 
 

@@ -142,7 +142,7 @@ def test_a_feed_that_was_made_anew_is_read_from_its_first_row_though_it_is_as_lo
     reading = Reading({"reports": str(feed.root)}, {"reports": 0})
     assert numbers(reading.next(), "reports") == [1]
     feed.close()
-    shutil.rmtree(feed.root)
+    shutil.rmtree(tmp_path / "reports")
     with pytest.raises(FeedDatasetError, match="is gone: put it back"):
         reading.next()
     anew = RecordedFeed(tmp_path / "reports")
@@ -161,10 +161,10 @@ def test_a_folder_that_was_moved_away_and_back_is_the_same_feed(feed: RecordedFe
     reading.now += 10.0
     assert numbers(reading.next(), "reports") == [1]
     reading.now += 10.0
-    feed.root.rename(tmp_path / "away")
+    (tmp_path / "reports").rename(tmp_path / "away")
     with pytest.raises(FeedDatasetError):
         reading.next()
-    (tmp_path / "away").rename(feed.root)
+    (tmp_path / "away").rename(tmp_path / "reports")
     assert reading.next() == []
     assert reading.offset.counts == RowCounts(1, 1)
 

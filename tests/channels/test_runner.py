@@ -17,6 +17,7 @@ from plimsoll.channels import runner as runner_module
 from plimsoll.channels.batch import first_commit
 from plimsoll.channels.channel_stream import ChannelStream
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures, ChannelParameter, FeedView, TableView
+from plimsoll.channels.feed_source import StreamRequest
 from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.query import ChannelQuery
 from plimsoll.channels.runner import ChannelRunner
@@ -229,9 +230,10 @@ def test_a_table_that_is_gone_for_a_while_and_a_query_that_is_wrong_for_a_while_
 def test_a_channel_that_has_nothing_to_do_runs_again_once_what_had_failed_is_mended(stand: Stand) -> None:
     one = stand.channel("one")
     stand.until(lambda: one.figures().message == "no batch is due")
-    away = stand.feed.root.rename(stand.folder / "away")
+    reports = stand.folder / "reports"
+    away = reports.rename(stand.folder / "away")
     stand.until(lambda: one.figures().state in ("BatchFailed", "FeedNotRecorded"))
-    away.rename(stand.feed.root)
+    away.rename(reports)
     stand.until(lambda: one.figures().state == "ChannelRunning")
     assert one.figures().rows_in == 0
 
@@ -239,7 +241,7 @@ def test_a_channel_that_has_nothing_to_do_runs_again_once_what_had_failed_is_men
 def test_a_batch_that_is_due_while_no_driver_runs_is_made_by_the_next_and_a_large_one_in_parts(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_module, "StreamRequest", partial(runner_module.StreamRequest, most_rows=2))
+    monkeypatch.setattr(runner_module, "StreamRequest", partial(StreamRequest, most_rows=2))
     stand.ask("one", "fire")
     channel = stand.folder / "one"
     ledger = ChannelLedger(channel)

@@ -16,7 +16,10 @@ import msgspec
 
 from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, PeerBroker
 from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
+from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
+from plimsoll.core.head.standby.memory_files import MemoryFiles
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
@@ -106,6 +109,9 @@ class Fleet:
         self.nodes: dict[str, OverlayNode] = {}
         self.frozen: set[str] = set()
         self.connections: list[Connection] = []
+        self.disks: dict[str, MemoryFiles] = {}
+        """Of heads that keep their log; all that a round has logged is safe before anything of it is sent."""
+        self.commits: dict[str, RoundCommit] = {}
         self.reports: dict[str, list[Any]] = defaultdict(list)
         self.identity = "app"
         """Whose key all of them have; empty in a fleet without keys."""
@@ -138,9 +144,20 @@ class Fleet:
         for name in names or list(self.configs):
             self.epoch += 1
             config, new_id = self.configs[name], self.ids()
-            self.nodes[name] = (Head if config.role == "head" else Edge)(config, self.epoch, new_id)
+            if name in self.disks:
+                self.nodes[name] = self._recovered(name, config, new_id)
+            else:
+                self.nodes[name] = (Head if config.role == "head" else Edge)(config, self.epoch, new_id)
             self.nodes[name].now = self.now
             self.nodes[name].identity_of = lambda peer: self.identity
+
+    def _recovered(self, name: str, config: BrokerConfig, new_id: Callable[[], int]) -> Head:
+        """A head with the log that its disk has."""
+        store = LogStore(self.disks[name], name, 4_000_000, 16_000)
+        head = Head(config, self.epoch, new_id, recovered_log(store, store.recover(), is_synced=True))
+        self.commits[name] = RoundCommit(store, head)
+        self.commits[name].begin(self.now)
+        return head
 
     def ids(self) -> Callable[[], int]:
         draw = random.Random(self.draw.getrandbits(64))
@@ -171,6 +188,7 @@ class Fleet:
 
     def crash(self, name: str) -> None:
         del self.nodes[name]
+        self.commits.pop(name, None)
         self.connections = [c for c in self.connections if name != c.dialler]
         for connection in self.connections:
             if connection.acceptor == name:
@@ -251,6 +269,8 @@ class Fleet:
                 self.connections.append(Connection(name, what.peer, acceptor, number, what.control))
             elif not isinstance(what, Dial):
                 self.connections = [c for c in self.connections if c not in same]
+        if name in self.commits:
+            self.commits[name].write(self.now)
         control, data = node.control_to_send(), node.data_to_send()
         for peer, frame in control:
             self._send(name, node, peer, frame, True)

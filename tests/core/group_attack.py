@@ -206,6 +206,7 @@ class Attack:
         self.play = AttackedPlay(self.draw, seed, west=self.has_west)
         self.mediator = GroupMediator(self.play)
         self.asked: dict[str, tuple[float, str]] = {}
+        self.givers: dict[str, str] = {}
         self.unsure: set[str] = set()
         self.kinds = self._kinds()
 
@@ -294,7 +295,8 @@ class Attack:
         if name not in self.play.applications and name not in self.play.fleet.nodes:
             way: Way = draw.choice(("next", "buffered", "manual"))
             home = "w" if self.has_west and draw.random() < 0.4 else "h"
-            self.unsure.discard(name)
+            if name not in self._asked_to_give():  # a session that is open asks whoever has the name
+                self.unsure.discard(name)
             self.play.enter(name, draw.choice((0.0, 0.004, 0.02, 0.3)), way, home)
 
     def leave(self) -> None:
@@ -357,8 +359,13 @@ class Attack:
     def _ask(self, **slices: Any) -> None:
         name = f"asked-{len(self.asked)}"
         self.asked[name] = self.play.fleet.now, slices.get("taker", "")
+        self.givers[name] = slices["giver"]
         self.unsure.add(slices["giver"])
         self.mediator.ask(name, **slices)
+
+    def _asked_to_give(self) -> set[str]:
+        """Consumers whose slices a session that is not over takes."""
+        return {giver for name, giver in self.givers.items() if not self.mediator.session(name).is_over}
 
     def stop(self) -> None:
         """A user stops a session that is not over."""

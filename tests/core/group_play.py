@@ -5,6 +5,7 @@ are given and finish.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.core.fleet import Fleet
 
 from plimsoll.core.client import Address, Client, ClientLimits, GapNotice, GroupMember, HandedItem, SlicesChanged
 from plimsoll.core.config import DeclaredGroup
+from plimsoll.core.head.standby.memory_files import MemoryFiles
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import LinkLimits
 from plimsoll.core.verify.slice_laws import GivenItem, SliceVerdict, judge_slices
@@ -54,17 +56,22 @@ class Consumer:
 
 
 class GroupPlay:
-    """A cluster, a publisher, and consumers by name. `west`: a second cluster beside it."""
+    """A cluster, a publisher, and consumers by name. `west`: a second cluster beside it. `durable`: heads keep their
+    logs on disks.
+    """
 
     def __init__(
-        self, edges: int = 2, seed: int = 1, count: int = 4, sensors: int = 8, west: bool = False, **fields: Any
-    ) -> None:
+        self, edges: int = 2, seed: int = 1, count: int = 4, sensors: int = 8, west: bool = False,
+        durable: bool = False, **fields: Any,
+    ) -> None:  # fmt: skip
         self.fleet = IdentityFleet(seed)
         self.fleet.cluster("h", [f"e{i}" for i in range(1, edges + 1)], ("w",) if west else ())
         self.draw = random.Random(seed)
         self.definition, self.sensors = definition(count, **fields), sensors
         if west:
             self._add_west()
+        if durable:
+            self.fleet.disks = {head: MemoryFiles() for head in ("h", "w") if head in self.fleet.configs}
         self.fleet.start()
         self.fleet.run(1.0)
         self.consumers: dict[str, Consumer] = {}
@@ -138,6 +145,17 @@ class GroupPlay:
     def publish(self, sensor: int, **attributes: Any) -> None:
         self.said += 1
         self.publisher.publish({"class": "R", "sensor": sensor, "n": self.said, **attributes}, sent_us=0)
+
+    def publish_at(self, head: str) -> Callable[[int], None]:
+        """A publisher at another head."""
+        publisher = self._client(f"feed-{head}", head).publisher(f"p-{head}")
+        self.run(0.5)
+
+        def publish(sensor: int) -> None:
+            self.said += 1
+            publisher.publish({"class": "R", "sensor": sensor, "n": self.said}, sent_us=0)
+
+        return publish
 
     def _work(self, consumer: Consumer) -> None:
         now, member = self.fleet.now, consumer.member

@@ -78,6 +78,7 @@ class ChannelReaderPod:
     def __init__(self, fleet: Cluster, name: str, between_kills: int = RESULTS_BETWEEN_KILLS) -> None:
         self._fleet, self._name, self._between_kills = fleet, name, between_kills
         fleet.apply(script(name, READER), script_pod(name, READER, {"CHANNEL": "kinds"}, client="traders"))
+        fleet.kubectl("wait", f"pod/{name}", "--for=condition=Ready", "--timeout=120s", seconds=150)
         fleet.wait(lambda: fleet.get("channel", "kinds")["status"].get("subscriptions") == 1, 120, "the subscription")
         self._touch("go")
         self.wait_for_results(1)

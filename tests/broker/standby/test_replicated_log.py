@@ -92,3 +92,44 @@ def test_a_disk_is_waited_for_as_well_or_while_the_head_is_alone(tmp_path: Path,
         assert not kept.log.is_relaxed
     finally:
         kept.close()
+
+
+def is_synced(path: Path) -> bool:
+    """What the log on this disk says: whether all waits for syncs."""
+    log = LogDisk(DiskLog(directory=str(path), size_bytes=1 << 20), "h")
+    try:
+        return log.recover().state.epochs[-1].is_synced
+    finally:
+        log.close()
+
+
+@pytest.mark.parametrize("ends_as", [False, True])
+def test_confirm_is_changed_while_the_head_runs_and_the_log_says_so_before_it_counts(tmp_path: Path, ends_as: bool):
+    kept, head, feed = begun(on_disk(tmp_path, may_lag=not ends_as))
+    disk, journal = kept.log, head.journal
+    try:
+        assert isinstance(disk, LogDisk)
+        assert journal is not None
+        assert disk.syncer.wait(1, 60.0)
+        feed.in_sync = 7
+        kept.end_round(NOTHING, 1.0)
+        assert (disk.is_relaxed, disk.rounds_held) == (not ends_as, 0)
+        kept.confirm(may_lag=ends_as)
+        kept.confirm(may_lag=ends_as)
+        assert len(journal.pending) == 1
+        kept.end_round(WORD, 1.1)
+        assert (disk.is_relaxed, disk.rounds_held) == (ends_as, 1), "it waits for a sync of what the log says"
+        assert kept.status()["log_confirm"] == ("Either" if ends_as else "Both")
+        assert disk.syncer.wait(2, 60.0)
+        assert journal.epochs.epochs[-1].is_synced is not ends_as, "as the next segment will have it"
+        assert len(journal.epochs.epochs) == 1
+    finally:
+        kept.close()
+    assert is_synced(tmp_path) is not ends_as
+
+
+def test_a_log_in_memory_has_no_disk_to_wait_for(memory):
+    kept, head, _ = memory
+    kept.confirm(may_lag=False)
+    assert head.journal is not None
+    assert (head.journal.pending, kept.may_lag, "log_confirm" in kept.status()) == ([], True, False)

@@ -122,8 +122,11 @@ def test_a_file_that_names_none_any_more_admits_none(rig: Rig):
     assert rig.kept.feed is not None
     assert "names no standby" in rig.kept.feed.admits(STANDBY)
     rig.running.look()
+    assert rig.head.info.silence_ms == rig.head.handshakes.info.silence_ms == 0, "no other process may lead any more"
     rig.write(CONFIG)
     assert rig.kept.feed.admits(STANDBY) == ""
+    rig.running.look()
+    assert rig.head.info.silence_ms == rig.head.handshakes.info.silence_ms > 0
 
 
 def test_a_log_on_a_disk_goes_on_and_what_it_holds_comes_out_in_order(tmp_path: Path):
@@ -139,5 +142,23 @@ def test_a_log_on_a_disk_goes_on_and_what_it_holds_comes_out_in_order(tmp_path: 
         assert (rig.kept.log, rig.kept.feed is not None and rig.kept.feed.store) == (disk, disk.store)
         rig.kept.end_round(NOTHING, 0.1)
         assert rig.kept.flush() == [WORD]
+    finally:
+        disk.close()
+
+
+def test_confirm_is_as_the_file_says_now_and_as_it_said_when_a_process_began_to_lead(tmp_path: Path):
+    both, either = (on_disk(tmp_path / "log", may_lag=may_lag) for may_lag in (False, True))
+    assert both.disk_log is not None
+    disk = LogDisk(both.disk_log, "h")
+    try:
+        rig = Rig(tmp_path, disk)
+        for config, expected in ((either, True), (both, False)):
+            rig.write(config)
+            rig.running.look()
+            assert rig.kept.may_lag is expected
+        rig.write(either)
+        found: Any = rig.loop
+        RunningHead(both, rig.head, found, found, StandbySetting(rig.file, both), itertools.count(1).__next__)
+        assert rig.kept.may_lag, "it may have followed for long since it was started"
     finally:
         disk.close()

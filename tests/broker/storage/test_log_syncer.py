@@ -76,6 +76,19 @@ def test_nothing_is_safe_after_a_failure(syncer: LogSyncer, disk: Disk):
     assert syncer.done == 0
 
 
+def test_a_failure_wakes_a_loop_that_has_waited_for_the_sync(syncer: LogSyncer, disk: Disk):
+    disk.fails = True
+    syncer.ask(1)
+    assert disk.began.acquire(timeout=SECONDS)
+    waiting = threading.Thread(target=syncer.wait_asked, args=(1, SECONDS))
+    waiting.start()
+    while not syncer._waiters:
+        assert waiting.is_alive()
+    disk.go_on.release()
+    waiting.join(SECONDS)
+    assert select.select([syncer.descriptor], [], [], SECONDS)[0], "it has to end, and not after its next rest"
+
+
 def test_a_wait_is_bounded(syncer: LogSyncer):
     assert not syncer.wait(1, 0.01)
 

@@ -82,6 +82,20 @@ def test_a_member_that_has_stopped_by_itself_says_so_with_how_far_it_had_got() -
     assert said_places(client) == [(2, True, True)]
 
 
+def test_what_was_given_up_while_a_join_was_on_its_way_is_said_when_it_is_answered() -> None:
+    client = SpokenClient()
+    member = member_of(client, 2)
+    member.join()
+    assert said_places(client) == [(2, False, False)]
+    client.now += 4.1
+    member.on_tick()
+    assert not member.slices
+    client.said.clear()
+    member.on_record(msg.GroupJoined("g", msg.GroupDefinition("", 4, "Modulo", "s"), 1.0, 4.0, "h"))
+    place = client.said_last(msg.SliceReleased).place
+    assert (place.number, place.is_released, place.was_cut_off) == (2, True, True)
+
+
 def test_what_a_member_has_released_is_part_of_its_next_join() -> None:
     client = SpokenClient()
     member = member_of(client, 2)

@@ -12,6 +12,7 @@ from plimsoll.core.protocol.slice_names import (
     slice_of_name,
     slice_subscription,
     stamp_attribute,
+    stream_subscription,
 )
 
 
@@ -40,6 +41,13 @@ def test_a_slice_asks_for_the_filter_and_its_stamp() -> None:
     assert not found.matches({"class": "READING", "slice.readings": 4})
     assert not found.matches({"class": "READING"})
     assert parse(slice_subscription("g", "", 0)).matches({stamp_attribute("g"): 0})
+
+
+def test_all_slices_together_ask_for_the_filter_and_any_stamp() -> None:
+    found = parse(stream_subscription("readings", "[class,=,'READING']"))
+    assert found.matches({"class": "READING", "slice.readings": 4})
+    assert not found.matches({"class": "READING", "slice.other": 4})
+    assert parse(stream_subscription("g", "")).matches({stamp_attribute("g"): 0})
 
 
 def test_a_slice_belongs_to_its_group() -> None:

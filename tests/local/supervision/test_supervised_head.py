@@ -8,7 +8,8 @@ import time
 import msgspec
 import pytest
 
-from plimsoll.core.config import BrokerConfig, HeadStandby, PeerBroker
+from plimsoll.core.config import BrokerConfig, DiskLog, HeadStandby, PeerBroker
+from plimsoll.core.config import decode as read
 from plimsoll.core.head.standby.leadership import HeadLeadership
 from plimsoll.core.protocol import messages as msg
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -315,6 +316,50 @@ def test_a_standby_that_is_removed_is_over_in_the_store_before_it_ends_and_the_h
     pair.control.sent.clear()
     pair.poll(2.0)
     assert (pair.control.sent, pair.events[-1]) == ([], "StandbyRemoved")
+
+
+def relaxed(config, *, may_lag=True):
+    return msgspec.structs.replace(config, disk_log=DiskLog(directory="logs/h", size_bytes=1 << 20, may_lag=may_lag))
+
+
+def lags(pair, *names):
+    logs = [read(pair.folder.config(name).read_bytes()).disk_log for name in names]
+    return [log is not None and log.may_lag for log in logs]
+
+
+def test_what_has_to_have_a_publication_is_read_by_both_processes_as_they_run(pair):
+    pair.head.config = relaxed(CONFIG, may_lag=False)
+    pair.start()
+    pair.standby_says()
+    pids = pair.head.observed(pair.now).pid, pair.head.standby_pid
+    second = pair.folder.second("h")
+    assert lags(pair, "h", second) == [False, False]
+    for may_lag in (True, False):
+        pair.head.config = relaxed(CONFIG, may_lag=may_lag)
+        pair.poll(1.0)
+        assert lags(pair, "h", second) == [may_lag, may_lag]
+    pair.poll(1.0)
+    assert (pair.head.observed(pair.now).pid, pair.head.standby_pid) == pids
+
+
+def test_a_standby_that_cannot_be_let_go_yet_stays_in_the_file_though_confirm_has_changed(pair, monkeypatch):
+    pair.head.config = relaxed(CONFIG)
+    pair.start()
+    pair.standby_says()
+    pair.head_says()
+
+    def full(before, after):
+        raise StateWriteError(pair.folder.store, "no space is left on its disk", "free space there")
+
+    change = pair.store.change
+    monkeypatch.setattr(pair.store, "change", full)
+    pair.head.config = relaxed(PLAIN, may_lag=False)
+    pair.poll(1.0)
+    assert '"standby": null' not in pair.folder.config("h").read_text()
+    monkeypatch.setattr(pair.store, "change", change)
+    pair.poll(1.0)
+    assert '"standby": null' in pair.folder.config("h").read_text()
+    assert lags(pair, "h") == [False]
 
 
 def test_one_that_came_in_sync_at_that_moment_is_given_up_as_well(pair):

@@ -212,19 +212,19 @@ def test_what_keeps_it_from_running_is_said(
 
 
 def test_its_memory_grows_by_four_channels_at_once():
-    assert [driver_memory_mb(count) for count in (0, 1, 4, 5, 8, 9)] == [2000, 2000, 2000, 2480, 2480, 2960]
+    assert [driver_memory_mb(count) for count in (0, 1, 4, 5, 8, 9)] == [2300, 2300, 2300, 2780, 2780, 3260]
     found = world("Process")
     (container,) = pod_spec(found, NAME)["containers"]
-    assert container["resources"]["limits"]["memory"] == "2000Mi"
+    assert container["resources"]["limits"]["memory"] == "2300Mi"
     more = found.objects["Channel", "fires"]
     for number in range(3):
         found.put({**more, "metadata": {"name": f"fires-{number}"}})
     settled(found)
     (container,) = pod_spec(found, NAME)["containers"]
-    assert container["resources"] == {"requests": {"cpu": "250m", "memory": "1980Mi"}, "limits": {"memory": "2480Mi"}}
+    assert container["resources"] == {"requests": {"cpu": "250m", "memory": "2280Mi"}, "limits": {"memory": "2780Mi"}}
     (item,) = world("SparkOperator").desired().applications
     driver = item["spec"]["driver"]
-    assert (driver["memory"], driver["memoryOverhead"]) == ("900m", "1100m"), "heap and the rest are the pod's memory"
+    assert (driver["memory"], driver["memoryOverhead"]) == ("900m", "1400m"), "heap and the rest are the pod's memory"
 
 
 def test_its_image_is_that_of_the_channels_or_else_of_the_jobs():

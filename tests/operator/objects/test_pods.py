@@ -202,3 +202,17 @@ def test_setting_and_removing_a_standby_changes_nothing_that_the_first_pod_is_st
         assert before["metadata"]["annotations"][annotation] == after["metadata"]["annotations"][annotation]
     changed = {name for name in after["spec"] if before["spec"].get(name) != after["spec"][name]}
     assert changed == {"affinity"}, "of the second pod, which is to be on another node than the first"
+
+
+def test_what_has_to_have_a_publication_changes_nothing_that_pods_are_started_with():
+    log = "log: {disk: {size: 1Gi}}"
+    both, either = (World(with_disk(f"standby: 1, confirm: {confirm}, {log}")) for confirm in ("Both", "Either"))
+    for world in (both, either):
+        world.settle()
+    before, after = (world.objects["StatefulSet", HEAD]["spec"]["template"] for world in (both, either))
+    annotation = names.RESTART_HASH
+    assert before["metadata"]["annotations"][annotation] == after["metadata"]["annotations"][annotation]
+    assert before["spec"] == after["spec"]
+    files = [world.objects["ConfigMap", f"{HEAD}-config"]["data"][names.CONFIG_FILE] for world in (both, either)]
+    read = [configuration.decode(file).disk_log for file in files]
+    assert [log is not None and log.may_lag for log in read] == [False, True]

@@ -15,8 +15,11 @@ from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.slice_subscriber import SliceSubscriber
 from plimsoll.core.head.groups.cache_sessions import CacheSessions
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
+from plimsoll.core.head.groups.declarations import GroupDeclarations
+from plimsoll.core.head.groups.durable_groups import DurableGroups
 from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.group_memory import GroupMemory
+from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.requests import GroupRequests
 from plimsoll.core.head.groups.restart import GroupRestart
 from plimsoll.core.head.groups.slice_attachments import SliceAttachments
@@ -31,7 +34,8 @@ from plimsoll.core.policies.consumer_groups import membership
 
 CALM, FAULTS, HEADS, MOVES = "groups", "groups-faults", "groups-heads", "groups-handovers"
 CACHES, CACHE_FAULTS = "groups-caches", "groups-caches-faults"
-CLUSTERS, SESSIONS = "groups-clusters", "groups-sessions"
+CLUSTERS, SESSIONS, DURABLE = "groups-clusters", "groups-sessions", "groups-durable"
+DURABLE_CLUSTERS = "groups-durable-clusters"
 
 MUTANTS = [
     Mutant(
@@ -133,8 +137,47 @@ MUTANTS = [
     Mutant(
         "forgotten-places-are-no-gap",
         "What a head has forgotten of a slice, and no member says, is told as a gap.",
-        (Change(GroupMemory._doubt, "if each.token is None:", "if False:"),),
+        (Change(GroupMemory._doubt, "if each.token is None and not self.is_recalled:", "if False:"),),
         (HEADS,),
+    ),
+    Mutant(
+        "restarted-head-forgets-how-far-slices-are",
+        "A head with its log has from there how far the slices of a declared group are, if no member says so.",
+        (Change(DurableGroups.restore, "state.slices.get(name, {}).values()", "()"),),
+        (DURABLE,),
+    ),
+    Mutant(
+        "restarted-head-forgets-what-may-have-been-given",
+        "What a consumer that has gone may have been given stays marked when a head with its log restarts.",
+        (
+            Change(GroupSlice.recall, "kept.given_to", "None"),
+            Change(GroupMemory._doubt, "if not each.holder:", "if False:"),
+        ),
+        (DURABLE,),
+    ),
+    Mutant(
+        "mark-ends-with-the-epoch",
+        "What may have been given is marked under the positions of a later epoch of the same log.",
+        (Change(SliceSubscriber._log_goes_on, "before[0] == after[0]", "False"),),
+        (DURABLE,),
+    ),
+    Mutant(
+        "group-is-asked-for-by-its-slices-alone",
+        "The head of a declared group asks its neighbours for the stream itself, whether or not slices are attached.",
+        (Change(GroupTable.declare, "self.covers.ask(group.name, group.definition.filter)", "None"),),
+        (DURABLE_CLUSTERS,),
+    ),
+    Mutant(
+        "restarted-head-forgets-since-when-a-group-is-asked-for",
+        "A head with its log has had all of a declared group since before it started.",
+        (Change(GroupDeclarations._restore_own, "group.since = kept.since", "pass"),),
+        (DURABLE_CLUSTERS,),
+    ),
+    Mutant(
+        "join-that-was-late-is-believed",
+        "A member that has given slices up while its GROUP_JOIN was on its way says so when it is answered.",
+        (Change(AssignedSlices.on_joined, "self._released.values()", "()"),),
+        (DURABLE, HEADS),
     ),
     Mutant(
         "cut-off-member-forgets-its-places",
@@ -374,8 +417,8 @@ MUTANTS = [
     ),
     Mutant(
         "cover-begins-with-the-attachment",
-        "A head without neighbours has had all publications of a group since it knows the group.",
-        (Change(SliceAttachments.covered_since, "None if self.host.routes.neighbors else", "None if True else"),),
+        "A head has had all publications of a group since it knows the group, whether or not slices were attached.",
+        (Change(SliceAttachments.covered_since, "else found[0].since", "else None"),),
         (HEADS,),
     ),
 ]

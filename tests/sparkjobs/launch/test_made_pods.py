@@ -176,6 +176,6 @@ def test_an_operator_for_spark_submits_the_driver_with_all_that_it_needs(server:
     assert made["envFrom"] == [{"secretRef": {"name": "store"}}]
     assert {each["name"]: each["containerPort"] for each in made["ports"]}["http"] == 7420
     assert made["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "http"}
-    assert made["resources"]["limits"] == {"memory": "2000Mi"}
+    assert made["resources"]["limits"] == {"memory": "2300Mi"}
     assert pod["metadata"]["labels"]["plimsoll.dev/dataset-pod"] == NAME
     assert pod["spec"]["serviceAccountName"] == NAME

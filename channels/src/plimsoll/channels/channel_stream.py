@@ -26,7 +26,7 @@ from plimsoll.sparkjobs.job_errors import cause_of
 OFFSETS: Final = "offsets"
 """The folder of a checkpoint with the end of each batch, which Spark writes before the batch begins."""
 
-WATCH_SECONDS: Final = 1.0
+WATCH_SECONDS: Final = 1
 """How often it is looked whether a query has to begin again."""
 START_SECONDS: Final = 15.0
 """A query that takes longer to start, as one over a store that does not answer, lets others start beside it."""

@@ -9,10 +9,14 @@ from plimsoll.core.head.durability.log_state import EpochTable, LogState, entry_
 from plimsoll.core.head.durability.records import (
     Checkpoint,
     EpochBegan,
+    GroupForgotten,
+    GroupKept,
     Logged,
     NeighborMet,
     NumberRefused,
     PublisherKnown,
+    SliceKept,
+    SlicesKept,
 )
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -58,6 +62,20 @@ def test_a_checkpoint_replaces_all_but_the_position():
     assert found.offsets == {("g", 1): 5}
     assert found.neighbors == {"g": (1, 6), "i": (3, 2)}
     assert [each.epoch for each in found.epochs] == [7]
+
+
+def test_groups_and_how_far_their_slices_are():
+    definition = msg.GroupDefinition("", 3, "Modulo", "s")
+    kept, other = GroupKept("g", "h", "h", definition), GroupKept("i", "w", "w", definition, 5.0)
+    first, later = (SliceKept(1, ("h", 7, at)) for at in (3, 9))
+    second = SliceKept(2, ("h", 7, 3), given_to=("h", 7, 5), side=1)
+    found = state(kept, other, SlicesKept("g", [first, second]), SlicesKept("g", [later]))
+    assert found.groups == {"g": kept, "i": other}
+    assert found.slices == {"g": {1: later, 2: second}}
+    found.apply([GroupForgotten("g")])
+    assert (found.groups, found.slices) == ({"i": other}, {})
+    found.apply([Checkpoint([], [], [], [], [], groups=[kept], slices=[SlicesKept("g", [first])])])
+    assert (found.groups, found.slices) == ({"g": kept}, {"g": {1: first}})
 
 
 def test_entries_are_publications_and_gaps():

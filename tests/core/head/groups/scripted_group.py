@@ -26,6 +26,7 @@ class ScriptedGroup:
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(count)]
         self.revoked: set[int] = set()
+        self.is_unwritten = False
         self.counts: Counter[str] = Counter()
         self.did: list[tuple[int, str, str]] = []
         for name in members:

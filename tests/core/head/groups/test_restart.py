@@ -21,8 +21,8 @@ def restart(play: GroupPlay, down_seconds: float = 0.3) -> None:
 
 def accepted(play: GroupPlay) -> list[int]:
     """The numbers of the publications that this life of the head has accepted."""
-    bodies = [msg.to_edge.decode(entry.record).body for _, entry in play.fleet.head().log.after(0)]
-    return [body.attributes["n"] for body in bodies]
+    entries = [msg.to_edge.decode(entry.record) for _, entry in play.fleet.head().log.after(0) if not entry.is_gap]
+    return [entry.body.attributes["n"] for entry in entries]
 
 
 def finished(play: GroupPlay) -> set[int]:
@@ -177,7 +177,7 @@ def test_one_that_comes_before_those_who_had_the_slices_begins_them_again_behind
 
 def unstamped_before(play: GroupPlay) -> set[int]:
     """What a head has accepted before it knew the group: that is behind the gap."""
-    return set(accepted(play)[: play.group.begins_at])
+    return set(accepted(play)[: play.group.since[1]])
 
 
 def test_what_a_head_accepts_while_it_waits_for_members_is_given_to_them() -> None:
@@ -194,6 +194,61 @@ def test_what_a_head_accepts_while_it_waits_for_members_is_given_to_them() -> No
     assert set(accepted(play)) - unstamped_before(play) <= finished(play)
     verdict = play.verdict()
     assert (verdict.repeated, verdict.reordered, verdict.overlapping) == (0, 0, 0), verdict
+
+
+def test_a_slice_that_has_long_been_without_a_member_goes_on_behind_a_gap_after_a_restart() -> None:
+    play = GroupPlay()
+    play.join("a")
+    play.run(1.0, rate=20)
+    play.leave("a")
+    play.run(8.0)  # longer than edges keep other places
+    for n in range(8):
+        play.publish(n)
+    play.run(0.5)
+    restart(play)
+    play.run(1.0)
+    play.join("b")
+    play.run(10.0, rate=20)
+    play.run(2.0)
+    assert {(gap.gap.reason, gap.gap.high) for _, _, gap in play.gaps} == {("restart", 0)}
+    assert len(play.gaps) == 4
+    assert set(accepted(play)) - unstamped_before(play) <= finished(play)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_in_a_tree_it_is_given_all_that_came_since_from_all_heads(*, durable: bool) -> None:
+    play = GroupPlay(west=True, durable=durable)
+    play.join("a", defines=False)
+    play.run(2.0, rate=20)
+    west = play.publish_at("w")
+    for n in range(20):
+        west(n)
+    play.run(2.0)
+    from_west: set[int] = set()
+    for name in ("h", "e1", "e2"):
+        play.fleet.crash(name)
+    play.fleet.freeze("a")  # for longer than its lease, and than edges keep anything
+    for n in range(20):
+        west(n)  # while the head of the group is away
+    play.run(1.0)
+    play.fleet.start("h", "e1", "e2")
+    for _ in range(10):
+        play.run(0.5, rate=20)  # no consumer asks for anything
+        west(play.said)
+        from_west.add(play.said)
+    play.fleet.thaw("a")
+    play.run(16.0, rate=20)
+    play.run(2.0)
+    verdict = play.verdict()
+    assert (verdict.repeated, verdict.reordered, verdict.overlapping) == (0, 0, 0), verdict
+    assert len(from_west) == 10
+    assert from_west | set(accepted(play)) <= finished(play)
+    if durable:
+        assert set(range(1, play.said + 1)) == finished(play)
+        assert play.gaps == []
+    else:
+        ends = {(gap.gap.epoch, gap.gap.high) for _, _, gap in play.gaps if gap.gap.reason == "restart"}
+        assert (play.fleet.head().epoch, 0) in ends, "what this life of the head has accepted is in no gap"
 
 
 def test_what_one_may_have_had_that_died_before_it_could_say_so_is_marked() -> None:

@@ -71,8 +71,8 @@ def anyone_may_attach_a_slice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SliceAttachments, "refusal", lambda self, resume: None)
 
 
-def places_of_slices_have_a_lease(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SliceAttachments, "keeps", lambda self, subscriber: False)
+def a_slice_is_covered_by_its_own_place_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SliceAttachments, "covered_since", lambda self, subscriber: None)
 
 
 def moved_a_hundred_times() -> None:
@@ -98,7 +98,7 @@ RULES: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]] = [
     (a_member_without_answers_goes_on, runs.test_one_that_is_cut_off_stops_by_itself_before_another_goes_on),
     (a_restarted_head_does_not_wait, runs.test_a_restarted_head_asks_who_has_what_and_moves_nothing),
     (anyone_may_attach_a_slice, runs.test_a_client_that_was_not_assigned_a_slice_may_not_attach_it),
-    (places_of_slices_have_a_lease, without_a_member_beside_another_cluster),
+    (a_slice_is_covered_by_its_own_place_alone, without_a_member_beside_another_cluster),
 ]
 
 

@@ -21,12 +21,11 @@ def test_a_slice_that_is_none_is_refused(resumes: str) -> None:
 
 
 @pytest.mark.parametrize("west", [False, True])
-def test_a_head_without_neighbours_has_had_all_since_it_knows_the_group(west: bool) -> None:
+def test_a_head_has_had_all_since_it_knows_the_group(west: bool) -> None:
     play = GroupPlay(west=west)
     head = play.fleet.head()
     play.join("a")
     play.run(1.0, rate=20)
-    began = (head.epoch, head.groups.by_name[GROUP].begins_at)
-    assert head.slice_attachments.covered_since(slice_name(GROUP, 1)) == (None if west else began)
+    assert head.slice_attachments.covered_since(slice_name(GROUP, 1)) == head.groups.by_name[GROUP].since
     assert head.slice_attachments.covered_since(slice_name(GROUP, 4)) is None
     assert head.slice_attachments.covered_since("desk-7") is None

@@ -117,6 +117,12 @@ def test_a_head_may_take_on_a_standby_and_let_it_go_while_it_runs():
     assert list(refused_changes(fleet(), pair)) == list(refused_changes(pair, fleet())) == []
 
 
+def test_what_has_to_have_a_publication_may_change_while_a_head_runs():
+    head = {"profile": "big", "standby": 1, "log": {"disk": {"size": "1Gi"}}}
+    both, either = fleet(west(head=head)), fleet(west(head={**head, "confirm": "Either"}))
+    assert list(refused_changes(both, either)) == list(refused_changes(either, both)) == []
+
+
 def test_links_of_heads_stay():
     [one, two] = refused_changes(fleet(), fleet(west(neighbors=[])))
     assert {one.subject, two.subject} == {"BrokerCluster/east", "BrokerCluster/west"}

@@ -20,10 +20,13 @@ LAST_WORD_SECONDS: Final = 2.0
 
 
 class ReplicatedLog:
-    """`feed` is begun when the head is there: it has its epoch. `log` may have been in use without a standby before."""
+    """`feed` is begun when the head is there: it has its epoch. `log` may have been in use without a standby before.
+
+    `may_lag`: whether a standby's word is enough, without the disk's.
+    """
 
     def __init__(self, log: LogDisk | MemoryLog, *, may_lag: bool) -> None:
-        self.log, self._may_lag = log, may_lag
+        self.log, self.may_lag = log, may_lag
         self.feed: LogFeed | None = None
         self._places: deque[LogPlace] = deque([START] * log.rounds_held)
         self._held: deque[tuple[LogPlace, RoundOutput]] = deque()
@@ -53,6 +56,12 @@ class ReplicatedLog:
         if feed.store is None and self.log.commit is not None:
             feed.begin(self.log.store)
 
+    def confirm(self, *, may_lag: bool) -> None:
+        """From the next round on a standby's word is enough, or not without the disk's. A log in memory has no disk."""
+        if isinstance(self.log, LogDisk) and may_lag != self.may_lag:
+            self.may_lag = may_lag
+            self.log.confirm(may_lag=may_lag)
+
     # -- rounds
 
     def end_round(self, output: RoundOutput, now: float) -> None:
@@ -65,7 +74,7 @@ class ReplicatedLog:
         feed = self.feed
         if feed is None:
             raise RuntimeError("a log with a standby has no feed")
-        is_relaxed = self._may_lag and feed.in_sync > 0
+        is_relaxed = self.may_lag and feed.in_sync > 0
         if self.log.is_relaxed and not is_relaxed:
             self.log.wait_for_all()
         self.log.is_relaxed = is_relaxed
@@ -120,7 +129,8 @@ class ReplicatedLog:
     def status(self) -> dict[str, Any]:
         """Scalars about log and standby."""
         feed = {} if self.feed is None else self.feed.status()
-        return {**self.log.status(), **feed, "standby_rounds_held": len(self._held)}
+        confirm = {"log_confirm": "Either" if self.may_lag else "Both"} if isinstance(self.log, LogDisk) else {}
+        return {**self.log.status(), **confirm, **feed, "standby_rounds_held": len(self._held)}
 
     # -- the standby's link
 

@@ -1,4 +1,4 @@
-"""A head that runs without a standby, and takes one on as soon as its configuration file says so."""
+"""A head that runs, and does what its configuration file says of a standby, and of what has to have a publication."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from plimsoll.broker.storage.log_disk import LogDisk
 from plimsoll.broker.storage.memory_log import MemoryLog
 from plimsoll.core.config import BrokerConfig, HeadStandby
 from plimsoll.core.head.machine import Head
-from plimsoll.core.head.standby.leadership import silence_seconds
-from plimsoll.core.transport.handshakes import introduce
+from plimsoll.core.head.standby.silence import tell_silence
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +34,23 @@ class RunningHead:
         self._done = config.standby
         if isinstance(loop.disk, ReplicatedLog) and loop.disk.feed is not None:
             loop.disk.feed.wants = setting.names_standby
+        self._confirm()
 
     def look(self) -> None:
         """Do as the file says now."""
         self.setting.refresh()
         wanted = self.setting.standby
         if wanted != self._done and (wanted is None or self._take_on(wanted)):
+            if (wanted is None) != (self._done is None):
+                tell_silence(self.head, has_standby=wanted is not None)
             self._done = wanted
+        self._confirm()
+
+    def _confirm(self) -> None:
+        """What has to have a publication; a process may have followed for long since it was started with another."""
+        self.setting.refresh()
+        if isinstance(self.loop.disk, ReplicatedLog):
+            self.loop.disk.confirm(may_lag=self.setting.may_lag)
 
     def _take_on(self, standby: HeadStandby) -> bool:
         """Let a standby come; False if that has to be tried again."""
@@ -70,7 +79,7 @@ def kept_for_standby(
     """The log of a head that runs, kept for a standby as well from now on. `disk`: where it has been kept so far.
 
     A head in memory goes on with its entries at hand, and the rest in segments, as one that has had a standby from
-    its start. Peers learn after how much silence another process may lead.
+    its start.
     """
     if disk is not None:
         kept = ReplicatedLog(disk, may_lag=disk.config.may_lag)
@@ -79,7 +88,4 @@ def kept_for_standby(
         memory.take_over(head, entries_at_hand(config).limits.log_bytes)
         kept = ReplicatedLog(memory, may_lag=True)
     kept.begin_feed(make_feed(config, head.epoch, new_id, head.epoch))
-    silence = silence_seconds(head.link_limits.heartbeat_seconds)
-    head.info = msgspec.structs.replace(head.info, silence_ms=round(silence * 1000))
-    introduce(head.handshakes, head.info)
     return kept

@@ -1,4 +1,4 @@
-"""The setting `standby` of a process that runs: its configuration file is read again when it has changed.
+"""The settings of a head that count while it runs: its configuration file is read again when it has changed.
 
 A head takes on a standby only once its own file says so. So a process that starts again in its place reads the same,
 and does not lead beside a standby that has taken over.
@@ -18,11 +18,18 @@ log = logging.getLogger(__name__)
 
 
 class StandbySetting:
-    """`standby`: as the file says now. `fault`: why it cannot be read; what was read before counts meanwhile."""
+    """`standby`, `may_lag`: as the file says now. `fault`: why it cannot be read; what was read before counts
+    meanwhile.
+    """
 
     def __init__(self, file: Path, config: BrokerConfig) -> None:
-        self.file, self.standby, self.fault = file, config.standby, ""
+        self.file, self.fault = file, ""
         self._seen: object = None
+        self._take(config)
+
+    def _take(self, config: BrokerConfig) -> None:
+        self.standby = config.standby
+        self.may_lag = config.disk_log is not None and config.disk_log.may_lag
 
     def names_standby(self) -> bool:
         """Whether the file names a standby now."""
@@ -36,10 +43,11 @@ class StandbySetting:
             seen = found.st_mtime_ns, found.st_size, found.st_ino
             if seen == self._seen:
                 return
-            self._seen, self.standby = seen, configuration.decode(self.file.read_bytes()).standby
+            self._seen = seen
+            self._take(configuration.decode(self.file.read_bytes()))
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             if self.fault != str(error):
-                log.error("%s cannot be read again: %s; standby stays as it is", self.file, error)
+                log.error("%s cannot be read again: %s; standby and confirm stay as they are", self.file, error)
             self.fault = str(error)
         else:
             self.fault = ""

@@ -102,7 +102,7 @@ class LogDisk:
         """
         try:
             found = self.store.recover()
-            is_synced = self.is_always and not self.config.may_lag
+            is_synced = self._waits_always(may_lag=self.config.may_lag)
             recovered = recovered_log(self.store, found, is_synced=is_synced, boot=_boot(), is_replica=is_replica)
         except (OSError, DamagedBatchError) as error:
             raise LogDiskError(f"the log in {self.config.directory} cannot be read: {error}") from error
@@ -131,6 +131,14 @@ class LogDisk:
             raise LogDiskError(str(error)) from error
         self.begin_syncs()
         self.checker.start()
+
+    def confirm(self, *, may_lag: bool) -> None:
+        """Have the log say whether all waits for syncs from now on. `may_lag`: not while a standby has it."""
+        if self.commit is not None:
+            self.commit.journal.wait_for_syncs(is_synced=self._waits_always(may_lag=may_lag))
+
+    def _waits_always(self, *, may_lag: bool) -> bool:
+        return self.is_always and not may_lag
 
     def begin_syncs(self) -> None:
         """Sync what is written from here on: a standby writes before it is a head."""

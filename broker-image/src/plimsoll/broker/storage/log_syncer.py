@@ -117,7 +117,7 @@ class LogSyncer:
             return self._begun
 
     def _note(self, thread: int, number: int, failed: OSError | None) -> bool:
-        """Note the end of a sync; whether the loop was waiting for one, and so needs no other sign."""
+        """Note the end of a sync; whether the loop was waiting for one, and so needs no other sign of its success."""
         with self._ended:
             seconds = time.monotonic() - self._began_at.pop(thread)
             self.syncs += 1
@@ -129,4 +129,4 @@ class LogSyncer:
                 self.failed = failed
                 self._work.notify_all()
             self._ended.notify_all()
-            return self._waiters > 0
+            return self._waiters > 0 and failed is None

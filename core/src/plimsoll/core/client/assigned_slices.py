@@ -194,6 +194,12 @@ class AssignedSlices:
             owned.go_on()  # its head asks again
         return [*places(self._slices.values()), *(place for place, _ in self._released.values())]
 
+    def on_joined(self) -> None:
+        """What was given up while GROUP_JOIN was on its way is said again: there it was said to be this member's."""
+        if (link := self._client.home_link) is not None:
+            for place, _ in self._released.values():
+                self._client.say(link, msg.SliceReleased(self._member.group, place))
+
     def on_answer(self, number: int) -> None:
         """The head had this beat: what was released before it need not be said again."""
         self._released = {n: known for n, known in self._released.items() if known[1] >= number}

@@ -158,6 +158,7 @@ class GroupMember:
     def on_joined(self, joined: msg.GroupJoined) -> None:
         self.is_member, self.definition, self.head = True, joined.definition, joined.head
         self.beats.begin(joined)
+        self.assigned.on_joined()
         if self.is_leaving:
             self.leave()
 

@@ -17,6 +17,7 @@ from plimsoll.core.client.slice_cache import GiverCache, merged_caches
 from plimsoll.core.client.slice_tally import SliceTally
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, SubscriberHost
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.origins import Origin
 from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.protocol.wire import OwnerEpoch, Token
 
@@ -67,8 +68,8 @@ class SliceSubscriber(ClientSubscriber):
     """
 
     __slots__ = (
-        "_given_to", "_items", "_marks", "_owner", "acked", "assignment", "busy_seconds", "cache", "finished", "handed",
-        "has_turn", "is_stopping", "may_send_cache", "side", "slice", "tally",
+        "_given_in", "_given_to", "_items", "_marks", "_owner", "acked", "assignment", "busy_seconds", "cache",
+        "finished", "handed", "has_turn", "is_stopping", "may_send_cache", "side", "slice", "tally",
     )  # fmt: skip
 
     def __init__(self, client: SubscriberHost, owner: SliceOwner, assigned: msg.SliceAssigned) -> None:
@@ -79,9 +80,11 @@ class SliceSubscriber(ClientSubscriber):
         self.side = assigned.side
         self.stream.start_from(assigned.marks)
         self.stream.holds = True
+        self.stream.log_goes_on = self._log_goes_on
         self.acked = assigned.token
         self._marks = {(head, epoch): offset for head, epoch, offset in assigned.marks}
         self._given_to = assigned.given_to
+        self._given_in = {assigned.given_to[:2]} if assigned.given_to is not None else set()
         self.tally = SliceTally(assigned.marks)
         self.handed: deque[HandedItem] = deque()
         self.is_stopping = self.may_send_cache = self.has_turn = False
@@ -152,7 +155,12 @@ class SliceSubscriber(ClientSubscriber):
         until = self._given_to
         if until is None:
             return False
-        return isinstance(item, Delivery) and item.token[:2] == until[:2] and item.token <= until
+        return isinstance(item, Delivery) and item.stream in self._given_in and item.position <= until[2]
+
+    def _log_goes_on(self, before: Origin, after: Origin) -> None:
+        """What an earlier holder may have been given has the same positions in the later epoch."""
+        if any(before <= origin <= after for origin in self._given_in) and before[0] == after[0]:
+            self._given_in.add(after)
 
     def advance(self) -> None:
         """Acknowledge what is finished: all up to the first item that the application has not finished."""

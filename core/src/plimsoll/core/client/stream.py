@@ -49,16 +49,21 @@ class StreamOwner(Protocol):
         """Another `taker` is meant from here on."""
 
 
+def _same_log(before: Origin, after: Origin) -> None:
+    """Most subscribers keep no position but their token."""
+
+
 class SubscriberStream:
     """The stream of one subscriber. `origin` and `position`: of the log that it is served from, None before the first.
 
     `events` is the owner's list, and stays the same object. `holds`: items count as queued until
-    `queue.consumed`. `overlap`: whether the application has not had an item from another unit, None without others.
+    `queue.consumed`. `log_goes_on`: is told of two epochs of a head whose positions are of one log. `overlap`: whether
+    the application has not had an item from another unit, None without others.
     """
 
     __slots__ = (
-        "_owner", "counts", "duplicates", "even_version", "events", "holds", "items", "origin", "overlap", "position",
-        "publisher_tallies", "queue", "rising", "tallied_from", "tally", "watermarks",
+        "_owner", "counts", "duplicates", "even_version", "events", "holds", "items", "log_goes_on", "origin",
+        "overlap", "position", "publisher_tallies", "queue", "rising", "tallied_from", "tally", "watermarks",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +82,7 @@ class SubscriberStream:
         self.publisher_tallies: dict[str, PublisherTally] = {}
         self.tallied_from = self.even_version = 0
         self.rising = (0, 0)
+        self.log_goes_on: Callable[[Origin, Origin], object] = _same_log
 
     # -- position
 
@@ -187,6 +193,8 @@ class SubscriberStream:
     def _go_on(self, attachment: Attachment, gap: msg.Gap) -> None:
         self.counts["epochs"] += 1
         if attachment is self._owner.current:
+            if self.origin is not None:
+                self.log_goes_on(self.origin, (gap.head, gap.epoch))
             attachment.stream = (gap.head, gap.epoch)
             self._goes_on_in(attachment.stream)
 

@@ -306,6 +306,8 @@ class ClientSubscriber:
     def on_resumed(self, attachment: Attachment, resumed: msg.Resumed, now: float) -> None:
         self.session = None
         self.kept_seconds = resumed.lease_seconds
+        if resumed.gap is None and self.stream.origin is not None:
+            self.stream.log_goes_on(self.stream.origin, (resumed.head, resumed.epoch))
         self._served(attachment, (resumed.head, resumed.epoch))
         if resumed.gap is not None:
             self.stream.on_gap(attachment, resumed.gap, now)

@@ -222,8 +222,6 @@ class Membership(HeadPart):
         A place that the head keeps for longer goes on without the edge.
         """
         host, key, x = self.host, outbox.key, expire.subscriber
-        if host.slice_attachments.keeps(x) and x in host.owners.entries:
-            return
         entry = host.owners.entries.get(x)
         if entry is not None and entry.key == key and entry.epoch == expire.epoch:
             self._lapse(x)
@@ -261,8 +259,7 @@ class Membership(HeadPart):
         """docs/handover.md, Time: a dead edge's entries expire at the head."""
         for key in [key for key, at in self.ghosts.items() if at <= self.host.now]:
             for subscriber in self.host.owners.of(key):
-                if not self.host.slice_attachments.keeps(subscriber):
-                    self._lapse(subscriber)
+                self._lapse(subscriber)
         self.host.owners.forget_past(self.host.now - self.lease_seconds)
         self.drop_ghosts()
 

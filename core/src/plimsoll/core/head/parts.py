@@ -16,6 +16,8 @@ from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, dura
 from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.groups.declarations import GroupDeclarations
 from plimsoll.core.head.groups.definition import declared_in
+from plimsoll.core.head.groups.durable_groups import DurableGroups
+from plimsoll.core.head.groups.group_covers import GROUPS_KEY
 from plimsoll.core.head.groups.group_links import GroupLinks
 from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.lag import GroupLags
@@ -110,7 +112,7 @@ class HeadParts(OverlayNode):
         config, limits, neighbors = self.config, self.config.limits, [peer.name for peer in self.config.neighbors]
         self.log = Log(limits.log_bytes) if recovered is None else durable_log(recovered, limits.log_bytes)
         self.log_reader = LogReader(self)
-        self.routes = RoutingTable(neighbors, compiled=config.may_compile, unmatched=AWAY_KEY)
+        self.routes = RoutingTable(neighbors, compiled=config.may_compile, unmatched=(AWAY_KEY, GROUPS_KEY))
         self.outboxes = Outboxes(self, self.log, (self.name, self.epoch))
         self.server: ServiceQueue[QueuedRecord] = ServiceQueue(config.hardware)
         self.meter = LoadMeter()
@@ -166,7 +168,9 @@ class HeadParts(OverlayNode):
         self.group_declarations = GroupDeclarations(self, self.groups, config.cluster)
         self.group_requests = GroupRequests(self, self.groups, self.group_declarations)
         self.slice_attachments = SliceAttachments(self, self.groups)
-        self.group_declarations.declare(declared_in(config))
+        self.durable_groups = DurableGroups(self, self.groups, self.group_declarations)
+        self.durable_groups.restore()
+        self.group_declarations.begin(declared_in(config))
 
     def _build_handovers(self) -> None:
         """What moves subscribers and publishers, and the commands for that."""
@@ -188,7 +192,7 @@ class HeadParts(OverlayNode):
             self.remote_members, self.coordinator, self.places_elsewhere,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
             self.publisher_moves, self.publisher_audit, self.group_links, self.group_requests, self.groups,
-            self.group_declarations, self.slice_commands,
+            self.group_declarations, self.durable_groups, self.slice_commands,
             self.distributor, self.router, self.handovers, self.mediator_fence,
             self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
             self.log_reader, self.bundles, self.topics,

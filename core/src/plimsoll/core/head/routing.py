@@ -7,7 +7,7 @@ named instead of waited for, and the acknowledgement is repeated without it when
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from plimsoll.core import predicates
@@ -51,10 +51,10 @@ class PendingCoverUpdate:
 class RoutingTable:
     """Covers by link key. Keys of neighbours are their names; a key of an edge names one incarnation of its link.
 
-    `unmatched`: a key that neighbours are told of, and that needs no publications.
+    `unmatched`: keys of covers that neighbours are told of, and that need no publications.
     """
 
-    def __init__(self, neighbors: Iterable[str], *, compiled: bool = True, unmatched: str = "") -> None:
+    def __init__(self, neighbors: Iterable[str], *, compiled: bool = True, unmatched: Collection[str] = ()) -> None:
         self.neighbors = {name: NeighborCover() for name in neighbors}
         self.waits: list[PendingCoverUpdate] = []
         self._unmatched = unmatched
@@ -133,7 +133,7 @@ class RoutingTable:
         return self._change(key, [], list(self._covers.pop(key, {}).values()))
 
     def _change(self, key: str, new: list[tuple[int, Subscription]], gone: list[int]) -> dict[str, CoverDelta[int]]:
-        is_matched = key != self._unmatched
+        is_matched = key not in self._unmatched
         for i in gone:
             if is_matched:
                 self._index.remove(i)

@@ -54,6 +54,12 @@ def slice_subscription(group: str, filter_text: str, number: int) -> str:
     return f"{filter_text},{stamp}" if filter_text else stamp
 
 
+def stream_subscription(group: str, filter_text: str) -> str:
+    """What all slices of a group together ask for."""
+    stamp = f"[{stamp_attribute(group)},exists]"
+    return f"{filter_text},{stamp}" if filter_text else stamp
+
+
 def owner_identity(subscriber: str, identity: str) -> str:
     """Whose a subscriber is: its client's, or of a slice the group's, for it moves between clients."""
     found = slice_of_name(subscriber)

@@ -88,20 +88,19 @@ class SupervisedHead(SupervisedBroker):
     ) -> None:
         super().__init__(config, profile, public_key, folder)
         self._leadership, self._control, self.controls = leadership, control, controls
+        self.standby_name = ports.standby_of(config.name)
+        """The name of the standby's control connection; no broker can have it."""
         self._known = leadership.load()
         self._head_status: Mapping[str, Any] = {}
         self._standby = StandbyProcess(1 - self._known.leader)
         self._promoting = 0
         self._has_pair = self._has_term = False
         """Whether the process that leads has been told that it has a standby, and whether it leads in a term."""
+        self._may_lag: dict[int, bool] = {}
+        """By process: what its configuration file says of that."""
         self._silent_since: float | None = None
         self._heard_at: float | None = None
         self._polled_at = 0.0
-
-    @property
-    def standby_name(self) -> str:
-        """The name of the standby's control connection; no broker can have it."""
-        return ports.standby_of(self.name)
 
     @property
     def standby_pid(self) -> int | None:
@@ -148,6 +147,7 @@ class SupervisedHead(SupervisedBroker):
         file = self._folder.config(self._files(number))
         config = self._config_of(number, follows=follows)
         write_private(file, broker_config.encode(config).decode())
+        self._may_lag[number] = _may_lag(config)
         if follows:
             self._standby.config = config
         return file
@@ -181,6 +181,7 @@ class SupervisedHead(SupervisedBroker):
         super().poll(now, command, record)
         if (self.config.standby is not None) != self._has_pair and self._process is not None and not self._promoting:
             self._let_go(record) if self._has_pair else self._take_on()
+        self._tell_confirm()
         self._poll_standby(now, command, record)
 
     def _end_silent_process(self, now: float, record: RecordBrokerEvent) -> None:
@@ -225,6 +226,19 @@ class SupervisedHead(SupervisedBroker):
         if self._silent_since is not None and now - self._silent_since > SILENT_SECONDS:
             record(self.name, "Warning", "StandbySilent", "its standby is silent; the head goes on alone")
             self._go_on_alone()
+
+    def _tell_confirm(self) -> None:
+        """Have the processes read it if something else has to have a publication before it is accepted.
+
+        Not before they are a pair, or none: the files say that in an order of their own.
+        """
+        if (self.config.standby is not None) != self._has_pair:
+            return
+        standby, may_lag = self._standby, _may_lag(self.config)
+        if self._process is not None and not self._promoting and self._may_lag.get(1 - standby.number) != may_lag:
+            self._rewrite(1 - standby.number, follows=False)
+        if standby.process is not None and self._may_lag.get(standby.number) != may_lag:
+            self._rewrite(standby.number, follows=True)
 
     def _take_on(self) -> None:
         """Have the process that leads take on a standby: it reads its configuration again."""
@@ -341,3 +355,8 @@ class SupervisedHead(SupervisedBroker):
             self._standby.process.kill()
             self._standby.process = None
         super().kill()
+
+
+def _may_lag(config: BrokerConfig) -> bool:
+    """Whether a standby's word is enough, without the disk's."""
+    return config.disk_log is not None and config.disk_log.may_lag

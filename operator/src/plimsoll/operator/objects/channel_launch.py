@@ -23,7 +23,7 @@ from plimsoll.sparkjobs.launch.spec import CHANNELS_FILE, DriverLaunch
 ARGUMENTS: Final = ("--config", f"{names.CONFIG_FOLDER}/{names.CONFIG_FILE}")
 HEAP_MB: Final = 900
 """The heap of the driver's Java virtual machine."""
-LEAST_MEMORY_MB: Final = 2000
+LEAST_MEMORY_MB: Final = 2300
 CHANNEL_MEMORY_MB: Final = 120
 """What a channel needs: a process of Python, which hands its new rows to Spark."""
 CHANNEL_STEP: Final = 4

@@ -118,12 +118,14 @@ def changed_fields(old: str, new: str) -> tuple[str, ...]:
 
 def _start_parameters(wanted: BrokerPodSpec) -> tuple[Object, str, Object]:
     """The configuration, the key and the pod as far as a running broker cannot take them."""
-    # Sent as MEMBERS, POLICY and GROUPS while they run; a standby is taken on, and let go, by the file itself.
+    # Sent as MEMBERS, POLICY and GROUPS while they run; of a standby, and of what is waited for, the file itself says.
     said_again = {"edges", "policy", "groups", "standby"}
     config = wanted.config
     head = None if config.head is None else _unkeyed(config.head)
     config = msgspec.structs.replace(config, head=head, neighbors=tuple(map(_unkeyed, config.neighbors)))
     told = {name: value for name, value in msgspec.to_builtins(config).items() if name not in said_again}
+    if told.get("disk_log"):
+        del told["disk_log"]["may_lag"]
     return told, "" if config.role == "head" else wanted.public_key, _pod_spec(replace(wanted, pods=1))
 
 

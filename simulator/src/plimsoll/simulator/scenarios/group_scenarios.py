@@ -13,6 +13,7 @@ from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 from plimsoll.simulator.world.brokers import FleetShape
 from plimsoll.simulator.world.consumers import GroupLoad
+from plimsoll.simulator.world.durable_heads import DurableHeads
 from plimsoll.simulator.world.workload import WorkloadSize
 
 LIMITS = msgspec.structs.replace(SMALL_LIMITS, lease_seconds=3.0, queue_bytes=40_000)
@@ -45,6 +46,14 @@ GROUP_SCENARIOS = [
         "-heads",
         "the head of the group is killed and frozen, too: what its log has lost is told as gaps",
         fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.1, crash_head=0.15, pause_head=0.1),
+    ),
+    _scenario(
+        "-durable",
+        "the head of a declared group loses its machine, and its log on a disk knows how far slices are: without a gap",
+        group=GroupLoad(is_declared=True),
+        fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1, crash_head=0.2),
+        durable=DurableHeads(),
+        is_gap_free=True,
     ),
     _scenario(
         "-pairing",
@@ -86,6 +95,16 @@ GROUP_SCENARIOS = [
         shape=FleetShape(2, 2),
         group=GroupLoad(clusters=2),
         fault_rates=replace(LINKS, crash_client=0.15, crash_edge=0.1),
+        is_gap_free=True,
+    ),
+    _scenario(
+        "-durable-clusters",
+        "consumers of two clusters share a group, and heads with disks lose their machines: without a gap",
+        shape=FleetShape(2, 2),
+        group=GroupLoad(clusters=2),
+        fault_rates=replace(LINKS, crash_client=0.1, crash_edge=0.15, crash_head=0.2),
+        durable=DurableHeads(),
+        lease_seconds=1000.0,
         is_gap_free=True,
     ),
     _scenario(

@@ -32,7 +32,8 @@ class GroupLoad:
     `changes`: how often one leaves, or a further one joins. `work_seconds`: the least and the most that an item takes,
     drawn once for each consumer, so that the slow ones are to give slices to others. `in_hand`: the most items that one
     has at a time; half of the consumers finish the newest first, and then take as many again. `clusters`: over which
-    consumers are spread in turn; with more than one the group is declared.
+    consumers are spread in turn; with more than one the group is declared, with one if
+    `is_declared`.
     """
 
     slices: int = 5
@@ -43,6 +44,7 @@ class GroupLoad:
     balancing: str = "Rates"
     in_session: str = "Deliver"
     clusters: int = 1
+    is_declared: bool = False
 
     def home(self, consumer: str, heads: Sequence[str]) -> str:
         """The head that a consumer connects to."""
@@ -50,7 +52,7 @@ class GroupLoad:
 
     def declared(self, head: str) -> tuple[DeclaredGroup, ...]:
         """The group as heads are started with it, if it is declared; `head`: of its cluster."""
-        if self.clusters == 1:
+        if self.clusters == 1 and not self.is_declared:
             return ()
         what = self.definition()
         return (

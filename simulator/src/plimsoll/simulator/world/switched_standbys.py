@@ -10,9 +10,8 @@ from plimsoll.core.config import BrokerConfig, HeadStandby, PeerBroker
 from plimsoll.core.head.durability.commit import RoundCommit
 from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.machine import Head
-from plimsoll.core.head.standby.leadership import silence_seconds
 from plimsoll.core.head.standby.log_copy import LogCopy
-from plimsoll.core.transport.handshakes import introduce
+from plimsoll.core.head.standby.silence import tell_silence
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.world.standby_heads import StandbyPair
 
@@ -78,7 +77,9 @@ class SwitchedPair(StandbyPair):
         self.is_wanted = not self.is_wanted
         if not self.is_wanted:
             self._let_go()
+            tell_silence(self._head, has_standby=False)
         elif self.has_pair:
+            tell_silence(self._head, has_standby=True)
             self._start_standby_later()
         else:
             self._take_on(self._head)
@@ -96,9 +97,7 @@ class SwitchedPair(StandbyPair):
         self._store = self._new_store()
         self._store.recover()
         self._copy = LogCopy(head, self._store, self.pair.log_bytes // ENTRIES_SHARE)
-        silence = silence_seconds(head.link_limits.heartbeat_seconds)
-        head.info = msgspec.structs.replace(head.info, silence_ms=round(silence * 1000))
-        introduce(head.handshakes, head.info)
+        tell_silence(head, has_standby=True)
         self._begin_feed(head)
         self.host.wake()
 

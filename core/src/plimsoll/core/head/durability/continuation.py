@@ -15,10 +15,12 @@ from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.journal import LogJournal, exceptions_of
 from plimsoll.core.head.durability.records import (
     Checkpoint,
+    GroupKept,
     NeighborAsks,
     NeighborMet,
     NumberRefused,
     PlaceKept,
+    SlicesKept,
 )
 from plimsoll.core.head.durability.store import UnreadableLogError
 from plimsoll.core.head.durability.time_index import TimeIndex
@@ -40,6 +42,13 @@ class PlacesOfHead(Protocol):
     times: TimeIndex
 
 
+class GroupsOfHead(Protocol):
+    """The declared groups of a head, and how far their slices are."""
+
+    def kept(self) -> list[GroupKept]: ...
+    def slices(self) -> list[SlicesKept]: ...
+
+
 class ContinuationContext(Protocol):
     """The parts of a head that outlast a restart."""
 
@@ -57,6 +66,7 @@ class ContinuationContext(Protocol):
     startup: StartupBarrier
     covers: CoverUpdates
     durable_places: PlacesOfHead
+    durable_groups: GroupsOfHead
 
 
 class EpochContinuation:
@@ -136,6 +146,8 @@ class EpochContinuation:
             [place for _, place in sorted(host.durable_places.kept.items())],
             list(host.durable_places.times.marks),
             [NeighborAsks(name, host.routes.items(name), whole=True) for name in host.routes.neighbors if name in asks],
+            host.durable_groups.kept(),
+            host.durable_groups.slices(),
         )
 
     def _exceptions(self) -> Iterator[NumberRefused]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from plimsoll.core.head.durability.durable_log import READ_BYTES, DurableLog, LogArchive
 from plimsoll.core.head.durability.log_state import EpochTable, LogState
 from plimsoll.core.head.durability.records import (
@@ -62,6 +64,17 @@ class LogJournal:
         self.pending.append(began)
         self.is_binding = True
         self.epochs = EpochTable([*self.state.epochs, began])
+
+    def wait_for_syncs(self, *, is_synced: bool) -> None:
+        """From this round on all waits for syncs, or no longer all (tests/exploration/confirm_switch.py).
+
+        The log says so before it counts: it tells a recovery whether something may have been forgotten.
+        """
+        began = msgspec.structs.replace(self.epochs.epochs[-1], is_synced=is_synced)
+        if began != self.epochs.epochs[-1]:
+            self.epochs.epochs[-1] = began
+            self.pending.append(began)
+            self.is_binding = True
 
     def take(self) -> list[DiskRecord]:
         """What this round has to write, as one batch."""

@@ -12,6 +12,8 @@ from plimsoll.core.head.durability.records import (
     Checkpoint,
     DiskRecord,
     EpochBegan,
+    GroupForgotten,
+    GroupKept,
     Logged,
     NeighborAsks,
     NeighborMet,
@@ -21,6 +23,8 @@ from plimsoll.core.head.durability.records import (
     PublisherKnown,
     SafeBefore,
     SegmentSealed,
+    SliceKept,
+    SlicesKept,
     SubscriberLeft,
     TimeMark,
 )
@@ -64,6 +68,8 @@ class LogState:
         self.asks: dict[str, dict[int, str]] = {}
         self.places: dict[str, PlaceKept] = {}
         self.times = TimeIndex()
+        self.groups: dict[str, GroupKept] = {}
+        self.slices: dict[str, dict[int, SliceKept]] = {}
 
     def apply(self, records: Iterable[DiskRecord]) -> None:
         """Take the records of a batch in."""
@@ -92,6 +98,13 @@ class LogState:
                     self._left(record)
                 case TimeMark():
                     self.times.note(record.at, record.position)
+                case GroupKept():
+                    self.groups[record.name] = record
+                case GroupForgotten():
+                    self.groups.pop(record.name, None)
+                    self.slices.pop(record.name, None)
+                case SlicesKept():
+                    self._slices(record)
                 case Checkpoint():
                     self._checkpoint(record)
                 case SegmentSealed() | SafeBefore():
@@ -111,6 +124,10 @@ class LogState:
         self.asks = {each.name: dict(each.adds) for each in record.asks}
         self.places = {place.subscriber: place for place in record.places}
         self.times = TimeIndex(record.times)
+        self.groups = {group.name: group for group in record.groups}
+        self.slices.clear()
+        for slices in record.slices:
+            self._slices(slices)
 
     def _asks(self, record: NeighborAsks) -> None:
         cover = self.asks.setdefault(record.name, {})
@@ -119,6 +136,9 @@ class LogState:
         for number in record.removes:
             cover.pop(number, None)
         cover.update(record.adds)
+
+    def _slices(self, kept: SlicesKept) -> None:
+        self.slices.setdefault(kept.group, {}).update((each.number, each) for each in kept.slices)
 
     def _left(self, left: SubscriberLeft) -> None:
         if (place := self.places.get(left.subscriber)) is not None:

@@ -14,6 +14,9 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from plimsoll.core.protocol.messages import GroupDefinition
+from plimsoll.core.protocol.wire import Token
+
 _HEADER = struct.Struct(">4sIIQI")
 HEADER_BYTES = _HEADER.size
 _MAGIC = b"PLB1"
@@ -124,6 +127,44 @@ class NeighborAsks(Struct, array_like=True, frozen=True, tag=13):
     whole: bool = False
 
 
+class GroupKept(Struct, array_like=True, frozen=True, tag=14):
+    """A consumer group that is declared, of this cluster or of another one, whose head is `head`.
+
+    `ends_at`: of one that is declared no longer, when it ends at the latest, in seconds since 1970; else 0. `since`: as
+    in `ConsumerGroup`.
+    """
+
+    name: str
+    cluster: str
+    head: str
+    definition: GroupDefinition
+    ends_at: float = 0.0
+    since: tuple[int, int] = (0, 0)
+
+
+class GroupForgotten(Struct, array_like=True, frozen=True, tag=15):
+    """A group that was declared has ended."""
+
+    name: str
+
+
+class SliceKept(Struct, array_like=True, frozen=True):
+    """How far consumers have got with a slice: fields as in `GroupSlice`."""
+
+    number: int
+    token: Token
+    marks: list[Token] = []
+    given_to: Token | None = None
+    side: int = 0
+
+
+class SlicesKept(Struct, array_like=True, frozen=True, tag=16):
+    """How far the consumers of a declared group have got with these slices."""
+
+    group: str
+    slices: list[SliceKept]
+
+
 class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     """The first record of every segment: all that the segments before it said, but for their entries.
 
@@ -138,6 +179,8 @@ class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     places: list[PlaceKept] = []
     times: list[tuple[float, int]] = []
     asks: list[NeighborAsks] = []
+    groups: list[GroupKept] = []
+    slices: list[SlicesKept] = []
 
 
 class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
@@ -174,7 +217,7 @@ class SafeBefore(Struct, array_like=True, frozen=True, tag=12):
 
 DiskRecord = (
     Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet | PlaceKept | PlaceEnded
-    | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore | NeighborAsks
+    | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore | NeighborAsks | GroupKept | GroupForgotten | SlicesKept
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

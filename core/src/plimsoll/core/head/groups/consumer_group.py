@@ -12,11 +12,12 @@ When slices move, and which, is `SliceSchedule`'s; what a head has forgotten by 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import msgspec
 
+from plimsoll.core.head.durability.records import SliceKept
 from plimsoll.core.head.groups.cache_sessions import CacheSession, CacheSessions
 from plimsoll.core.head.groups.group_links import GroupLinks, MemberLink
 from plimsoll.core.head.groups.group_memory import GroupMemory
@@ -55,8 +56,8 @@ class GroupHost(Protocol):
 class ConsumerGroup:
     """`version`: of members and their slices. `revoked`: the numbers of slices whose holder was told to let go.
 
-    `begins_at`: the position from which on this head has its publications, with their stamps. `removal`: of a group
-    that was declared.
+    `since`: the epoch and the position from which on this head has its publications, with their stamps. `removal`: of a
+    group that was declared. `is_unwritten`: something of a slice has changed that must not be forgotten.
     """
 
     def __init__(
@@ -64,13 +65,13 @@ class ConsumerGroup:
     ) -> None:
         self.version = 0
         self.host, self.name, self.definition, self.times = host, name, definition, times
-        self.is_declared = False
+        self.is_declared = self.is_unwritten = False
         self.removal: Removal | None = None
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
         self.revoked: set[int] = set()
         self.counts: Counter[str] = Counter()
-        self.begins_at = host.log.last
+        self.since = (host.epoch, host.log.last)
         self.caches = CacheSessions(self)
         self.memory = GroupMemory(self, hold_until)
         self.schedule = SliceSchedule(self, definition.balancing)
@@ -92,6 +93,13 @@ class ConsumerGroup:
         self.definition = definition
         self.schedule.balance_by(definition.balancing)
         self._change()
+
+    def recall(self, kept: Iterable[SliceKept]) -> None:
+        """Go on where the log says that slices are, until a member says more."""
+        self.memory.is_recalled = True
+        for slice_kept in kept:
+            if slice_kept.number < len(self.slices):
+                self.slices[slice_kept.number].recall(slice_kept)
 
     # -- members
 
@@ -215,6 +223,7 @@ class ConsumerGroup:
         """Its holder has it no more: the taker gets it, if there is one."""
         self.caches.cancel(each, "lost")
         given_to: Token | None = None if is_certain else (self.host.name, self.host.epoch, self.host.log.last)
+        self.is_unwritten |= given_to is not None
         giver, taker = each.holder, self.members.get(each.end(given_to))
         if each.is_doubted:
             self.memory.begin_again(each)

@@ -4,6 +4,8 @@ Rules of the place (tests/exploration/slice_move.py):
 - A head that has restarted lets members say what they have before it assigns anything. Of a slice of which none says
   anything it does not know what has been processed: what its earlier lives have accepted becomes a gap, and
   what it has accepted itself is marked.
+- A head that has a declared group from its log knows from there how far each slice is, if no member says so. One that
+  the log does not name has never begun.
 - If a member is the first to tell the head that it has restarted, the slices that began as those of a new
   group begin again, behind that gap.
 """
@@ -32,6 +34,7 @@ class RememberedGroup(Protocol):
 
     times: GroupTimes
     slices: list[GroupSlice]
+    is_unwritten: bool
 
     @property
     def host(self) -> RememberingHead: ...
@@ -39,11 +42,14 @@ class RememberedGroup(Protocol):
 
 
 class GroupMemory:
-    """`hold_until`: until then members may still say which slices they have."""
+    """`hold_until`: until then members may still say which slices they have. `is_recalled`: the log says how far slices
+    are of which none says anything.
+    """
 
     def __init__(self, group: RememberedGroup, hold_until: float) -> None:
         self.group, self.hold_until = group, hold_until
         self._has_forgotten = group.host.now < hold_until < NEVER
+        self.is_recalled = False
 
     @property
     def is_waiting(self) -> bool:
@@ -67,10 +73,11 @@ class GroupMemory:
         """
         self._has_forgotten = False
         for each in self.group.slices:
-            if each.token is None:
+            if each.token is None and not self.is_recalled:
                 self.begin_again(each)
             if not each.holder:
                 each.given_to = self.group.host.name, self.group.host.epoch, self.group.host.log.last
+                self.group.is_unwritten = True
 
     def begin_again(self, each: GroupSlice) -> None:
         """Begin before all that this head has accepted: what it has forgotten becomes a gap."""
@@ -79,7 +86,7 @@ class GroupMemory:
     def learn_of_restart(self) -> None:
         """A member says what an earlier life of this head has told it, and slices may have begun without that."""
         now = self.group.host.now
-        if now < self.hold_until:
+        if now < self.hold_until or self.is_recalled:
             return
         if not any(each.holder for each in self.group.slices):
             self.hold(now + self.group.times.gone)

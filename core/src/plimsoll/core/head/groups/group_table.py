@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup, GroupHost
 from plimsoll.core.head.groups.function_notices import FunctionNotices, NoticeHost
+from plimsoll.core.head.groups.group_covers import GroupCovers
 from plimsoll.core.head.groups.lag import GroupLags
-from plimsoll.core.head.groups.removal import OVER, ending
+from plimsoll.core.head.groups.removal import OVER, Removal, ending
 from plimsoll.core.head.groups.report import group_report
 from plimsoll.core.head.groups.restart import GroupRestart, RestartHost
 from plimsoll.core.head.groups.slice_schedule import Announce, announce_to_none
@@ -24,24 +26,39 @@ from plimsoll.core.protocol.slice_names import slice_name
 from plimsoll.core.transport.link import NEVER, Link
 
 
+class WallClock(Protocol):
+    """The time as it outlasts a process, in seconds since 1970."""
+
+    @property
+    def unix_now(self) -> float: ...
+
+
 class GroupTableHost(GroupHost, NoticeHost, RestartHost, Protocol):
     """What the groups need of their head, beside what each needs."""
 
+    covers: CoverUpdates
     group_lags: GroupLags
     journal: LogJournal | None
     publishers: PublisherTable
 
+    @property
+    def durable_places(self) -> WallClock: ...
+
 
 class GroupTable(HeadPart):
-    """`by_name`: the groups of this head. `stamps`: for these, and for those of other clusters."""
+    """`by_name`: the groups of this head. `stamps`: for these, and for those of other clusters. `changes`: how often
+    groups have come, have gone, or have been defined anew.
+    """
 
     def __init__(self, host: GroupTableHost, times: GroupTimes) -> None:
         self.host, self.times = host, times
         self._announce: Announce = announce_to_none
         self._stamped: dict[str, GroupDefinition] = {}
+        self.changes = 0
         self.by_name: dict[str, ConsumerGroup] = {}
         self.restart = GroupRestart(host, times, self.by_name.keys())
         self.stamps = GroupStamps()
+        self.covers = GroupCovers(host.covers)
         self.notices = FunctionNotices(host)
 
     def announce_by(self, announce: Announce) -> None:
@@ -57,6 +74,7 @@ class GroupTable(HeadPart):
         group = ConsumerGroup(self.host, name, definition, self.times, self.restart.hold_until(name))
         group.schedule.announce = self._announce
         self.by_name[name] = group
+        self.changes += 1
         self.stamp(name, definition)
         # Without a log on a disk all that is logged of a group that is made now has come without its stamp.
         self._count_lag(group, from_start=self.host.journal is not None)
@@ -68,6 +86,7 @@ class GroupTable(HeadPart):
         has_other_count = definition.count != group.definition.count
         group.redefine(definition)
         group.removal = None
+        self.changes += 1
         self.stamp(group.name, definition)
         if has_other_count:
             self._count_lag(group, from_start=False)
@@ -77,7 +96,20 @@ class GroupTable(HeadPart):
     def bring_back(self, group: ConsumerGroup) -> None:
         """A group that was removed goes on."""
         group.removal = None
+        self.changes += 1
         self.stamp(group.name, group.definition)
+
+    def declare(self, group: ConsumerGroup) -> None:
+        """A group is one of the custom resources, or is again."""
+        group.is_declared = True
+        self.covers.ask(group.name, group.definition.filter)
+
+    def remove(self, group: ConsumerGroup, until: float) -> None:
+        """A group that was declared is so no longer; it ends then at the latest, in seconds since 1970."""
+        group.is_declared = False
+        group.removal = Removal.of(group.name, until, self.times)
+        self.stop_stamping(group.name)
+        self.changes += 1
 
     def stamp(self, name: str, definition: GroupDefinition) -> None:
         """Stamp for a group from here on; clients that publish are told with the next tick."""
@@ -126,8 +158,12 @@ class GroupTable(HeadPart):
 
     def _is_removed(self, group: ConsumerGroup) -> bool:
         """Whether it was declared, is no longer, and nothing is left to be given."""
-        removal, now = group.removal, self.host.now
-        return removal is not None and removal.is_over(sum(self._lags(group)), now, self.times)
+        removal, host = group.removal, self.host
+        if removal is None:
+            return False
+        knows_lag = not group.memory.is_waiting and host.group_lags.has_read(group.name)
+        is_over = knows_lag and removal.is_over(sum(self._lags(group)), host.now, self.times)
+        return is_over or host.durable_places.unix_now > removal.until
 
     def _end(self, group: ConsumerGroup) -> None:
         """A group that was removed, or has had no member for long, is forgotten, with the places of its slices."""
@@ -135,6 +171,8 @@ class GroupTable(HeadPart):
         for member in group.members.values():
             group.say(member, msg.GroupRefused(group.name, OVER, text))
         del self.by_name[group.name]
+        self.covers.end(group.name)
+        self.changes += 1
         if group.removal is None:
             self.stop_stamping(group.name)
         self.host.group_lags.end(group.name)

@@ -103,6 +103,10 @@ class GroupLags:
         """Whether some of the log has not been looked at."""
         return any(index.read_to < self.host.log.last for index in self.by_group.values())
 
+    def has_read(self, group: str) -> bool:
+        """Whether all of the log counts for the lags of this group."""
+        return self.by_group[group].read_to >= self.host.log.last
+
     def read(self) -> None:
         """Go on reading what was logged and not noted."""
         for index in self.by_group.values():

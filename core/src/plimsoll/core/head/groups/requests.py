@@ -107,7 +107,8 @@ class GroupRequests(HeadPart):
             text = f"group {join.group!r} is defined otherwise here, as {describe(group.definition)}"
             self._refuse(link, join.group, "defined", text)
         elif group is not None:
-            is_new = join.member not in group.members and not join.places
+            # Members from before a restart of this head come first; of these none is new.
+            is_new = join.member not in group.members and not join.places and not group.memory.is_waiting
             if group.removal is not None and is_new and join.definition is not None and not link.grant.group_refusal:
                 self.groups.bring_back(group)
             group.join(link, join)

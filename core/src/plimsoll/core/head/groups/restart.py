@@ -37,7 +37,7 @@ class RestartHost(Protocol):
 
 class GroupRestart:
     """`known`: names of the groups that are defined here. `started_at`, `ready_at`: when this head had its first round,
-    and when it had all reports; None before that.
+    and when it had all reports; None before that. `recalled`: names of the groups that it has from its log.
     """
 
     def __init__(self, host: RestartHost, times: GroupTimes, known: Collection[str]) -> None:
@@ -45,6 +45,7 @@ class GroupRestart:
         self.started_at: float | None = None
         self.ready_at: float | None = None
         self._has_restarted = False
+        self.recalled: set[str] = set()
         self._forgotten: set[str] = set()
 
     def edge_reported(self, report: msg.EdgeReport) -> set[str]:
@@ -74,7 +75,8 @@ class GroupRestart:
             return NEVER
         if group in self._forgotten:
             return self.host.now + self.times.gone
-        return self.ready_at + self.times.gone if self._has_restarted or self.is_served(group) else 0.0
+        has_members = self._has_restarted or self.is_served(group) or group in self.recalled
+        return self.ready_at + self.times.gone if has_members else 0.0
 
     @property
     def may_come_back(self) -> bool:

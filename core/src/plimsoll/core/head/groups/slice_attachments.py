@@ -1,4 +1,4 @@
-"""Slices as subscribers of their head: which member may attach one, from where it is covered, how long it is kept."""
+"""Slices as subscribers of their head: which member may attach one, and from where it is covered."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Final, Protocol
 
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.group_table import GroupTable
-from plimsoll.core.head.ownership import OwnershipTable, Since
-from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.head.ownership import Since
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.slice_names import side_of_name, slice_name, slice_of_name
+from plimsoll.core.protocol.slice_names import side_of_name, slice_of_name
 from plimsoll.core.protocol.wire import Token
 
 REFUSED: Final = "epoch"
@@ -21,12 +20,10 @@ class SliceAttachmentsHost(Protocol):
 
     name: str
     epoch: int
-    owners: OwnershipTable
-    routes: RoutingTable
 
 
 class SliceAttachments:
-    """What membership asks of groups when a name of a slice attaches, or has no client any more."""
+    """What membership asks of groups when a name of a slice attaches."""
 
     def __init__(self, host: SliceAttachmentsHost, groups: GroupTable) -> None:
         self.host, self.groups = host, groups
@@ -69,23 +66,13 @@ class SliceAttachments:
         if (found := self._of(subscriber)) is not None:
             group, number = found
             each = group.slices[number]
-            each.token = each.token or token
+            if each.token is None:
+                each.token, group.is_unwritten = token, True
 
     def covered_since(self, subscriber: str) -> Since | None:
-        """Since when a slice has been covered: for a taker that attaches it as well, under its other name.
+        """Since when a slice has been covered, whether or not it was attached: as long as its group is known here.
 
-        A head without neighbours has had all publications, and their stamps since it knows the group.
+        The head itself asks its neighbours for the stream of a group (`GroupCovers`).
         """
-        if (found := self._of(subscriber)) is None or found[1] >= len(found[0].slices):
-            return None
-        group, number = found
-        side = group.slices[number].side
-        is_taken = number in group.caches.under_way and side_of_name(subscriber) != side
-        entry = self.host.owners.entries.get(slice_name(group.name, number, side)) if is_taken else None
-        if entry is not None:
-            return entry.since
-        return None if self.host.routes.neighbors else (self.host.epoch, group.begins_at)
-
-    def keeps(self, subscriber: str) -> bool:
-        """Whether this is a slice of a group here: its place is kept without a lease, as long as the group is."""
-        return self._of(subscriber) is not None
+        found = self._of(subscriber)
+        return None if found is None or found[1] >= len(found[0].slices) else found[0].since

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from plimsoll.core.head.durability.records import SliceKept
 from plimsoll.core.protocol.messages import SliceCount, SlicePlace
 from plimsoll.core.protocol.wire import Token
 
@@ -47,6 +48,10 @@ class GroupSlice:
     def place(self) -> CountedPlace:
         """How far its holder has got, as far as that is known."""
         return CountedPlace(self.epoch, self.token, self.marks, self.counted)
+
+    def recall(self, kept: SliceKept) -> None:
+        """Take over what the log says of it."""
+        self.token, self.marks, self.given_to, self.side = kept.token, kept.marks, kept.given_to, kept.side
 
     def is_held(self, member: str, epoch: int) -> bool:
         """Whether this member has the slice under this very epoch: others are not believed."""

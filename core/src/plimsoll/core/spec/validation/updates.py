@@ -79,8 +79,8 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem
 
 
 def _kept(head: HeadSpec) -> HeadSpec:
-    """What a head is started with: a cordon, and whether it has a standby, it takes while it runs."""
-    return replace(head, cordoned_epoch=0, standby=0)
+    """What a head is started with: a cordon, a standby, and what it waits for, it takes while it runs."""
+    return replace(head, cordoned_epoch=0, standby=0, confirm="Both")
 
 
 def _listeners(
