@@ -11,7 +11,7 @@ from tests.core.head.durability.test_commit import CONFIG, log
 
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
-from plimsoll.core.head.durability.records import NeighborAsks, NeighborMet, NumberRefused, PublisherKnown
+from plimsoll.core.head.durability.records import GroupNamed, NeighborAsks, NeighborMet, NumberRefused, PublisherKnown
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -51,6 +51,35 @@ def test_an_edge_goes_on_where_it_had_got_to(files: MemoryFiles):
     assert continuation.for_edge(report(5, 11)) is None, "it has had more than the log has"
     assert continuation.for_edge(report(4, 3)) is None
     assert continuation.for_edge(report(0, 0)) is None, "it has had nothing"
+
+
+@pytest.mark.parametrize(
+    ("policy", "records", "needs_all"),
+    [
+        ({"type": "Padres"}, (), False),
+        ({"type": "Padres"}, (GroupNamed("g"),), True),
+        ({"type": "Pulsar", "pulsar": {"topicAttribute": "symbol"}}, (), True),
+    ],
+)
+def test_edges_that_are_not_there_are_waited_for_only_where_something_depends_on_them(
+    files: MemoryFiles, policy: dict[str, object], records: tuple[object, ...], needs_all: bool
+):
+    head = restarted(files, msgspec.structs.replace(CONFIG, policy=policy), records)
+    assert head.startup.needs_all == needs_all
+    assert Head(CONFIG, 6, lambda: 1).startup.needs_all, "it keeps no log"
+
+
+def test_a_group_is_noted_until_its_end(files: MemoryFiles):
+    head, commit = start(files, 5)
+    group = head.groups.define("g", msg.GroupDefinition("[class,=,'A']", 4, "Hash", "x"))
+    assert head.continuation.checkpoint().group_names == ["g"]
+    commit.write(0.0)
+    store = LogStore(files, "h", 100_000, 4096)
+    assert recovered_log(store, store.recover(), is_synced=True).state.group_names == {"g"}
+    head.groups._end(group)
+    commit.write(0.0)
+    store = LogStore(files, "h", 100_000, 4096)
+    assert recovered_log(store, store.recover(), is_synced=True).state.group_names == set()
 
 
 def test_without_a_disk_all_begin_at_the_end():

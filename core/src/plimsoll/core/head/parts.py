@@ -58,7 +58,7 @@ from plimsoll.core.head.record_input import QueuedRecord, RecordInput
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.standby.leadership import silence_seconds
-from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.head.startup import ABSENT_SECONDS, StartupBarrier
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
@@ -125,7 +125,7 @@ class HeadParts(OverlayNode):
         self.distributor = Distributor(self)
         self.startup = StartupBarrier(
             (*config.edges, *neighbors), self.covers, self.distributor, self._on_ready,
-            self._seconds(limits.lease_seconds),
+            self._seconds(limits.lease_seconds), self._seconds(ABSENT_SECONDS),
         )  # fmt: skip
         self.record_input = RecordInput(self, self.handlers)
         self.cover_turns, self.client_intake = self.record_input.turns, self.record_input.clients
