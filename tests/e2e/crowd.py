@@ -50,7 +50,7 @@ class Crowd:
         self._classes, self._payload = classes, bytes(size)
         self._class_of: dict[str, str] = {}
         self._sent_of = dict.fromkeys(classes, 0)
-        self._sent = self.gaps = 0
+        self._sent = self._answered = self.gaps = 0
         self._told: dict[str, str] = {}
         self._unanswered: list[tuple[client.Publisher, float, client.Receipt, dict[str, Any]]] = []
         self._stopped = threading.Event()
@@ -58,9 +58,7 @@ class Crowd:
         self._connections = [_connection(head, name) for head in heads]
         self._answered_at, self._pauses = time.monotonic(), list[float]()
         self._publishers = [
-            client.Publisher(
-                self._connections[0], name=f"{name}-quotes-{number}", on_answer=lambda answers: self._on_answer()
-            )
+            client.Publisher(self._connections[0], name=f"{name}-quotes-{number}", on_answer=self._on_answer)
             for number in range(PUBLISHERS)
         ]
         self._subscribers = [
@@ -80,7 +78,7 @@ class Crowd:
                 here = by_class[self._class_of[name]]
                 here[edge] = here.get(edge, 0) + 1
             return {
-                "at": at, "at_by_class": by_class, "sent": self._sent, "gaps": self.gaps,
+                "at": at, "at_by_class": by_class, "sent": self._sent, "answered": self._answered, "gaps": self.gaps,
                 "subscribers": len(self._subscribers), "told": self._told, "behind": self._behind(),
                 "pauses": self._pauses,
             }  # fmt: skip
@@ -124,10 +122,11 @@ class Crowd:
         with self._lock:
             self._seen.append(one)
 
-    def _on_answer(self) -> None:
+    def _on_answer(self, answers: Any) -> None:
         """Note how long no publisher had an answer."""
         now = time.monotonic()
         with self._lock:
+            self._answered += sum(each.last - each.first + 1 for each in answers)
             if now - self._answered_at > PAUSE_SECONDS and self._sent:
                 self._pauses.append(round(now - self._answered_at, 2))
             self._answered_at = now

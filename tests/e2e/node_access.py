@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 import yaml
 from tests.e2e.cluster import TAG, Cluster, Object, run
 
@@ -85,6 +86,15 @@ def others() -> list[Object]:
         node for node in found
         if node["metadata"]["name"] != AWAY and not node["spec"].get("unschedulable") and not node["spec"].get("taints")
     ]  # fmt: skip
+
+
+def home_host() -> str:
+    """The host that stays when the node is drained or lost; skips the test if there are not two nodes for it."""
+    if not AWAY:
+        pytest.skip("needs a node that may be drained: PLIMSOLL_DRAIN_NODE is not set")
+    if not (found := others()):
+        pytest.skip(f"needs a node besides {AWAY} that takes pods")
+    return host_of(found[0])
 
 
 def run_on_node(node: str, program: str, *arguments: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.cluster import ROOT, TAG, Cluster, Crowd, manifest, profile, run
-from tests.e2e.node_access import AWAY, FIND, HOST, LOSE, host_of, others
+from tests.e2e.node_access import AWAY, FIND, HOST, LOSE, home_host
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -30,11 +30,7 @@ PREFERRED = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
 @pytest.fixture(scope="module")
 def home() -> str:
     """The host that stays, with the head and the applications."""
-    if not AWAY:
-        pytest.skip("needs a node that may be drained: PLIMSOLL_DRAIN_NODE is not set")
-    if not (found := others()):
-        pytest.skip(f"needs a node besides {AWAY} that takes pods")
-    return host_of(found[0])
+    return home_host()
 
 
 @pytest.fixture(scope="module")

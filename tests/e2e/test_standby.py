@@ -7,70 +7,32 @@ A node is lost by `PLIMSOLL_LOSE_NODE`, as in `test_nodes.py`. Where there is on
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
-import yaml
-from tests.e2e.cluster import ROOT, Cluster, Crowd, run
-from tests.e2e.node_access import AWAY, FIND, LOSE, host_of, lose_pod, others
+from tests.e2e.cluster import Cluster, run
+from tests.e2e.node_access import AWAY, FIND, LOSE, home_host, lose_pod
+from tests.e2e.pairs import (
+    HEAD,
+    OPERATORS,
+    in_sync,
+    killed,
+    leader,
+    leadership,
+    nodes,
+    publishes_again,
+    quick_start,
+    start,
+    under_load,
+)
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(900)]
-
-SUBSCRIBERS = 50
-PER_SECOND = 40.0
-HEAD = "east-head"
-Object = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def fleet(installed: Cluster) -> Cluster:
     """The quick start's fleet, with a standby."""
-    objects = list(yaml.safe_load_all((ROOT / "examples" / "kubernetes" / "quickstart.yaml").read_text()))
-    cluster = next(item for item in objects if item["kind"] == "BrokerCluster")
-    cluster["spec"]["head"]["standby"] = 1
-    installed.apply(*objects)
-    installed.wait(lambda: in_sync(installed), 180, "the standby to follow")
-    installed.wait(lambda: installed.is_true("brokercluster", "east", "Ready"), 180, "the cluster to be ready")
+    start(installed)
     return installed
-
-
-def leadership(fleet: Cluster) -> Object:
-    found: Object = fleet.get("brokercluster", "east").get("status", {}).get("leadership", {})
-    return found
-
-
-def in_sync(fleet: Cluster) -> bool:
-    """As stored: the condition follows within a second."""
-    return leadership(fleet).get("standby", 0) > 0
-
-
-def leader(fleet: Cluster) -> str:
-    return f"{HEAD}-{leadership(fleet)['leader']}"
-
-
-def killed(fleet: Cluster, pod: str) -> None:
-    fleet.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
-
-
-@contextmanager
-def under_load(fleet: Cluster, promotions: int, host: str = "") -> Iterator[Crowd]:
-    """What happens meanwhile promotes the standby `promotions` times; then all is well, and all was delivered."""
-    crowd, before = Crowd(fleet, "traders", "east", SUBSCRIBERS, PER_SECOND, host=host), leadership(fleet)["term"]
-    try:
-        yield crowd
-        fleet.wait(lambda: leadership(fleet)["term"] >= before + promotions, 120, "the standby to lead")
-        fleet.wait(lambda: in_sync(fleet), 180, "the other one to follow")
-        fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready"), 180, "the cluster to be ready")
-        fleet.wait(lambda: sum(crowd.at().values()) == SUBSCRIBERS, 60, "all to be served")
-        print(f"pauses in seconds: {crowd.progress()['pauses']}")  # what was measured
-        found = crowd.verdict()
-        faults = {name: found[name] for name in ("lost", "duplicated", "reordered", "gaps", "unknown")}
-        assert set(faults.values()) == {0}, faults
-        assert found["ok"], found
-    finally:
-        fleet.kubectl("delete", "pod", "traders", "--grace-period=0", "--force", "--ignore-not-found")
 
 
 def test_the_status_says_who_leads(fleet: Cluster):
@@ -93,7 +55,7 @@ def test_a_head_that_is_killed_is_replaced_by_its_standby(fleet: Cluster):
 
 def test_nor_does_it_matter_that_the_operator_dies_with_it(fleet: Cluster):
     with under_load(fleet, 1):
-        (operator,) = fleet.get("pod", selector="app.kubernetes.io/name=plimsoll-operator")
+        (operator,) = fleet.get("pod", selector=OPERATORS)
         fleet.kubectl(
             "delete", "pod", leader(fleet), operator["metadata"]["name"], "--grace-period=0", "--force"
         )  # fmt: skip
@@ -102,9 +64,7 @@ def test_nor_does_it_matter_that_the_operator_dies_with_it(fleet: Cluster):
 def test_a_changed_head_is_replaced_by_promotion(fleet: Cluster):
     """As for an upgrade: new settings of the head. First the standby has them."""
     with under_load(fleet, 1):
-        objects = list(yaml.safe_load_all((ROOT / "examples" / "kubernetes" / "quickstart.yaml").read_text()))
-        cluster = next(item for item in objects if item["kind"] == "BrokerCluster")
-        cluster["spec"]["head"] |= {"standby": 1, "log": {"memory": "9Mi"}}
+        cluster = next(item for item in quick_start(log={"memory": "9Mi"}) if item["kind"] == "BrokerCluster")
         before = {pod: fleet.get("pod", pod)["metadata"]["uid"] for pod in (f"{HEAD}-0", f"{HEAD}-1")}
         fleet.apply(cluster)
         for pod, uid in before.items():
@@ -120,13 +80,6 @@ def test_an_evicted_head_leaves_to_its_standby(fleet: Cluster):
         fleet.kubectl("create", "--raw", path, "-f", "-", text=json.dumps({**eviction, "metadata": about}))
 
 
-def publishes_again(fleet: Cluster, crowd: Crowd, before: int) -> None:
-    """The term is another one than `before`, and publications are accepted."""
-    fleet.wait(lambda: leadership(fleet)["term"] > before, 60, "the standby to lead")
-    sent = crowd.progress()["sent"]
-    fleet.wait(lambda: crowd.progress()["sent"] > sent + PER_SECOND, 60, "another second of publications")
-
-
 def test_a_head_whose_pod_is_frozen_and_cut_off_is_replaced_as_if_its_node_were_lost(fleet: Cluster):
     """Its peers hear nothing more, and none of their connections is closed. The standby is on the same node."""
     with under_load(fleet, 1) as crowd:
@@ -140,11 +93,10 @@ def test_a_head_whose_pod_is_frozen_and_cut_off_is_replaced_as_if_its_node_were_
 @pytest.fixture
 def away_from(fleet: Cluster) -> str:
     """The host that stays, with the operator, and with a standby of the head that is on the node to be lost."""
-    if not (AWAY and LOSE and FIND):
-        pytest.skip("needs a node that may be lost: PLIMSOLL_DRAIN_NODE, PLIMSOLL_LOSE_NODE, PLIMSOLL_FIND_NODE")
-    if not (found := others()):
-        pytest.skip(f"needs a node besides {AWAY} that takes pods")
-    (operator,) = fleet.get("pod", selector="app.kubernetes.io/name=plimsoll-operator")
+    home = home_host()
+    if not (LOSE and FIND):
+        pytest.skip("needs commands that lose a node and find it: PLIMSOLL_LOSE_NODE, PLIMSOLL_FIND_NODE are not set")
+    (operator,) = fleet.get("pod", selector=OPERATORS)
     if operator["spec"]["nodeName"] == AWAY:
         run("kubectl", "cordon", AWAY)
         try:
@@ -152,12 +104,11 @@ def away_from(fleet: Cluster) -> str:
             fleet.kubectl("rollout", "status", "deployment/plimsoll", "--timeout=120s", seconds=150)
         finally:
             run("kubectl", "uncordon", AWAY)
-    nodes = {pod: fleet.get("pod", pod)["spec"]["nodeName"] for pod in (f"{HEAD}-0", f"{HEAD}-1")}
-    assert AWAY in nodes.values(), f"the two pods of the head prefer two nodes: {nodes}"
-    if nodes[leader(fleet)] != AWAY:
+    assert AWAY in nodes(fleet).values(), f"the two pods of the head prefer two nodes: {nodes(fleet)}"
+    if nodes(fleet)[leader(fleet)] != AWAY:
         killed(fleet, leader(fleet))
-        fleet.wait(lambda: nodes[leader(fleet)] == AWAY and in_sync(fleet), 180, f"the process on {AWAY} to lead")
-    return host_of(found[0])
+        fleet.wait(lambda: in_sync(fleet) and nodes(fleet)[leader(fleet)] == AWAY, 180, f"the head to be on {AWAY}")
+    return home
 
 
 def test_a_head_whose_node_is_lost_is_replaced_by_its_standby_on_another_node(fleet: Cluster, away_from: str):

@@ -68,9 +68,29 @@ def test_pods_keep_to_restricted_security(render: Render, values: dict[str, Any]
             }
 
 
-def test_one_operator_at_a_time(render: Render):
+def test_one_version_of_the_operator_at_a_time(render: Render):
+    for number in (1, 2):
+        spec = only(render(replicas=number), "Deployment")["spec"]
+        assert (spec["replicas"], spec["strategy"]) == (number, {"type": "Recreate"})
+
+
+def test_several_operators_prefer_different_nodes_unless_told_otherwise(render: Render):
+    def affinity(**values: Any) -> dict[str, Any]:
+        found = only(render(**values), "Deployment")["spec"]["template"]["spec"].get("affinity", {})
+        return dict(found)
+
+    own: dict[str, Any] = {"nodeAffinity": {}, "podAntiAffinity": {}}
+    assert (affinity(), affinity(affinity=own), affinity(replicas=2, affinity=own)) == ({}, own, own)
+    (term,) = affinity(replicas=2)["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
     spec = only(render(), "Deployment")["spec"]
-    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert term["podAffinityTerm"]["labelSelector"] == spec["selector"]
+    assert "nodeAffinity" in affinity(replicas=2, affinity={"nodeAffinity": {"x": []}})
+
+
+def test_figures_for_autoscalers_are_of_the_only_operator(render: Render):
+    render(replicas=1, externalMetrics={"enabled": True})
+    with pytest.raises(RenderError, match=r"externalMetrics\.enabled needs replicas: 1"):
+        render(replicas=2, externalMetrics={"enabled": True})
 
 
 def test_the_operator_leaves_a_lost_node_soon_with_any_other_tolerations(render: Render):
@@ -164,7 +184,7 @@ def test_no_rule_has_a_wildcard(render: Render):
     ("values", "complaint"),
     [
         ({"rbac": {"scope": "Everything"}}, "rbac"),
-        ({"replicas": 2}, "replicas"),
+        ({"replicas": 0}, "replicas"),
         ({"watchNamespaces": ["Not A Name"]}, "watchNamespaces"),
         ({"image": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
     ],

@@ -132,9 +132,17 @@ def test_one_that_the_store_never_knew_is_given_up_too():
 
 def test_a_silent_standby_is_given_up_by_a_head_that_lives():
     said: dict[str, Any] = {"standby_in_sync": 22, "standby_syncs": 1, "silent_seconds": SILENT_SECONDS + 0.1}
+    assert change(IN_SYNC, leader(**said), standby()).standby == 0
     lost = ProcessView(standby().status, unheard_seconds=9)
-    assert change(IN_SYNC, leader(**said), lost).standby == 0
     assert change(IN_SYNC, leader(unheard=9, **said), lost) == IN_SYNC
+
+
+@pytest.mark.parametrize(("unheard", "silent", "standby_after"), [(3.1, 0.1, 0), (2.9, 0.1, 22), (3.1, 0.0, 22)])
+def test_one_that_the_mediator_hears_no_more_either_is_given_up_at_once(
+    unheard: float, silent: float, standby_after: int
+):
+    head = leader(standby_in_sync=22, standby_syncs=1, silent_seconds=silent)
+    assert change(IN_SYNC, head, ProcessView(standby().status, unheard_seconds=unheard)).standby == standby_after
 
 
 def test_a_head_that_was_alone_starts_again_with_what_it_has():

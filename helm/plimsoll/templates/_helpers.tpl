@@ -44,6 +44,18 @@ app.kubernetes.io/name: plimsoll-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* What is asked for; several operators prefer different nodes, unless their anti-affinity is given. */}}
+{{- define "plimsoll.affinity" -}}
+{{- $affinity := deepCopy .Values.affinity -}}
+{{- if and (gt (int .Values.replicas) 1) (not (hasKey $affinity "podAntiAffinity")) -}}
+{{- $selector := include "plimsoll.selector" . | fromYaml -}}
+{{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $selector) -}}
+{{- $apart := list (dict "weight" 100 "podAffinityTerm" $term) -}}
+{{- $_ := set $affinity "podAntiAffinity" (dict "preferredDuringSchedulingIgnoredDuringExecution" $apart) -}}
+{{- end -}}
+{{- toYaml $affinity -}}
+{{- end -}}
+
 {{- define "plimsoll.labels" -}}
 {{ include "plimsoll.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}

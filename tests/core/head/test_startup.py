@@ -11,6 +11,7 @@ import pytest
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import NEVER
 
 
 @dataclass(eq=False)
@@ -54,6 +55,39 @@ def test_each_report_is_passed_on_and_the_last_one_lets_all_go_on():
     head.barrier.neighbor_reported("m", holds_cover=False)
     assert not head.barrier.is_starting
     assert head.asked == [["k", "m"], ["m"], [], "ready"]
+
+
+@dataclass(frozen=True)
+class FakeOutbox:
+    name: str
+
+
+def test_a_head_whose_log_has_all_leaves_out_edges_that_are_not_there():
+    head, now = SimpleNamespace(routes=SimpleNamespace(neighbors={}), node=SimpleNamespace(now=5.0)), 0.0
+    head.outboxes, head.by_key = head, {"e#1": FakeOutbox("e")}
+    head.report_to_neighbors = lambda missing: None
+    asked: list[str] = []
+
+    def barrier(*, needs_all: bool) -> StartupBarrier:
+        found = StartupBarrier(("d", "e"), head, head, lambda: asked.append("ready"), 30.0, 1.0)  # type: ignore[arg-type]  # stand-ins
+        found.needs_all = needs_all
+        found.expect(["consumer group g"])
+        return found
+
+    patient, quick = barrier(needs_all=True), barrier(needs_all=False)
+    for now, missing in ((5.0, {"d", "e"}), (5.9, {"d", "e"}), (6.0, {"e"})):
+        head.node.now = now
+        patient.tick()
+        quick.tick()
+        assert patient.missing == {"d", "e", "consumer group g"}
+        assert quick.missing == missing | {"consumer group g"}, "one with a link is about to report"
+        assert quick.wake_at() == (6.0 if now < 6.0 else NEVER)
+    assert patient.wake_at() == NEVER
+    quick.reported("consumer group g")
+    assert asked == []
+    quick.edge_reported("e", has_owners=True)
+    assert asked == ["ready"]
+    assert not quick.is_starting
 
 
 def test_the_lease_ends_the_wait():
@@ -124,3 +158,16 @@ def test_edges_that_were_welcomed_before_the_neighbours_had_reported_get_a_gap_a
     head.barrier.neighbor_reported("k", holds_cover=True)
     head.barrier.neighbor_reported("m", holds_cover=True)
     assert head.asked[-2:] == [("gap", ""), "ready"]
+
+
+def test_places_are_lacking_until_all_edges_have_reported_to_a_head_of_a_tree_that_remembers():
+    head = FakeHead()
+    assert not head.barrier.lacks_places_of(["e"]), "its subscribers have a gap anyway"
+    head.barrier.recall({"k": 1})
+    assert head.barrier.lacks_places_of(["e"])
+    head.barrier.reported("e")
+    assert not head.barrier.lacks_places_of(["e"]), "neighbours have no places of this cluster"
+    alone = FakeHead()
+    alone.barrier.recall({})
+    alone.routes.neighbors.clear()
+    assert not alone.barrier.lacks_places_of(["e"]), "its log has everything"

@@ -98,6 +98,9 @@ class Pods:
     def note_write(self, item: Object) -> Object:
         return item
 
+    def forget_write(self, key: tuple[str, str]) -> None:
+        return
+
     async def lead_to(self, head: str, number: int) -> None:
         self.led_to.append(number)
 
@@ -139,9 +142,10 @@ def test_a_head_that_stands_still_is_replaced_and_accepts_nothing_when_it_comes_
     async def run() -> None:
         for number in (0, 1):
             pods.start(number)
-        pairs = await kept(pods, PLAIN)
+        pairs, others = await kept(pods, PLAIN), await kept(pods, PLAIN)  # two operators at once do no harm
         await until("the standby follows", lambda: pods.stored.standby)
-        assert (pods.stored.term, pods.stored.leader, said(pairs)["term"]) == (1, 0, 1)
+        await until("both hear the head", lambda: said(pairs).get("term") == said(others).get("term") == 1)
+        assert (pods.stored.term, pods.stored.leader) == (1, 0)
         stopped = pods.processes[0]
         stopped.send_signal(signal.SIGSTOP)
 
@@ -151,11 +155,12 @@ def test_a_head_that_stands_still_is_replaced_and_accepts_nothing_when_it_comes_
         vars(pods)["delete"] = keep
         await until("the standby leads", lambda: pods.stored.term == 2)
         assert (pods.stored.leader, pods.led_to) == (1, [1])
-        await until("it says so", lambda: said(pairs).get("term") == 2)
+        await until("it says so", lambda: said(pairs).get("term") == said(others).get("term") == 2)
         stopped.send_signal(signal.SIGCONT)
         await until("the old one ends", lambda: stopped.poll() is not None)
-        assert stopped.returncode == 5
+        assert (stopped.returncode, pods.events.count("Promoted")) == (5, 1)
         await pairs.stop()
+        await others.stop()
 
     asyncio.run(run())
 

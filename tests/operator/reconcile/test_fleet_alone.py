@@ -222,6 +222,26 @@ def test_a_deletion_from_a_watch_ends_the_wait_for_an_earlier_write():
     asyncio.run(story())
 
 
+def test_sessions_are_counted_by_the_operator_that_mediates_them(monkeypatch: pytest.MonkeyPatch):
+    async def story() -> None:
+        world = World()
+        fleet, _ = looker(world, monkeypatch)
+        server: Any = Server(world)
+        service = OperatorProcess(server, OperatorSettings())
+        service._fleets["ns"] = fleet
+        sessions = [{"kind": "LoadBalancingSession", "metadata": {"namespace": name}} for name in ("ns", "other")]
+        monkeypatch.setattr(service._watches, "all_of_kind", lambda kind: sessions)
+
+        def counted() -> float | None:
+            return service.metrics.registry.get_sample_value("plimsoll_sessions", {"phase": "Requested"})
+
+        assert counted() == 2
+        fleet._mediator._mediator = Waiting()  # type: ignore[assignment]  # a stand-in
+        assert counted() == 1
+
+    asyncio.run(story())
+
+
 class Readings:
     """The brokers of a mediator, as far as a fleet's task needs them."""
 

@@ -78,6 +78,7 @@ class World:
         ("crash_edge", "is killed"),
         ("crash_head", "is killed"),
         ("lose_head", "is lost with its node"),
+        ("lose_node", "is lost with the node of"),
     ],
 )
 def test_each_fault_has_about_the_requested_rate(kind: str, text: str):

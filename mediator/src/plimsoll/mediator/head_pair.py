@@ -18,7 +18,7 @@ FRESH_SECONDS: Final = 2.0
 """An answer that is older says nothing about now."""
 
 SILENT_SECONDS: Final = 5.0
-"""A standby in sync for which its head has waited so long is given up."""
+"""A standby in sync for which its head has waited so long is given up, though the mediator may hear it."""
 
 PairRecord = msg.Lead | msg.Follow | msg.Promote | msg.Replaced | msg.GoOnAlone | msg.Leave
 
@@ -166,6 +166,11 @@ class PairDecision:
             return False
         return self.leader.unheard_seconds > LEASE_SECONDS and self.other.silent_seconds > 0
 
+    @property
+    def _is_standby_silent(self) -> bool:
+        """Whether neither the mediator nor the head hears it, as when its node is lost."""
+        return self.other.unheard_seconds > LEASE_SECONDS and self.leader.silent_seconds > 0
+
     def _given_up(self) -> LeadershipChange | None:
         """Of a head that lives: whether it goes on without the standby that it waits for, and may have just told so."""
         waits_for = whole(self.leader.status, "standby_in_sync")
@@ -173,7 +178,7 @@ class PairDecision:
             return None
         if self.other.has_ended(waits_for):
             return self._alone("StandbyExited", "its standby has ended; the head goes on alone")
-        if self.leader.silent_seconds > SILENT_SECONDS:
+        if self._is_standby_silent or self.leader.silent_seconds > SILENT_SECONDS:
             return self._alone("StandbySilent", "its standby is silent; the head goes on alone")
         return None
 

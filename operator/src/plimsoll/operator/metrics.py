@@ -104,7 +104,7 @@ class WatchSilenceMetrics(Collector):
 
 
 class StoredSessionMetrics(Collector):
-    """Stored sessions by phase, and those past their deadline, whether or not a mediator runs."""
+    """Stored sessions by phase, and those past their deadline, unless another operator mediates them."""
 
     def __init__(self, objects: Callable[[], Iterable[Object]]) -> None:
         self._objects = objects

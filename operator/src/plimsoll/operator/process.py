@@ -53,7 +53,7 @@ class OperatorProcess:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.metrics.requests_of(api.requests)
         self.metrics.queue_depth.set_function(lambda: sum(each.is_woken for each in self._fleets.values()))
-        self.metrics.sessions_of(lambda: self._watches.all_of_kind("LoadBalancingSession"))
+        self.metrics.sessions_of(self._mediated_sessions)
 
     async def run(self) -> None:
         """Serve all fleets until a signal ends the process.
@@ -103,6 +103,13 @@ class OperatorProcess:
     def _group_figures(self, namespace: str) -> Iterator[GroupFigure]:
         fleet = self._fleets.get(namespace)
         return iter(()) if fleet is None else fleet.group_figures()
+
+    def _mediated_sessions(self) -> Iterator[Object]:
+        """The stored sessions, without those that another operator mediates: it counts them."""
+        for item in self._watches.all_of_kind("LoadBalancingSession"):
+            fleet = self._fleets.get(item["metadata"]["namespace"])
+            if fleet is None or not fleet.is_waiting:
+                yield item
 
     async def _watch(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
         await kopf.operator(

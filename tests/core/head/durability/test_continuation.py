@@ -11,7 +11,7 @@ from tests.core.head.durability.test_commit import CONFIG, log
 
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
-from plimsoll.core.head.durability.records import NeighborAsks, NeighborMet, NumberRefused, PublisherKnown
+from plimsoll.core.head.durability.records import GroupNamed, NeighborAsks, NeighborMet, NumberRefused, PublisherKnown
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -53,6 +53,35 @@ def test_an_edge_goes_on_where_it_had_got_to(files: MemoryFiles):
     assert continuation.for_edge(report(0, 0)) is None, "it has had nothing"
 
 
+@pytest.mark.parametrize(
+    ("policy", "records", "needs_all"),
+    [
+        ({"type": "Padres"}, (), False),
+        ({"type": "Padres"}, (GroupNamed("g"),), True),
+        ({"type": "Pulsar", "pulsar": {"topicAttribute": "symbol"}}, (), True),
+    ],
+)
+def test_edges_that_are_not_there_are_waited_for_only_where_something_depends_on_them(
+    files: MemoryFiles, policy: dict[str, object], records: tuple[object, ...], needs_all: bool
+):
+    head = restarted(files, msgspec.structs.replace(CONFIG, policy=policy), records)
+    assert head.startup.needs_all == needs_all
+    assert Head(CONFIG, 6, lambda: 1).startup.needs_all, "it keeps no log"
+
+
+def test_a_group_is_noted_until_its_end(files: MemoryFiles):
+    head, commit = start(files, 5)
+    group = head.groups.define("g", msg.GroupDefinition("[class,=,'A']", 4, "Hash", "x"))
+    assert head.continuation.checkpoint().group_names == ["g"]
+    commit.write(0.0)
+    store = LogStore(files, "h", 100_000, 4096)
+    assert recovered_log(store, store.recover(), is_synced=True).state.group_names == {"g"}
+    head.groups._end(group)
+    commit.write(0.0)
+    store = LogStore(files, "h", 100_000, 4096)
+    assert recovered_log(store, store.recover(), is_synced=True).state.group_names == set()
+
+
 def test_without_a_disk_all_begin_at_the_end():
     head = Head(CONFIG, 6, lambda: 1)
     assert head.continuation.for_edge(report(6, 0)) is None
@@ -75,6 +104,15 @@ def test_a_token_of_a_tree_needs_a_cover_that_has_been_there_all_the_time(files:
     late = head.continuation.replay_start(("h", 5, 4), (6, 10))
     assert late.gap is not None
     assert late.lapsed
+
+
+def test_a_resume_waits_until_all_edges_have_reported_to_a_head_of_a_tree(files: MemoryFiles):
+    head, resume = restarted(files, TREE), msg.ResumeUp("x", (1, 2), COVER, ("h", 5, 4))
+    assert head.record_input.is_early(resume), "an edge that has not reported may have its place"
+    assert not head.record_input.is_early(COVER)
+    head.startup.missing -= {"e1", "e2"}
+    assert not head.record_input.is_early(resume)
+    assert not Head(TREE, 6, lambda: 1).record_input.is_early(resume), "without a disk there is a gap anyway"
 
 
 @pytest.mark.parametrize("token", [("h", 5, 11), ("h", 4, 1), ("g", 5, 3)])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from tests.core.head.durability.conftest import EMPTY, MemoryFiles, own, pub
 
 from plimsoll.core.head.durability.durable_log import DurableLog
 from plimsoll.core.head.durability.journal import LogJournal, RecoveredLog, durable_log, exceptions_of
 from plimsoll.core.head.durability.log_state import LogState
-from plimsoll.core.head.durability.records import DiskRecord, EpochBegan, Logged, NumberRefused
+from plimsoll.core.head.durability.records import DiskRecord, EpochBegan, GroupNamed, Logged, NumberRefused
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.protocol import messages as msg
 
@@ -42,6 +43,24 @@ def test_a_whole_log_goes_on_with_its_memory_and_another_does_not(files: MemoryF
     assert journal.goes_on_from(6, 1, 15) is None
     unsure = LogJournal(recovered(MemoryFiles(), EpochBegan(5, 1, 4), is_whole=False), "h", 7, has_neighbors=False)
     assert (unsure.memory, unsure.is_unsure) == (7, True)
+
+
+def test_a_log_has_all_without_neighbours_and_groups_unless_something_may_be_missing(files: MemoryFiles):
+    began, known = EpochBegan(5, 1, 5), msgspec.structs.replace(EMPTY, group_names=[])
+
+    def has_all(*records: DiskRecord, neighbors: bool = False, is_whole: bool = True) -> bool:
+        found = recovered(MemoryFiles(), is_whole=is_whole)
+        found.state.apply(records)
+        return LogJournal(found, "h", 7, has_neighbors=neighbors).has_all
+
+    assert has_all(known, began)
+    assert not has_all(known), "it is the first start"
+    assert not has_all(began), "a log of a version that did not note groups"
+    assert not has_all(known, began, is_whole=False)
+    assert not has_all(known, began, neighbors=True)
+    assert not has_all(known, EpochBegan(5, 1, 5, has_neighbors=True))
+    assert not has_all(known, began, GroupNamed("g"))
+    assert has_all(known, began, GroupNamed("g"), GroupNamed("g", is_served=False))
 
 
 def test_records_are_those_of_the_disk_and_those_of_this_round(files: MemoryFiles):

@@ -11,6 +11,7 @@ from plimsoll.core.head.durability.records import (
     EpochBegan,
     GroupForgotten,
     GroupKept,
+    GroupNamed,
     Logged,
     NeighborMet,
     NumberRefused,
@@ -62,6 +63,13 @@ def test_a_checkpoint_replaces_all_but_the_position():
     assert found.offsets == {("g", 1): 5}
     assert found.neighbors == {"g": (1, 6), "i": (3, 2)}
     assert [each.epoch for each in found.epochs] == [7]
+
+
+def test_groups_are_known_by_name_unless_the_log_did_not_note_them():
+    found = state(GroupNamed("g"))
+    assert found.group_names is None, "a checkpoint of an earlier version"
+    found.apply([Checkpoint([], [], [], [], [], group_names=["h"]), GroupNamed("g"), GroupNamed("h", is_served=False)])
+    assert found.group_names == {"g"}
 
 
 def test_groups_and_how_far_their_slices_are():

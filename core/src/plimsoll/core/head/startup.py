@@ -3,6 +3,8 @@
 docs/handover.md, Restart of a head: until then no commands, no publications accepted, no COVER sent, no SUBACK. OPENs
 and relayed publications wait here. Of what was lost meanwhile the head may not know; it logs a gap for that. It also
 waits for the definition of each consumer group of which an edge serves slices: without it no publication has a stamp.
+A head whose log has all that its subscribers are due waits for edges only that are there: others may be lost with the
+node of the head before it.
 """
 
 from __future__ import annotations
@@ -19,6 +21,10 @@ from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import NEVER, Link
+
+ABSENT_SECONDS = 1.0
+"""An edge that has not been there for so long after the start may be lost. Those that live dial several times a second;
+one that comes later is sent what it has missed."""
 
 
 class HeldRelay(NamedTuple):
@@ -44,10 +50,14 @@ class StartupBarrier(HeadPart):
         distributor: Distributor,
         when_ready: Callable[[], None],
         lease_seconds: float = NEVER,
+        absent_seconds: float = ABSENT_SECONDS,
     ) -> None:
         self.missing = set(expected)
+        self._expected = frozenset(self.missing)
         self.covers, self.distributor, self.when_ready = covers, distributor, when_ready
-        self.lease_seconds = lease_seconds
+        self.lease_seconds, self.absent_seconds = lease_seconds, absent_seconds
+        self.needs_all = True
+        """Whether those that are not there are waited for, too: what they ask for decides what is in the log."""
         self._started: float | None = None
         self.waiting: list[tuple[Link, AnyOpen]] = []
         self._held: list[HeldRelay] = []
@@ -74,6 +84,10 @@ class StartupBarrier(HeadPart):
     @property
     def is_starting(self) -> bool:
         return bool(self.missing)
+
+    def lacks_places_of(self, edges: Iterable[str]) -> bool:
+        """Whether one of these edges has still to report its places to a head that has recovered, in a tree."""
+        return self._remembers and bool(self.covers.routes.neighbors) and not self.missing.isdisjoint(edges)
 
     def expect(self, names: Iterable[str]) -> None:
         """Wait for more than what was expected from the start; a head that is ready waits for nothing."""
@@ -164,6 +178,20 @@ class StartupBarrier(HeadPart):
                 self.reported(name)
         if self.missing and now - self._started > self.lease_seconds:
             self.lease_passed()
+        elif self.missing and not self.needs_all and now >= self._started + self.absent_seconds:
+            self._leave_out_absent()
+
+    def wake_at(self) -> float:
+        if self.needs_all or not self.missing or self._started is None:
+            return NEVER
+        at, now = self._started + self.absent_seconds, self.covers.outboxes.node.now
+        return at if at > now else NEVER
+
+    def _leave_out_absent(self) -> None:
+        """Wait no longer for edges that have no link; one that has is about to report."""
+        linked = {outbox.name for outbox in self.covers.outboxes.by_key.values()}
+        for name in sorted((self.missing & self._expected) - linked):
+            self.reported(name)
 
     def lease_passed(self) -> None:
         """Wait no longer for those that have not reported."""

@@ -109,6 +109,11 @@ class FleetReconciler:
         """Whether something has changed since the last reconciliation began."""
         return self._woken.is_set()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether another operator mediates this fleet, as far as this one knows."""
+        return self._mediator.is_waiting
+
     def group_figures(self) -> Iterator[GroupFigure]:
         """What autoscalers read of its consumer groups."""
         places = self._desired.places if self._desired is not None else {}

@@ -1,6 +1,7 @@
 """The law of heads that are lost with their nodes: publishers publish again within the lease and a second.
 
-Nothing tells the peers of such a head: their connections stay, and are silent.
+Nothing tells the peers of such a head: their connections stay, and are silent. The next one waits for edges that are
+lost with it for no longer than `ABSENT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.standby.leadership import LEASE_SECONDS
+from plimsoll.core.head.startup import ABSENT_SECONDS
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.world.applications import SimulatedApplications
@@ -30,17 +32,17 @@ class PromotionLaws:
         self._fleet, self._apps, self._schedule, self._add = fleet, apps, schedule, add
         self.checked = 0
 
-    def node_lost(self, head: str) -> None:
+    def node_lost(self, head: str, with_edge: bool) -> None:
         """This head has been lost: look in time whether its standby has taken over all that is to it."""
-        starts = self._fleet.brokers[head].starts
-        self._schedule.after(WITHIN_SECONDS, self._check, head, starts)
+        starts, within = self._fleet.brokers[head].starts, WITHIN_SECONDS + (ABSENT_SECONDS if with_edge else 0.0)
+        self._schedule.after(within, self._check, head, starts, within)
 
-    def _check(self, head: str, starts: int) -> None:
+    def _check(self, head: str, starts: int, within: float) -> None:
         if self._fleet.brokers[head].starts != starts + 1 or not self._fleet.brokers[head].is_up:
             return  # the next one has been lost as well
         self.checked += 1
         for what in self._breaches(head):
-            self._add(seen.ResidueObserved(head, f"{WITHIN_SECONDS:g} s after its loss {what}", 1, self._schedule.now))
+            self._add(seen.ResidueObserved(head, f"{within:g} s after its loss {what}", 1, self._schedule.now))
 
     def _breaches(self, head: str) -> Iterator[str]:
         """What keeps a publisher from being answered now."""

@@ -32,15 +32,20 @@ class ProcessFaultHost(Protocol):
     spared: frozenset[str]
     rng: random.Random
 
-    def end_later(self, text: str, end: Callable[[], None]) -> bool: ...
+    def end_later(self, text: str, end: Callable[[], None], times: float = 1.0) -> bool: ...
+
+
+EDGE_TIMES = 6.0
+"""An edge that is lost with the node of its head is away for so many times longer: nothing takes its place."""
 
 
 class ProcessFaults:
-    """Each fault returns whether it has found a victim. `on_node_lost`: called with a head that is lost."""
+    """Each fault returns whether it has found a victim. `on_node_lost`: called with a head that is lost, and whether an
+    edge is lost with it."""
 
     def __init__(self, host: ProcessFaultHost, fleet: SimulatedFleet, clients: CrashableClients) -> None:
         self.host, self.fleet, self.clients = host, fleet, clients
-        self.on_node_lost: Callable[[str], None] = lambda name: None
+        self.on_node_lost: Callable[[str, bool], None] = lambda name, with_edge: None
 
     def _process(self, name: str) -> SimulatedHost:
         return self.fleet.brokers[name].host if name in self.fleet.brokers else self.clients.host(name)
@@ -72,15 +77,25 @@ class ProcessFaults:
         party.crash(name)
         return self.host.end_later(f"{name} is killed", lambda: self._start(name))
 
-    def lose(self, heads: list[str]) -> bool:
-        """Lose one of these heads with its node; its standby leads after a while."""
+    def lose(self, heads: list[str], *, with_edge: bool = False) -> bool:
+        """Lose one of these heads with its node, and with an edge of it; its standby leads after a while."""
         up = [name for name in heads if self.fleet.brokers[name].is_up and name not in self.host.spared]
         if not up:
             return False
         name = self.host.rng.choice(up)
         self.fleet.crash(name, with_node=True)
-        self.on_node_lost(name)
+        self.on_node_lost(name, with_edge)
+        if with_edge:
+            self._lose_edge(name)
         return self.host.end_later(f"{name} is lost with its node", lambda: self._start(name))
+
+    def _lose_edge(self, head: str) -> None:
+        up = [each.name for each in self.fleet.edges() if each.is_up and each.config.cluster == head]
+        if not up:
+            return
+        name = self.host.rng.choice(up)
+        self.fleet.crash(name, with_node=True)
+        self.host.end_later(f"{name} is lost with the node of {head}", lambda: self._start(name), EDGE_TIMES)
 
     def _start(self, name: str) -> None:
         if name in self.fleet.brokers:

@@ -24,6 +24,7 @@ class FaultRates:
 
     `wall`: a partition in both directions; `one_way`: in one. `seconds`: the shortest and the longest time that a
     pause, a partition, a slow connection or a crash lasts. `lose_head`: with its node, so that connections are silent.
+    `lose_node`: an edge is on it, too.
     """
 
     reconnect: float = 0.0
@@ -39,6 +40,7 @@ class FaultRates:
     crash_head: float = 0.0
     crash_standby: float = 0.0
     lose_head: float = 0.0
+    lose_node: float = 0.0
     seconds: tuple[float, float] = (0.05, 2.0)
 
 
@@ -78,6 +80,7 @@ class FaultInjector:
             "crash_edge": lambda: processes.crash([broker.name for broker in fleet.edges()]),
             "crash_head": lambda: processes.crash(fleet.covered_heads()),
             "lose_head": lambda: processes.lose(fleet.covered_heads()),
+            "lose_node": lambda: processes.lose(fleet.covered_heads(), with_edge=True),
             "crash_standby": lambda: fleet.crash_standby(self.rng.choice([broker.name for broker in fleet.heads()])),
         }
         """By the names of the fields of `FaultRates`."""
@@ -114,13 +117,13 @@ class FaultInjector:
             self.happened[kind] = self.happened.get(kind, 0) + 1
         return happens
 
-    def end_later(self, text: str, end: Callable[[], None]) -> bool:
-        """Trace a fault that has begun, and schedule its end."""
+    def end_later(self, text: str, end: Callable[[], None], times: float = 1.0) -> bool:
+        """Trace a fault that has begun, and schedule its end. `times`: by how much longer it lasts than others."""
         self._next += 1
         self._ends[self._next] = (text, end)
         low, high = self.rates.seconds
         # Log-uniform: milliseconds are as likely as seconds, since short faults hit other steps than long ones do.
-        seconds = low * (high / low) ** self.rng.random()
+        seconds = times * low * (high / low) ** self.rng.random()
         self.network.trace_line(f"! {text} for {seconds:.3f} s")
         self.schedule.after(seconds, self._end, self._next)
         return True

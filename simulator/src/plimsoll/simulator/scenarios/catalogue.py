@@ -157,6 +157,17 @@ _ALL = [
         base=msgspec.structs.replace(SMALL_LIMITS, heartbeat_seconds=1.0, dead_seconds=10.0, lease_seconds=30.0),
     ),
     SimulationScenario(
+        "standby-node-lost",
+        "heads are lost with their nodes and an edge on each: publishing again within the lease and two seconds",
+        FleetShape(1, 3),
+        WorkloadSize(publications=120, seconds=48.0),
+        fault_rates=FaultRates(lose_node=0.05, seconds=PROMOTED),
+        is_gap_free=True,
+        durable=StandbyHeads(),
+        is_always_answered=True,
+        base=msgspec.structs.replace(SMALL_LIMITS, heartbeat_seconds=1.0, dead_seconds=10.0, lease_seconds=30.0),
+    ),
+    SimulationScenario(
         "standby-both",
         "heads and standbys are killed at any moment, both of a pair as well: what is lost is reported",
         FleetShape(2, 2),

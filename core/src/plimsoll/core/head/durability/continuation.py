@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.cover_updates import CoverUpdates
@@ -43,6 +43,19 @@ class PlacesOfHead(Protocol):
 
 
 class GroupsOfHead(Protocol):
+    """The consumer groups that a head serves."""
+
+    by_name: dict[str, Any]
+
+
+class KeysOfHead(Protocol):
+    """Keys of a policy of which all units go to one edge."""
+
+    @property
+    def is_used(self) -> bool: ...
+
+
+class DurableGroupsOfHead(Protocol):
     """The declared groups of a head, and how far their slices are."""
 
     def kept(self) -> list[GroupKept]: ...
@@ -66,7 +79,13 @@ class ContinuationContext(Protocol):
     startup: StartupBarrier
     covers: CoverUpdates
     durable_places: PlacesOfHead
-    durable_groups: GroupsOfHead
+    groups: GroupsOfHead
+    durable_groups: DurableGroupsOfHead
+
+    @property
+    def bundles(self) -> KeysOfHead: ...
+    @property
+    def topics(self) -> KeysOfHead: ...
 
 
 class EpochContinuation:
@@ -93,6 +112,8 @@ class EpochContinuation:
         if journal.earlier and not journal.is_unsure:
             host.startup.recall({name: epoch for name, (epoch, _) in state.neighbors.items()})
             self._recall_covers()
+        # Units that go to one edge stay there, so it must be known which edge that is.
+        host.startup.needs_all = not journal.has_all or host.bundles.is_used or host.topics.is_used
         edges = sorted(host.members)
         for known in state.publishers.values():
             exceptions = exceptions_of(state.exceptions.get(known.name, ()), edges)
@@ -148,6 +169,7 @@ class EpochContinuation:
             [NeighborAsks(name, host.routes.items(name), whole=True) for name in host.routes.neighbors if name in asks],
             host.durable_groups.kept(),
             host.durable_groups.slices(),
+            sorted(host.groups.by_name),
         )
 
     def _exceptions(self) -> Iterator[NumberRefused]:

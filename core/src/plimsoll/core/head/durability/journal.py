@@ -17,6 +17,7 @@ from plimsoll.core.head.durability.log_state import EpochTable, LogState
 from plimsoll.core.head.durability.records import (
     DiskRecord,
     EpochBegan,
+    GroupNamed,
     Logged,
     NumberRefused,
     PublisherKnown,
@@ -82,6 +83,17 @@ class LogJournal:
         self.is_binding = False
         return records
 
+    @property
+    def has_all(self) -> bool:
+        """Whether the log has all that subscribers were due before this start, whatever they had asked for.
+
+        It has not with neighbours, which send what is asked for; nor with consumer groups, as publications are to have
+        their stamps.
+        """
+        epochs = self.epochs.epochs
+        alone = self.epochs.was_alone_since(epochs[0].epoch)
+        return bool(self.earlier) and not self.is_unsure and alone and self.state.group_names == set()
+
     def goes_on_from(self, epoch: int, position: int, end: int) -> int | None:
         """Where one that has had this position of an epoch goes on in a log that ends at `end`.
 
@@ -115,6 +127,9 @@ class LogJournal:
 
     def publisher(self, known: PublisherKnown) -> None:
         self.pending.append(known)
+
+    def group(self, name: str, *, is_served: bool) -> None:
+        self.pending.append(GroupNamed(name, is_served))
 
     def refused(self, publisher: str, incarnation: int, refused: msg.Refused) -> None:
         self.pending.append(NumberRefused(publisher, incarnation, refused.seq, refused.code, refused.text))

@@ -14,6 +14,7 @@ from plimsoll.core.head.durability.records import (
     EpochBegan,
     GroupForgotten,
     GroupKept,
+    GroupNamed,
     Logged,
     NeighborAsks,
     NeighborMet,
@@ -66,6 +67,8 @@ class LogState:
         self.exceptions: dict[str, deque[NumberRefused]] = {}
         self.neighbors: dict[str, tuple[int, int]] = {}
         self.asks: dict[str, dict[int, str]] = {}
+        self.group_names: set[str] | None = None
+        """Names of the consumer groups; None if they are not known."""
         self.places: dict[str, PlaceKept] = {}
         self.times = TimeIndex()
         self.groups: dict[str, GroupKept] = {}
@@ -90,6 +93,8 @@ class LogState:
                     self.neighbors[record.name] = (record.epoch, record.position)
                 case NeighborAsks():
                     self._asks(record)
+                case GroupNamed():
+                    self._group_named(record)
                 case PlaceKept():
                     self.places[record.subscriber] = record
                 case PlaceEnded():
@@ -122,12 +127,17 @@ class LogState:
             self._exceptions(refused.publisher).append(refused)
         self.neighbors = {name: (epoch, position) for name, epoch, position in record.neighbors}
         self.asks = {each.name: dict(each.adds) for each in record.asks}
+        self.group_names = None if record.group_names is None else set(record.group_names)
         self.places = {place.subscriber: place for place in record.places}
         self.times = TimeIndex(record.times)
         self.groups = {group.name: group for group in record.groups}
         self.slices.clear()
         for slices in record.slices:
             self._slices(slices)
+
+    def _group_named(self, record: GroupNamed) -> None:
+        if self.group_names is not None:
+            (self.group_names.add if record.is_served else self.group_names.discard)(record.name)
 
     def _asks(self, record: NeighborAsks) -> None:
         cover = self.asks.setdefault(record.name, {})

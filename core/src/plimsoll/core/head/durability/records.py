@@ -165,10 +165,18 @@ class SlicesKept(Struct, array_like=True, frozen=True, tag=16):
     slices: list[SliceKept]
 
 
+class GroupNamed(Struct, array_like=True, frozen=True, tag=17):
+    """A consumer group is served here from now on, or no longer."""
+
+    name: str
+    is_served: bool = True
+
+
 class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     """The first record of every segment: all that the segments before it said, but for their entries.
 
     `offsets`: the last offset of each origin. `neighbors`: name, epoch and position of what each has sent.
+    `group_names`: of the consumer groups served; None in a log of a version that did not note them.
     """
 
     epochs: list[EpochBegan]
@@ -181,6 +189,7 @@ class Checkpoint(Struct, array_like=True, frozen=True, tag=5):
     asks: list[NeighborAsks] = []
     groups: list[GroupKept] = []
     slices: list[SlicesKept] = []
+    group_names: list[str] | None = None
 
 
 class NeighborMet(Struct, array_like=True, frozen=True, tag=6):
@@ -218,6 +227,7 @@ class SafeBefore(Struct, array_like=True, frozen=True, tag=12):
 DiskRecord = (
     Logged | EpochBegan | PublisherKnown | NumberRefused | Checkpoint | NeighborMet | PlaceKept | PlaceEnded
     | SubscriberLeft | TimeMark | SegmentSealed | SafeBefore | NeighborAsks | GroupKept | GroupForgotten | SlicesKept
+    | GroupNamed
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

@@ -74,6 +74,8 @@ class GroupTable(HeadPart):
         group = ConsumerGroup(self.host, name, definition, self.times, self.restart.hold_until(name))
         group.schedule.announce = self._announce
         self.by_name[name] = group
+        if self.host.journal is not None:
+            self.host.journal.group(name, is_served=True)
         self.changes += 1
         self.stamp(name, definition)
         # Without a log on a disk all that is logged of a group that is made now has come without its stamp.
@@ -171,6 +173,8 @@ class GroupTable(HeadPart):
         for member in group.members.values():
             group.say(member, msg.GroupRefused(group.name, OVER, text))
         del self.by_name[group.name]
+        if self.host.journal is not None:
+            self.host.journal.group(group.name, is_served=False)
         self.covers.end(group.name)
         self.changes += 1
         if group.removal is None:
