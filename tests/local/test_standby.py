@@ -236,7 +236,7 @@ def test_what_has_to_have_a_publication_is_changed_under_traffic_and_counts_afte
 
 def confirm_of(folder: FleetFolder, process: str = "east-head") -> str:
     """What a process has said last of `confirm`."""
-    return ([""] + re.findall(r"confirm is (\w+) from now on", folder.log(process).read_text()))[-1]
+    return ["", *re.findall(r"confirm is (\w+) from now on", folder.log(process).read_text())][-1]
 
 
 @pytest.mark.slow
