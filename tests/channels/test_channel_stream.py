@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.channels.datasets import REPORTS, RecordedFeed
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
+from plimsoll.channels.batch_clock import ClockWatch
 from plimsoll.channels.channel_stream import ChannelStream, ChannelStreamError, OnBatch
 from plimsoll.channels.feed_source import StreamRequest
 from plimsoll.channels.stream_offset import StreamOffset
@@ -50,11 +51,16 @@ class Stand:
         self.feed = RecordedFeed(folder / "reports")
         self.streams: list[ChannelStream] = []
 
-    def stream(self, on_batch: OnBatch, place: int = 0) -> ChannelStream:
+    def stream(
+        self, on_batch: OnBatch, place: int = 0, on_nothing: Callable[[], None] = lambda: None, **more: Any
+    ) -> ChannelStream:
         session = self.spark.newSession()
         kind = session.createDataFrame(parquet.rows_schema(REPORTS).empty_table()).schema
-        request = StreamRequest({"reports": str(self.feed.root)}, StreamOffset({"reports": place}))
-        made = ChannelStream(session, request, {"reports": kind}, 0.05, self.folder / "checkpoint", on_batch)
+        request = StreamRequest({"reports": str(self.feed.root)}, StreamOffset({"reports": place}), **more)
+        look = more.get("every_seconds", 0.05)
+        # A home may have any name, and Spark takes folders as texts.
+        folder = self.folder / "my plan 100%20"
+        made = ChannelStream(session, request, {"reports": kind}, look, folder, on_batch, on_nothing)
         self.streams.append(made)
         return made
 
@@ -83,6 +89,25 @@ def test_batches_follow_one_another_and_a_later_query_begins_where_it_is_told_to
     stand.stream(second, place=3)
     assert second.wait(1)[0][0] == [4], "its checkpoint is its own"
     assert len(first.batches) == 2
+
+
+def test_a_query_for_which_no_batch_is_due_says_so_and_one_that_left_rows_behind_ends(stand: Stand) -> None:
+    waits = threading.Event()
+    idle = stand.stream(Noted(), on_nothing=waits.set)
+    assert waits.wait(DEADLINE_SECONDS)
+    idle.stop()
+    stand.feed.record([{"kind": "fire"}, {"kind": "flood"}])
+    noted = Noted()
+    stream = stand.stream(noted, every_seconds=86_400.0, most_rows=1)
+    stream.wait()  # not until tomorrow
+    assert [numbers for numbers, _, _ in noted.batches] == [[1]]
+
+
+def test_a_clock_that_was_set_back_ends_it_since_spark_would_wait_until_it_has_caught_up(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClockWatch, "was_set_back", lambda self: True)
+    stand.stream(Noted()).wait()
 
 
 def test_a_batch_that_fails_ends_the_query_with_its_error(stand: Stand) -> None:

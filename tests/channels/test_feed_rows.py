@@ -11,7 +11,7 @@ from tests.channels.datasets import REPORTS, RecordedFeed
 
 from plimsoll.channels import feed_rows
 from plimsoll.channels.batch import RowCounts, RowRange
-from plimsoll.channels.feed_rows import feed_schema, kept_rows, last_row, read_rows
+from plimsoll.channels.feed_rows import feed_end, feed_schema, kept_rows, read_rows
 from plimsoll.feeds.commit_log import FeedDatasetError, read_state
 from plimsoll.feeds.dataset import Retention
 
@@ -23,6 +23,13 @@ def feed(tmp_path: Path) -> Iterator[RecordedFeed]:
     made.close()
 
 
+def end_of(feed: RecordedFeed) -> int:
+    found = feed_end(feed.root)
+    assert found is not None
+    assert found.dataset
+    return found.row
+
+
 def numbers(feed: RecordedFeed, first: int, last: int) -> list[int]:
     found: list[int] = read_rows(feed.root, RowRange(first, last))[0].column("_row").to_pylist()
     return found
@@ -31,7 +38,7 @@ def numbers(feed: RecordedFeed, first: int, last: int) -> list[int]:
 def test_a_range_is_read_across_files_and_dead_letters_are_invalid(feed: RecordedFeed):
     feed.record([{"kind": "fire"}, {"kind": 5}, {"kind": "flood"}])
     feed.record([{"kind": "fire"}])
-    assert last_row(feed.root) == 4
+    assert end_of(feed) == 4
     rows, counts = read_rows(feed.root, RowRange(2, 4))
     assert rows.column("_row").to_pylist() == [3, 4]
     assert rows.column("kind").to_pylist() == ["flood", "fire"]
@@ -56,7 +63,7 @@ def test_ranges_of_any_cut_have_each_row_once_whatever_is_merged_meanwhile(feed:
         if drawn.random() < 0.3:
             feed.next_hour()
         feed.dataset.compact(feed.now_us)
-        end = min(last_row(feed.root), place + drawn.randrange(6))
+        end = min(end_of(feed), place + drawn.randrange(6))
         rows, more = read_rows(feed.root, RowRange(place + 1, end))
         seen += rows.column("_row").to_pylist()
         place, counts = end, counts + more
@@ -104,4 +111,12 @@ def test_all_files_or_those_of_late(feed: RecordedFeed, tmp_path: Path):
     [late] = kept_rows(feed.root, REPORTS, feed.now_us).places()
     assert "000000000003" in late.name
     assert feed_schema(feed.root) == REPORTS
-    assert (feed_schema(tmp_path / "none"), last_row(tmp_path / "none")) == (None, 0)
+    assert (feed_schema(tmp_path / "none"), feed_end(tmp_path / "none")) == (None, None)
+
+
+def test_rows_of_another_dataset_of_this_name_are_not_read(feed: RecordedFeed):
+    feed.record([{"kind": "fire"}])
+    name = feed.dataset.state.last.dataset if feed.dataset.state.last is not None else ""
+    assert read_rows(feed.root, RowRange(1, 1), dataset=name)[1] == RowCounts(1, 1)
+    with pytest.raises(FeedDatasetError, match="recorded anew"):
+        read_rows(feed.root, RowRange(1, 1), dataset="another")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +34,12 @@ def kind(*feeds: str) -> pa.Schema:
 class Reading:
     """A reader, asked again and again as by a query, and the clock that it sees."""
 
-    def __init__(self, feeds: dict[str, str], places: dict[str, int], every: float | None = None) -> None:
+    def __init__(
+        self, feeds: dict[str, str], places: dict[str, int], every: float | None = None, most_rows: int = 1000
+    ) -> None:
         self.now = FIRST_SECONDS
         start = StreamOffset(places, int(self.now / every) if every else 0)
-        self.reader = FeedReader(StreamRequest(feeds, start, every), kind(*feeds), lambda: self.now)
+        self.reader = FeedReader(StreamRequest(feeds, start, every, most_rows), kind(*feeds), lambda: self.now)
         self.at = self.reader.initialOffset()
 
     def next(self) -> list[dict[str, Any]]:
@@ -112,6 +115,58 @@ def test_a_period_has_a_batch_with_or_without_rows(feed: RecordedFeed):
     reading.now += 20.0
     assert reading.next() == []
     assert (reading.offset.period, reading.offset.places) == (103, {"reports": 1})
+
+
+def test_a_clock_that_is_set_back_gives_no_period_a_second_batch(feed: RecordedFeed):
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0}, every=10.0)
+    reading.now += 10.0
+    assert reading.next() == []
+    feed.record([{"kind": "fire"}])
+    for now in (FIRST_SECONDS + 9.5, FIRST_SECONDS + 10.0, FIRST_SECONDS + 19.9):
+        reading.now = now
+        assert reading.next() == []
+    reading.now = FIRST_SECONDS + 20.0
+    assert numbers(reading.next(), "reports") == [1]
+
+
+def test_a_batch_that_cannot_take_all_rows_says_so(feed: RecordedFeed):
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0}, most_rows=2)
+    feed.record([{"kind": "fire"}] * 3)
+    assert (numbers(reading.next(), "reports"), reading.offset.is_cut) == ([1, 2], True)
+    assert (numbers(reading.next(), "reports"), reading.offset.is_cut) == ([3], False)
+
+
+def test_a_feed_that_was_made_anew_is_read_from_its_first_row_though_it_is_as_long(tmp_path: Path):
+    feed = RecordedFeed(tmp_path / "reports")
+    feed.record([{"kind": "old"}])
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0})
+    assert numbers(reading.next(), "reports") == [1]
+    feed.close()
+    shutil.rmtree(tmp_path / "reports")
+    with pytest.raises(FeedDatasetError, match="is gone: put it back"):
+        reading.next()
+    anew = RecordedFeed(tmp_path / "reports")
+    anew.record([{"kind": "new"}, {"kind": "new"}])
+    before = reading.at
+    rows = reading.next()
+    assert [row["reports"]["kind"] for row in rows] == ["new", "new"]
+    assert as_rows(reading.reader.readBetweenOffsets(before, reading.at)) == rows
+    assert reading.next() == []
+    anew.close()
+
+
+def test_a_folder_that_was_moved_away_and_back_is_the_same_feed(feed: RecordedFeed, tmp_path: Path):
+    feed.record([{"kind": "fire"}])
+    reading = Reading({"reports": str(feed.root)}, {"reports": 0}, every=10.0)
+    reading.now += 10.0
+    assert numbers(reading.next(), "reports") == [1]
+    reading.now += 10.0
+    (tmp_path / "reports").rename(tmp_path / "away")
+    with pytest.raises(FeedDatasetError):
+        reading.next()
+    (tmp_path / "away").rename(tmp_path / "reports")
+    assert reading.next() == []
+    assert reading.offset.counts == RowCounts(1, 1)
 
 
 def test_rows_between_two_offsets_can_be_read_again(feed: RecordedFeed):

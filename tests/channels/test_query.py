@@ -11,7 +11,7 @@ from tests.sparkjobs import needs  # noqa: F401  # skips this module by name whe
 
 from plimsoll.channels.config import ChannelDefinition, ChannelParameter, FeedView, TableView
 from plimsoll.channels.feed_rows import KeptRows
-from plimsoll.channels.query import ChannelQuery, QueryError
+from plimsoll.channels.query import ChannelQuery, QueryError, TableError
 from plimsoll.channels.store_copies import StoreCopies
 from plimsoll.feeds import parquet
 from plimsoll.feeds.commit_log import FeedFile
@@ -70,10 +70,10 @@ def test_a_good_query_is_checked_without_a_row_and_runs_for_all_parameters(spark
     new = batch(query.session, rows(("fire", 1), ("flood", 2), ("storm", 1)))
     files = [FeedFile("rows/kept.parquet", "rows", 3, 1, 1, 1, 1)]
     past = KeptRows(tmp_path, SCHEMA, files)
-    found = query.run([("fire",), ("flood",)], new, {"reports": past})
+    found = query.run([("fire",), ("flood",)], new, {"past": past})
     assert sorted(tuple(row.values()) for row in found) == [("fire", "north", 2), ("flood", "south", 1)]
-    assert query.run([("fire",)], new, {"reports": past._replace(since_us=10)})[0]["before"] == 0
-    assert query.run([("fire",)], new, {"reports": past._replace(files=[])})[0]["before"] == 0
+    assert query.run([("fire",)], new, {"past": past._replace(since_us=10)})[0]["before"] == 0
+    assert query.run([("fire",)], new, {"past": past._replace(files=[])})[0]["before"] == 0
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,32 @@ def test_a_join_without_a_key_may_be_asked_for_and_a_missing_table_is_named(spar
     ChannelQuery(spark, channel(cross, allows_unkeyed=True), copies(tmp_path)).check({"reports": SCHEMA})
     missing = channel(GOOD, (TableView("t", str(tmp_path / "nothing-here")),))
     query = ChannelQuery(spark, missing, copies(tmp_path))
-    with pytest.raises(QueryError, match="nothing-here"):
+    with pytest.raises(TableError, match=r"^table t: \[PATH_NOT_FOUND\].*nothing-here"):
         query.check({"reports": SCHEMA})
+
+
+def test_a_file_that_is_no_table_is_named_in_one_line(spark: SparkSession, tmp_path: Path):
+    (tmp_path / "t.parquet").write_bytes(b"no table")
+    query = ChannelQuery(spark, channel(GOOD, (TableView("t", str(tmp_path / "t.parquet")),)), copies(tmp_path))
+    with pytest.raises(TableError, match=r"^table t: .*t\.parquet") as caught:
+        query.check({"reports": SCHEMA})
+    assert len(str(caught.value)) < 700, "no trace of Java"
+    assert "\n" not in str(caught.value)
+
+
+def test_two_views_of_one_feed_reach_back_as_far_as_each_says(spark: SparkSession, tmp_path: Path):
+    feeds = (FeedView("r", "reports", ""), *(FeedView(name, "reports", "", is_new=False) for name in ("old", "recent")))
+    text = (
+        "SELECT p.kind, (SELECT count(*) FROM old) AS old, (SELECT count(*) FROM recent) AS recent"
+        " FROM parameters p JOIN r ON r.kind = p.kind"
+    )
+    query = ChannelQuery(
+        spark, ChannelDefinition("c", (ChannelParameter("kind", "String"),), feeds, text), copies(tmp_path)
+    )
+    (tmp_path / "rows").mkdir()
+    kept = rows(("fire", 1), ("fire", 2)).to_pylist()
+    parquet.write_rows(tmp_path / "rows" / "kept.parquet", parquet.rows_schema(SCHEMA), kept)
+    every = KeptRows(tmp_path, SCHEMA, [FeedFile("rows/kept.parquet", "rows", 2, 1, 1, 1, 1)])
+    new = batch(query.session, rows(("fire", 1)))
+    found = query.run([("fire",)], new, {"old": every, "recent": every._replace(since_us=10)})
+    assert found == [{"kind": "fire", "old": 2, "recent": 0}]

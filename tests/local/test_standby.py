@@ -206,6 +206,40 @@ def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: Fl
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)  # a fleet that starts, two changes, and a promotion
+def test_what_has_to_have_a_publication_is_changed_under_traffic_and_counts_after_a_promotion(home: Path):
+    both = FLEET.replace("standby: 1", "standby: 1, log: {disk: {size: 16Mi}}")
+    either = both.replace("standby: 1", "standby: 1, confirm: Either")
+    file = home / "fleet.yaml"
+    file.write_text(both)
+    runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
+    folder = FleetFolder.of("pair")
+    try:
+        first = wait_for(lambda: head_pid(folder))
+        await_standby(folder)
+        traffic = Traffic(folder)
+        wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
+        runtime.apply(folder, manifests.parse_text(either, "either.yaml"))
+        wait_for(lambda: confirm_of(folder) == "Either", what="the head has read it")
+        assert head_pid(folder) == first
+        replace_head(folder, traffic, signal.SIGKILL)
+        assert confirm_of(folder, "east-head.1") == "Either", "the process that was promoted has read it, too"
+        await_standby(folder)
+        second = head_pid(folder)
+        runtime.apply(folder, manifests.parse_text(both, "both.yaml"))
+        wait_for(lambda: confirm_of(folder, "east-head.1") == "Both", what="the head has read it")
+        assert head_pid(folder) == second
+        assert traffic.end() == []
+    finally:
+        runtime.down(folder)
+
+
+def confirm_of(folder: FleetFolder, process: str = "east-head") -> str:
+    """What a process has said last of `confirm`."""
+    return ["", *re.findall(r"confirm is (\w+) from now on", folder.log(process).read_text())][-1]
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(240)  # two changes of the setting, each of which starts or ends a process
 def test_a_standby_is_taken_on_and_let_go_under_traffic_by_the_process_that_leads(home: Path):
     """In memory: before, the log would have gone with the process each time."""

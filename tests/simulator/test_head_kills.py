@@ -31,6 +31,15 @@ SAMPLED = [
 ]
 
 
+ASLEEP = [
+    HeadKillCell("drain", "cut done", "behind", "head", "disk"),
+    HeadKillCell("drain", "draining", "before", "head", "standby"),
+    HeadKillCell("replay", "draining", "behind", "head", "disk"),
+    HeadKillCell("across", "cut done", "behind", "far head", "disk"),
+]
+"""Cells in a tree in which members sleep behind their cut."""
+
+
 def result(cell: HeadKillCell) -> HeadKillResult:
     return HeadKill(cell).result()
 
@@ -60,6 +69,25 @@ def test_nothing_is_lost_and_there_is_no_gap(cell: HeadKillCell):
 @pytest.mark.timeout(1800)
 def test_nor_in_any_cell():
     assert {str(cell): found.broken for cell in all_cells() if (found := result(cell)).broken} == {}
+
+
+@pytest.mark.parametrize("cell", ASLEEP, ids=str)
+def test_there_is_no_gap_in_a_tree_for_members_that_sleep_behind_their_cut(cell: HeadKillCell):
+    found = HeadKill(cell, sleeps=True).result()
+    assert (found.broken, found.lost, found.gaps, found.unknown) == ([], 0, 0, 0)
+    assert found.delivered > 1_000
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("mode", MODES)
+def test_there_is_no_gap_for_members_that_sleep_whenever_a_head_is_killed(mode: str):
+    cells = [cell for cell in all_cells() if cell.mode == mode and cell.victim and cell.keeps in ("disk", "standby")]
+    behind_cut = [cell for cell in cells if cell.step in ("cut asked", "cut done", "draining")]
+    assert len(behind_cut) >= 8
+    for cell in behind_cut:
+        found = HeadKill(cell, sleeps=True).result()
+        assert (found.broken, found.lost, found.gaps, found.unknown) == ([], 0, 0, 0), str(cell)
 
 
 def test_what_leaves_before_the_standby_has_it_fails_a_cell(monkeypatch: pytest.MonkeyPatch):

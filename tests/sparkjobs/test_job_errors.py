@@ -59,6 +59,17 @@ def test_the_cause_alone_has_no_job_and_no_remedy():
     assert cause_of(RuntimeError(CORRUPT)).startswith("/data/raw/v1/incoming/c0-0001.parquet is not a Parquet file")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "An error occurred while calling o1.start.\n: java.io.IOException: /data/1 is read-only\n\tat java.io.X.y(X)",
+        "[STREAM_FAILED] Query [id = 0a39-66, runId = 46c9-de] terminated with exception: /data/1 is read-only",
+    ],
+)
+def test_the_cause_of_a_query_that_does_not_start_is_without_the_names_of_the_bridge_to_java(text: str):
+    assert cause_of(RuntimeError(text)) == "/data/1 is read-only"
+
+
 def test_a_java_that_has_ended_is_told_from_an_error_in_it():
     gone = type("Py4JNetworkError", (Exception,), {"__module__": "py4j.protocol"})()
     failed = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})()

@@ -235,6 +235,7 @@ RECORDS: list[tuple[str, str, Any]] = [
         "one that a hand-over was bringing here; it has gone away, and had been sent the log up to 41",
         msg.KeepPlace("s", (7, 3), 86_400.0, ["[class,=,'STOCK']"], "app", 0, 0, left=41, is_guest=True),
     ),
+    ("place-taken", "this edge would report s from now on", msg.PlaceTaken("s", (7, 2))),
     ("place-left", "s has gone away; it had been sent the log up to 41", msg.PlaceLeft("s", (7, 2), 41)),
     ("place-query", "has another head a place of s?", msg.PlaceQuery([msg.PlaceItem("s", (7, 3), "app", True)])),
     ("place-reply", "s is served here", msg.PlaceReply([msg.PlaceItem("s", (7, 2), "app")])),

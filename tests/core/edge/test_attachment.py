@@ -186,3 +186,27 @@ def test_a_port_names_the_attachments_that_the_stream_does_not_cover():
     port.by_id[2].queue.clear()
     del port.by_id[3]
     assert port.lagging() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_taken_over"),
+    [({}, True), ({"expiring": True}, False), ({"keeps_place": False}, False), ({"is_verified": False}, False),
+     ({"identity": "another"}, False)],
+)  # fmt: skip
+def test_a_resume_takes_over_the_place_of_the_attachment_before(changed: dict[str, Any], is_taken_over: bool):
+    old, new, with_lease = attachment(), attachment(), attachment()
+    old.since, old.is_verified, old.state = (7, 3), True, AttachmentState.CLOSED
+    for name, value in changed.items():
+        setattr(old, name, value)
+    new.take_over(old)
+    assert (new.since, new.may_outlast_head) == (((7, 3), True) if is_taken_over else ((0, 0), False))
+    with_lease.lease_seconds = 60.0
+    with_lease.take_over(old)
+    assert not with_lease.may_outlast_head, "that place is the head's own"
+
+
+@pytest.mark.parametrize("state", AttachmentState)
+def test_all_that_is_not_silent_outlasts_its_head(state: AttachmentState):
+    one = attachment()
+    one.state, one.is_verified = state, True
+    assert one.may_outlast_head == (state not in (AttachmentState.STANDBY, AttachmentState.CUTTING))

@@ -8,6 +8,7 @@ import pytest
 from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, resume
 from tests.core.head.handover.script import S, Stage, is_empty, members
 
+from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.permissions import NOT_PERMITTED, ClientPermissions
 from plimsoll.core.protocol import messages as msg
 
@@ -44,6 +45,24 @@ def test_attach_subscribe_change_and_withdraw():
     assert fleet.head().owners.entries == {}
     assert fleet.edge("e1").attachments.by_subscriber == {}
     assert sum(fleet.head().routes.size(key) for key in fleet.head().outboxes.by_key) == 0
+
+
+def test_the_list_before_stays_covered_until_all_of_the_next_one_is():
+    """Its client goes in the middle of a RESUME: it may come back with a token that the list before makes whole."""
+    fleet = one_cluster()
+    start(fleet, resume(1, "s", STOCK))
+    edge, head = fleet.edge("e1"), fleet.head()
+    link = edge.attachments.by_subscriber["s"].link
+    requests = ClientRequests(edge, edge.attachments, edge.handover_target)
+    steps = requests.on_resume(link, resume(2, "s", *(f"[k{i},=,{i}]" for i in range(300)), n=4))
+    next(steps)
+    edge.attachments.close(edge.attachments.by_subscriber["s"])
+    assert list(steps) == []
+    fleet.run(1.0)
+    assert head.routes.match({"class": "STOCK"}) != set(), "the head still sends what it asks for"
+    edge.attachments.drop([edge.attachments.by_subscriber["s"]])
+    fleet.run(1.0)
+    assert head.routes.match({"class": "STOCK"}) == set()
 
 
 def test_a_list_in_parts_needs_a_higher_version_for_each():

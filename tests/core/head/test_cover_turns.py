@@ -139,6 +139,10 @@ class Scripted:
     def __init__(self, units: int) -> None:
         self.covers = mock.Mock(units_spent=0)
         self.units, self.dealt = units, list[tuple[Any, Any, bool]]()
+        self.early: type[Any] = type(None)
+
+    def is_early(self, message: Any) -> bool:
+        return message is not None and isinstance(message, self.early)
 
     def deal(self, link: Any, message: Any, ends_frame: bool) -> None:
         self.dealt.append((link, message, ends_frame))
@@ -204,6 +208,21 @@ def test_of_a_link_that_is_over_only_what_has_been_published_is_left():
     assert turns.drop("b") == turns.drop("never heard of") == []
     turns.tick()
     assert len(host.dealt) == 1
+
+
+def test_what_is_early_waits_with_all_behind_it_and_holds_up_no_other_link():
+    host, turns = scripted(0)
+    host.early = msg.ResumeUp
+    resume = msg.ResumeUp("x", (1, 2), cover(1), None)
+    for link, message in (("e1", resume), ("e1", cover(2)), ("e2", cover(1))):
+        turns.take(link, message, True)
+    turns.tick()
+    assert [link for link, _, _ in host.dealt] == ["e2"]
+    assert not turns.has_work, "it waits for no more than a report"
+    host.early = type(None)
+    assert turns.has_work
+    turns.tick()
+    assert host.dealt[1:] == [("e1", resume, True), ("e1", cover(2), True)]
 
 
 def test_a_publication_that_waits_is_logged_when_its_link_is_lost():

@@ -158,3 +158,16 @@ def test_edges_that_were_welcomed_before_the_neighbours_had_reported_get_a_gap_a
     head.barrier.neighbor_reported("k", holds_cover=True)
     head.barrier.neighbor_reported("m", holds_cover=True)
     assert head.asked[-2:] == [("gap", ""), "ready"]
+
+
+def test_places_are_lacking_until_all_edges_have_reported_to_a_head_of_a_tree_that_remembers():
+    head = FakeHead()
+    assert not head.barrier.lacks_places_of(["e"]), "its subscribers have a gap anyway"
+    head.barrier.recall({"k": 1})
+    assert head.barrier.lacks_places_of(["e"])
+    head.barrier.reported("e")
+    assert not head.barrier.lacks_places_of(["e"]), "neighbours have no places of this cluster"
+    alone = FakeHead()
+    alone.barrier.recall({})
+    alone.routes.neighbors.clear()
+    assert not alone.barrier.lacks_places_of(["e"]), "its log has everything"

@@ -19,7 +19,7 @@ from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 
-LEAVES_AT_CUT = Change(HandoverSource.on_cut, "attachment.keeps_place and cut.across", "False")
+LEAVES_AT_CUT = Change(HandoverSource.on_cut, "attachment.keeps_place and (cut.across or cut.keeps_place)", "False")
 
 MUTANTS = [
     Mutant(
@@ -184,7 +184,7 @@ MUTANTS = [
             Change(
                 CutDecision.cut_members,
                 "self.host.owners.swap(x, key, (incarnation, n + 1), (token[1], token[2]))",
-                "pass",
+                "None",
             ),
         ),
         ("calm-drain", "sessions-local"),

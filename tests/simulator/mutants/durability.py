@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change, Mutant
 
+from plimsoll.core.edge.attachment import EdgeAttachment
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durability.journal import LogJournal
 from plimsoll.core.head.durable_places import DurablePlaces
+from plimsoll.core.head.handover.cut_decision import CutDecision
+from plimsoll.core.head.held_places import HeldPlaces
 from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.place_covers import PlaceCovers
 from plimsoll.core.head.places_elsewhere import PlacesElsewhere, counts_more
 from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.record_input import RecordInput
 from plimsoll.core.transport.link import Link
 from plimsoll.simulator.world.durable_heads import HeadDisk
 
 HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "durable-interval"
 SLOW, RARE, AWAY, FAR = "slow-disk", "rare-syncs", "durable-away", "far-away"
-APART = "durable-apart"
+APART, TREE_MOVED = "durable-apart", "sessions-durable-head-across"
 MOVED, MOVED_ACROSS = "sessions-durable-away", "away-across"
 ACROSS = "sessions-durable-away-across"
 
@@ -150,6 +154,42 @@ MUTANTS = [
         "The place of a subscriber that has not arrived yields to the head that it comes from.",
         (Change(counts_more, "other.is_guest and", "False and"),),
         (ACROSS,),
+    ),
+    Mutant(
+        "sources-let-go-at-the-cut",
+        "In a tree a cut leaves the place at the source until the target would report the member.",
+        (Change(CutDecision._send_cut, "self.host.held_places.are_needed", "False"),),
+        (TREE_MOVED,),
+    ),
+    Mutant(
+        "ending-places-go-with-their-head",
+        "The place of a member that has been sent END outlasts its head.",
+        (Change(EdgeAttachment.may_outlast_head, "not in SILENT", "in (AttachmentState.CLOSED,)"),),
+        (TREE_MOVED,),
+    ),
+    Mutant(
+        "places-are-released-at-once",
+        "An edge lets a subscriber go only once the next edge has had RESUMED.",
+        (Change(HeldPlaces.swapped, "if self.are_needed:", "if False:"),),
+        (TREE_MOVED,),
+    ),
+    Mutant(
+        "resumes-take-over-nothing",
+        "A RESUME at the same edge takes over since when its subscriber is covered, until the head answers.",
+        (Change(EdgeAttachment.take_over, "if is_whole", "if False"),),
+        (TREE_MOVED,),
+    ),
+    Mutant(
+        "resumes-do-not-wait-for-edges",
+        "A RESUME waits until all edges have reported to a head that has recovered.",
+        (Change(RecordInput.is_early, "isinstance(message, msg.ResumeUp) and", "False and"),),
+        (TREE_MOVED,),
+    ),
+    Mutant(
+        "older-resumes-are-released-at-once",
+        "An older RESUME of an edge that keeps the place is released no earlier than that.",
+        (Change(Membership.on_resume, "if host.held_places.holds(outbox.key, x):", "if False:"),),
+        (TREE_MOVED,),
     ),
     Mutant(
         "unsure-logs-keep-their-memory",

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tests.conformance import test_scenarios as scenarios
 from tests.core.client import test_assigned_slices as assigned_slices
 from tests.core.client import test_caching_slices as caching_slices
+from tests.core.edge import test_attachment as attachments
 from tests.core.edge import test_bundle_meter as bundle_meter
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
@@ -21,6 +22,7 @@ from tests.core.edge.handover import test_source_answers as source_answers
 from tests.core.edge.handover import test_source_behind as source_behind
 from tests.core.edge.handover import test_standby_list as standby_list
 from tests.core.head import test_bundles as bundles
+from tests.core.head import test_held_places as held_places
 from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
@@ -46,6 +48,7 @@ from tests.core.policies.delay_sensitive import test_head_fleet as head_fleet
 from tests.core.policies.delay_sensitive import test_head_relief as head_relief
 from tests.core.session.triggers import test_bundle_tables as bundle_tables
 from tests.core.session.triggers import test_head_overload as head_overload
+from tests.simulator import test_head_kills as head_kills
 
 Test = tuple[Callable[..., None], tuple[Any, ...]]
 """A test, and its arguments."""
@@ -317,6 +320,26 @@ SCRIPTED: Final = MappingProxyType(
             log_feed.test_a_head_that_has_no_term_yet_admits_no_standby_and_takes_the_first_that_it_is_given
         ),
         "admits-against-its-file": _paired(log_feed.test_a_standby_is_admitted_only_while_the_heads_own_file_names_one),
+        "sources-let-go-at-the-cut": (
+            held_places.test_a_cut_leaves_the_place_at_the_source_until_the_member_is_there,
+            (),
+        ),
+        "ending-places-go-with-their-head": (
+            head_kills.test_there_is_no_gap_in_a_tree_for_members_that_sleep_behind_their_cut,
+            (head_kills.ASLEEP[0],),
+        ),
+        "places-are-released-at-once": (held_places.test_a_place_is_released_once_another_edge_has_taken_it, ()),
+        "resumes-take-over-nothing": (
+            attachments.test_a_resume_takes_over_the_place_of_the_attachment_before,
+            ({}, True),
+        ),
+        "resumes-do-not-wait-for-edges": _recovered(
+            continuation.test_a_resume_waits_until_all_edges_have_reported_to_a_head_of_a_tree
+        ),
+        "older-resumes-are-released-at-once": (
+            held_places.test_an_older_resume_of_an_edge_that_keeps_the_place_waits_as_well,
+            (),
+        ),
         "gap-behind-the-cut": (source_behind.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
     }
 )

@@ -15,6 +15,7 @@ from plimsoll.core.protocol.wire import Scalar
 
 BATCH_ROWS: Final = 200_000
 """The most rows of one feed in a batch."""
+NO_DATASETS: Final[Mapping[str, str]] = {}
 
 
 class RowRange(Struct, frozen=True):
@@ -68,7 +69,8 @@ class BatchCommit(Struct, frozen=True):
 
     `query_us`: how long its query took, in microseconds; `late_us`: how long after the beginning of its period it
     began. `before`: the results of all batches before it. The first commit of a channel has number 0 and only says
-    where it begins.
+    where it begins. `datasets`: the names of the datasets that the places are in, as far as they are known.
+    `due_us`: when its period began, without periods itself; 0 in a commit that is no batch, or of an earlier version.
     """
 
     number: int
@@ -79,16 +81,23 @@ class BatchCommit(Struct, frozen=True):
     totals: BatchTotals = BatchTotals()
     query_us: int = 0
     late_us: int = 0
+    datasets: dict[str, str] = {}
+    due_us: int = 0
 
     @property
     def before(self) -> int:
         """How many results the batches before it have."""
         return self.totals.results - len(self.results)
 
+    @property
+    def last_due_us(self) -> int:
+        """When the last batch was due; of a channel without a batch, when it was made."""
+        return self.due_us or self.at_us
 
-def first_commit(ends: Mapping[str, int], at_us: int) -> BatchCommit:
+
+def first_commit(ends: Mapping[str, int], at_us: int, datasets: Mapping[str, str] = NO_DATASETS) -> BatchCommit:
     """Where a channel begins: with what is recorded from now on."""
-    return BatchCommit(0, at_us, dict(ends))
+    return BatchCommit(0, at_us, dict(ends), datasets=dict(datasets))
 
 
 def planned_ranges(places: Mapping[str, int], ends: Mapping[str, int], most: int = BATCH_ROWS) -> dict[str, RowRange]:
@@ -116,12 +125,15 @@ def next_commit(
     at_us: int,
     query_us: int,
     late_us: int = 0,
+    due_us: int = 0,
+    datasets: Mapping[str, str] = NO_DATASETS,
 ) -> BatchCommit:
-    """The commit of the batch behind `last`. `places`: in the feeds that it has read."""
+    """The commit of the batch behind `last`. `places`, `datasets`: of the feeds that it has read."""
     totals = BatchTotals(
         last.totals.rows + counts, last.totals.results + len(results), last.totals.unasked + unasked,
         last.totals.invalid_results + invalid,
     )  # fmt: skip
     return BatchCommit(
-        last.number + 1, at_us, {**last.places, **places}, parameters, results, totals, query_us, late_us
+        last.number + 1, at_us, {**last.places, **places}, parameters, results, totals, query_us, late_us,
+        {**last.datasets, **datasets}, due_us,
     )  # fmt: skip

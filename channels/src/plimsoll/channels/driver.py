@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -157,15 +158,14 @@ class ChannelDriver:
 
     def close(self) -> None:
         """End all channels; each goes on behind its last batch in the next life."""
-        try:
-            for runner in self._runners.values():
-                runner.close()
-        finally:
-            self._runners = {}
-            self._poller.close()
-            self._connection.close()
+        with contextlib.ExitStack() as ends:  # one that fails keeps no other from its end
             if self._page is not None:
-                self._page.close()
+                ends.callback(self._page.close)
+            ends.callback(self._connection.close)
+            ends.callback(self._poller.close)
+            for runner in self._runners.values():
+                ends.callback(runner.close)
+            self._runners = {}
 
 
 def _curve(key: str) -> MediatorKeyPair | None:

@@ -34,8 +34,18 @@ def feed_schema(root: DatasetPath) -> FeedSchema | None:
     return last.schema if last is not None else None
 
 
-def last_row(root: DatasetPath, known: KnownCommits | None = None) -> int:
-    """The number of the newest row, dead letters included; 0 for a dataset that is still to be made.
+class FeedEnd(NamedTuple):
+    """The newest row of a feed, dead letters included: its number, and the name of the dataset that numbers it.
+
+    The name is empty if its recorder was of an earlier version.
+    """
+
+    row: int = 0
+    dataset: str = ""
+
+
+def feed_end(root: DatasetPath, known: KnownCommits | None = None) -> FeedEnd | None:
+    """Where a feed ends; None for a dataset that is still to be made.
 
     `known`: its commits that were read before, here and below.
 
@@ -44,18 +54,24 @@ def last_row(root: DatasetPath, known: KnownCommits | None = None) -> int:
 
     """
     last = read_last_commit(root, known)
-    return last.counts.received if last is not None else 0
+    return FeedEnd(last.counts.received, last.dataset) if last is not None else None
 
 
-def read_rows(root: DatasetPath, wanted: RowRange, known: KnownCommits | None = None) -> tuple[pa.Table, RowCounts]:
+def read_rows(
+    root: DatasetPath, wanted: RowRange, known: KnownCommits | None = None, dataset: str = ""
+) -> tuple[pa.Table, RowCounts]:
     """The rows of a range that fit the schema, and what became of all of the range.
 
+    `dataset`: the name of the dataset that numbers them; empty: whichever there is.
+
     Raises:
-        FeedDatasetError: there is no dataset, or its files change too fast.
+        FeedDatasetError: there is no dataset, or another one, or its files change too fast.
 
     """
     for _ in range(ATTEMPTS):
         state = read_state(root, known)
+        if dataset and state.last is not None and state.last.dataset != dataset:
+            raise FeedDatasetError(f"{root}: the feed was recorded anew while it was read; try again")
         try:
             rows = _read(root, state, "rows", wanted)
             dead = _read(root, state, "dead-letters", wanted).num_rows

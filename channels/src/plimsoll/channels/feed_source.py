@@ -21,11 +21,11 @@ from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from plimsoll.channels.batch import RowCounts, RowRange, planned_ranges
+from plimsoll.channels.batch import BATCH_ROWS, RowCounts, RowRange, planned_ranges
 from plimsoll.channels.batch_clock import period_at
-from plimsoll.channels.feed_rows import last_row, oldest_sent_us, read_rows
+from plimsoll.channels.feed_rows import FeedEnd, feed_end, oldest_sent_us, read_rows
 from plimsoll.channels.stream_offset import StreamOffset
-from plimsoll.feeds.commit_log import KnownCommits
+from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
 from plimsoll.feeds.object_path import dataset_root
 
 SOURCE: Final = "plimsoll-feeds"
@@ -36,11 +36,15 @@ CHUNK_ROWS: Final = 10_000
 
 
 class StreamRequest(Struct, frozen=True):
-    """What a query reads: the paths of its feeds by their names, from where on, and its period in seconds, if any."""
+    """What a query reads: the paths of its feeds by their names, from where on, and its period in seconds, if any.
+
+    `most_rows`: of one feed in a batch.
+    """
 
     feeds: dict[str, str]
     start: StreamOffset
     every_seconds: float | None = None
+    most_rows: int = BATCH_ROWS
 
 
 class FeedSource(DataSource):
@@ -78,27 +82,42 @@ class FeedReader(SimpleDataSourceStreamReader):
         every = self._request.every_seconds
         now = self._clock()
         period = period_at(every, now)
-        if every is not None and period == before.period:
+        if every is not None and period <= before.period:  # below it if the clock was set back a little
             return iter(()), start
-        ends = {feed: last_row(root, self._known[feed]) for feed, root in self._roots.items()}
-        ranges = planned_ranges(before.places, ends)
+        ends = {feed: self._end(feed) for feed in self._roots}
+        datasets = {feed: each.dataset for feed, each in ends.items()}
+        newest = {feed: each.row for feed, each in ends.items()}
+        ranges = planned_ranges(before.places_in(datasets), newest, self._request.most_rows)
         if every is None and not any(each.count for each in ranges.values()):
             return iter(()), start
-        tables, counts = self._tables(ranges)
+        tables, counts = self._tables(ranges, datasets)
         places = {**before.places, **{feed: each.last for feed, each in ranges.items()}}
-        oldest = oldest_sent_us(tables.values()) or 0
-        end = StreamOffset(places, period, before.counts + counts, round(now * 1e6), oldest)
-        return self._rows(tables), end.as_json()
+        after = StreamOffset(
+            places, period, before.counts + counts, round(now * 1e6), oldest_sent_us(tables.values()) or 0, datasets,
+            is_cut=any(each.last < newest[feed] for feed, each in ranges.items()),
+        )  # fmt: skip
+        return self._rows(tables), after.as_json()
+
+    def _end(self, feed: str) -> FeedEnd:
+        if (found := feed_end(self._roots[feed], self._known[feed])) is None:
+            raise FeedDatasetError(f"{self._roots[feed]}: the dataset is gone: put it back, or record the feed anew")
+        return found
 
     def readBetweenOffsets(  # noqa: N802  # its name in Spark
         self, start: dict[str, Any], end: dict[str, Any]
     ) -> Iterator[pa.RecordBatch]:
         """The rows between two offsets again."""
         before, after = StreamOffset.of_json(start), StreamOffset.of_json(end)
-        return self._rows(self._tables(planned_ranges(before.places, after.places))[0])
+        ranges = planned_ranges(before.places_in(after.datasets), after.places, self._request.most_rows)
+        return self._rows(self._tables(ranges, after.datasets)[0])
 
-    def _tables(self, ranges: Mapping[str, RowRange]) -> tuple[dict[str, pa.Table], RowCounts]:
-        found = {feed: read_rows(self._roots[feed], each, self._known[feed]) for feed, each in ranges.items()}
+    def _tables(
+        self, ranges: Mapping[str, RowRange], datasets: Mapping[str, str]
+    ) -> tuple[dict[str, pa.Table], RowCounts]:
+        found = {
+            feed: read_rows(self._roots[feed], each, self._known[feed], datasets.get(feed, ""))
+            for feed, each in ranges.items()
+        }
         return {feed: table for feed, (table, _) in found.items()}, sum(
             (each for _, each in found.values()), RowCounts()
         )

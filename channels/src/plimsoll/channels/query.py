@@ -39,6 +39,7 @@ from plimsoll.core.spec.types.feed import ColumnType
 from plimsoll.feeds import parquet
 from plimsoll.feeds.object_path import ObjectPath, dataset_root, is_object_url
 from plimsoll.feeds.schema import FeedSchema
+from plimsoll.sparkjobs.job_errors import cause_of, is_java_gone, is_spark_error
 
 COLUMN_TYPES: Final[Mapping[ColumnType, DataType]] = {
     "String": StringType(), "Integer": LongType(), "Number": DoubleType(), "Boolean": BooleanType(),
@@ -64,6 +65,10 @@ class QueryError(Exception):
         self.is_unkeyed = is_unkeyed
 
 
+class TableError(Exception):
+    """A table cannot be read now; says which, and why."""
+
+
 class ChannelQuery:
     """One channel's query in a session of its own, so that views of channels do not meet.
 
@@ -81,6 +86,7 @@ class ChannelQuery:
 
         Raises:
             QueryError: it cannot be used.
+            TableError: a table cannot be read.
 
         """
         for name, value in _CHECK_SETTINGS.items():
@@ -142,7 +148,7 @@ class ChannelQuery:
     def run(
         self, parameters: Iterable[ParameterRow], new_rows: DataFrame, all_rows: Mapping[str, KeptRows]
     ) -> list[dict[str, Any]]:
-        """The rows of the query for a batch: its new rows, as `FeedSource` has them, and all that feeds keep, by name.
+        """The rows of the query for a batch: its new rows, as `FeedSource` has them, and all that feeds keep, by view.
 
         It runs in the session of the new rows, which a streaming query has for itself.
         """
@@ -156,7 +162,7 @@ class ChannelQuery:
                 own = F.col(f"`{feed.feed}`")
                 _view(feed.name, new_rows.where(own.isNotNull()).select(f"`{feed.feed}`.*"))
             else:
-                _view(feed.name, self._all_rows(spark, feed.name, all_rows[feed.feed]))
+                _view(feed.name, self._all_rows(spark, feed.name, all_rows[feed.name]))
         for table in self._channel.tables:
             _view(table.name, self._table(spark, table))
         found: list[dict[str, Any]] = spark.sql(self._channel.query).toArrow().to_pylist()
@@ -172,6 +178,14 @@ class ChannelQuery:
         return frame if rows.since_us is None else frame.where(F.unix_micros("_recorded") >= rows.since_us)
 
     def _table(self, spark: SparkSession, table: TableView) -> DataFrame:
+        try:
+            return self._read_table(spark, table)
+        except Exception as error:
+            if is_java_gone(error) or not is_spark_error(error):
+                raise
+            raise TableError(f"table {table.name}: {cause_of(error)}") from error
+
+    def _read_table(self, spark: SparkSession, table: TableView) -> DataFrame:
         reader, path = spark.read, table.path
         if is_object_url(path):
             place = dataset_root(path)
@@ -198,7 +212,9 @@ def located(error: Exception) -> str:
     text = str(error)
     first = text.split("== SQL", 1)[0].split(";\n", 1)[0].split("\n'", 1)[0].replace("\n", " ").strip()
     place = _PLACE.search(text)
-    if place is None or not isinstance(error, AnalysisException):
+    if not isinstance(error, AnalysisException):
+        return cause_of(error)
+    if place is None:
         return first
     told = _PLACE.sub("", first).replace("()", "").rstrip("; ").strip()
     return f"line {place.group(1)}, column {int(place.group(2)) + 1}: {told}"

@@ -11,22 +11,23 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from plimsoll.channels.batch import BatchCommit, first_commit, next_commit
+from plimsoll.channels.batch import BatchCommit, RowCounts, first_commit, next_commit
 from plimsoll.channels.batch_clock import BatchClock
 from plimsoll.channels.channel_stream import ChannelStream, ChannelStreamError
 from plimsoll.channels.config import ChannelDefinition, ChannelFigures, FeedView
-from plimsoll.channels.feed_rows import KeptRows, feed_schema, kept_rows, last_row
+from plimsoll.channels.feed_rows import FeedEnd, KeptRows, feed_end, feed_schema, kept_rows
 from plimsoll.channels.feed_source import StreamRequest
 from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.publisher import OpenPublisher, ResultPublisher
-from plimsoll.channels.query import ChannelQuery, QueryError, located
+from plimsoll.channels.query import ChannelQuery, QueryError, TableError, located
 from plimsoll.channels.results import results_of
+from plimsoll.channels.start_turn import StartTurn
 from plimsoll.channels.stream_offset import StreamOffset
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
@@ -40,6 +41,8 @@ STORE_POLL_SECONDS: Final = 1.0
 """The same with a feed in an object store, of which each look is a request that costs money."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 LOOK_SECONDS: Final = 1.0
+CHECK_SECONDS: Final = 30.0
+"""After how long a query that cannot be used is checked again: feeds and tables may have other columns by then."""
 
 SubscriptionsOf = Callable[[ChannelDefinition], ChannelSubscriptions]
 
@@ -78,7 +81,8 @@ class ChannelRunner:
             self.ledger.close()
             raise
         self._lock = threading.Lock()
-        self._clock = BatchClock(channel.every_seconds, time.time())
+        last_us = self.ledger.last.last_due_us if self.ledger.last is not None else _now_us()
+        self._clock, self._is_behind = BatchClock(channel.every_seconds, last_us / 1e6), False
         self._schemas: dict[str, FeedSchema] = {}
         self._state, self._message = "ChannelStarting", "its query is about to be checked"
         self._failures = self._failures_in_a_row = 0
@@ -86,6 +90,7 @@ class ChannelRunner:
         self._stop = threading.Event()
         self._stopping = threading.Lock()
         self._stream: ChannelStream | None = None
+        self._turn = StartTurn()
         self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
 
     def start(self) -> None:
@@ -110,8 +115,8 @@ class ChannelRunner:
                 pause = self._step()
             except QueryError as fault:
                 self._tell("QueryUnkeyed" if fault.is_unkeyed else "QueryInvalid", str(fault))
-                return
-            except (ChannelStreamError, FeedDatasetError, ObjectStoreError) as error:
+                pause = CHECK_SECONDS
+            except (ChannelStreamError, FeedDatasetError, ObjectStoreError, TableError) as error:
                 pause = self._failed(str(error))
             except Exception as error:  # noqa: BLE001  # all that is not of one query ends the driver
                 if is_java_gone(error) or not is_spark_error(error):  # or the fleet, the disk, a fault of ours
@@ -124,29 +129,50 @@ class ChannelRunner:
         self._begin()
         if (schemas := self._checked()) is None:
             return LOOK_SECONDS
+        last, feeds = self._last_commit, self.channel.new_feeds
+        self._clock.follow(time.time())
         start = StreamOffset(
-            {feed: place for feed, place in self._last_commit.places.items() if feed in self.channel.new_feeds},
-            self._clock.period,
+            {feed: last.places[feed] for feed in feeds}, self._clock.period - self._is_behind,
+            datasets={feed: last.datasets.get(feed, "") for feed in feeds},
         )  # fmt: skip
         request = StreamRequest({each.feed: each.path for each in self.channel.new_feeds.values()}, start,
                                 self.channel.every_seconds)  # fmt: skip
+        if not self._turn.take(self._stop.is_set):
+            return 0.0
+        try:
+            self._run_stream(request, schemas)
+        finally:
+            self._turn.give_back()
+        return 0.0
+
+    def _run_stream(self, request: StreamRequest, schemas: Mapping[str, FeedSchema]) -> None:
         with self._stopping:
             if self._stop.is_set():
-                return 0.0
+                return
             self._stream = ChannelStream(
                 self._query.session, request, self._query.kinds(schemas),
                 self.channel.every_seconds or self._poll_seconds, self._checkpoint, self._on_batch,
+                self._on_nothing, self._turn.give_back,
             )  # fmt: skip
         self._stream.wait()
-        return 0.0
 
     def _begin(self) -> None:
-        """Note where a channel begins: with what is recorded from now on."""
-        if self.ledger.last is None:
-            self.ledger.commit(first_commit(self._ends(), _now_us()))
-
-    def _ends(self) -> dict[str, int]:
-        return {feed: last_row(self._roots[feed], self._known[feed]) for feed in self.channel.new_feeds}
+        """Note where a channel begins, or a feed of it that an earlier one of its name did not read: from now on."""
+        last = self.ledger.last
+        new = [feed for feed in self.channel.new_feeds if last is None or feed not in last.places]
+        if last is not None and not new:
+            return
+        ends = {feed: feed_end(self._roots[feed], self._known[feed]) or FeedEnd() for feed in new}
+        places, datasets = (
+            {feed: each.row for feed, each in ends.items()},
+            {feed: each.dataset for feed, each in ends.items()},
+        )
+        if last is None:
+            self.ledger.commit(first_commit(places, _now_us(), datasets))
+        else:
+            self.ledger.commit(next_commit(
+                last, places, RowCounts(), (), (), unasked=0, invalid=0, at_us=_now_us(), query_us=0, datasets=datasets
+            ))  # fmt: skip
 
     def _failed(self, why: str) -> float:
         pause = RETRY_SECONDS[min(self._failures_in_a_row, len(RETRY_SECONDS) - 1)]
@@ -182,7 +208,7 @@ class ChannelRunner:
         last, asked = self._last_commit, self._subscriptions_of(self.channel)
         rows: list[dict[str, Any]] = []
         if asked.rows:
-            kept = {each.feed: self._kept(each) for each in self.channel.feeds if not each.is_new}
+            kept = {each.name: self._kept(each) for each in self.channel.feeds if not each.is_new}
             rows = self._query.run(asked.rows, new, kept)
         found = results_of(rows, self.channel, asked.rows, last.number + 1, self._most_bytes)
         commit = next_commit(
@@ -190,15 +216,20 @@ class ChannelRunner:
             unasked=found.unasked, invalid=found.invalid, at_us=_now_us(),
             query_us=round((time.monotonic() - began) * 1e6),
             late_us=round(self._clock.late_seconds(end.period, end.begun_us / 1e6) * 1e6),
+            due_us=self._clock.due_us(end.period) or end.begun_us, datasets=end.datasets,
         )  # fmt: skip
         with self._lock:
             self.ledger.commit(commit)
             self._publisher.publish(commit.results)
         self._clock.begun(end.period, end.begun_us / 1e6)
-        self._failures_in_a_row = 0
+        self._failures_in_a_row, self._is_behind = 0, end.is_cut
         if end.oldest_sent_us:
             self._delay_milliseconds = max(0, commit.at_us - end.oldest_sent_us) // 1000
         self._tell("ChannelRunning", f"{len(commit.results)} results in batch {commit.number}")
+
+    def _on_nothing(self) -> None:
+        self._failures_in_a_row = 0
+        self._tell("ChannelRunning", "no batch is due")
 
     def _kept(self, view: FeedView) -> KeptRows:
         since_us = _since(view.within_seconds)
@@ -227,14 +258,18 @@ class ChannelRunner:
 
     def close(self) -> None:
         """End behind the batch under way, and save how far its results are published."""
-        with self._stopping:
-            self._stop.set()
-            if self._stream is not None:
-                self._stream.stop()
+        with contextlib.ExitStack() as ends:  # each is taken, whatever comes of the one before
+            ends.callback(self.ledger.close)
+            ends.callback(self._publisher.close)
+            ends.callback(self._join)
+            with self._stopping:
+                self._stop.set()
+                if self._stream is not None:
+                    self._stream.stop()
+
+    def _join(self) -> None:
         if self._thread.ident is not None:
             self._thread.join()
-        self._publisher.close()
-        self.ledger.close()
 
 
 def _since(seconds: float | None) -> int | None:

@@ -36,6 +36,8 @@ OFTEN, OFTEN_SECONDS = 240, 0.00025
 """Publications besides those of the whole run, from `MOVE_AT` on: they take longer than a hand-over."""
 WATCHED_SECONDS: Final = 5.0
 """Behind a kill pauses are looked for this long; the head is back by then."""
+ASLEEP_SECONDS: Final = 0.7
+"""Behind the return of a head members sleep this long: the edges have reported by then."""
 HEAD, FAR_HEAD, SOURCE = "h0", "h1", "h0e0"
 HEADS: Final[dict[Keeps, DurableHeads | StandbyHeads]] = {
     "disk": DurableHeads(),
@@ -55,20 +57,26 @@ KINDS: Final = {kind.__name__: kind for kind in (
 LIMITS: Final = msgspec.structs.replace(SMALL_LIMITS, heartbeat_seconds=1.0, dead_seconds=10.0, lease_seconds=30.0)
 
 
-def scenario_of(cell: HeadKillCell) -> SimulationScenario:
-    """The fleet of a cell: three edges, or two clusters with two. Nothing may be lost, and no answer be unknown."""
-    is_across = cell.mode == "across"
+def scenario_of(cell: HeadKillCell, *, in_tree: bool = False) -> SimulationScenario:
+    """The fleet of a cell: three edges, or two clusters with two. Nothing may be lost, and no answer be unknown.
+
+    `in_tree`: also within a cluster there is another one, whose publications the head has only as long as it asks.
+    """
+    shape, subscribers, processes = FleetShape(1, 3), 12, 4
+    if cell.mode == "across":
+        shape, subscribers = FleetShape(2, 2), 16
+    elif in_tree:
+        shape, subscribers, processes = FleetShape(2, 3), 24, 8
     return SimulationScenario(
         "head-kill",
         "one hand-over, and one head is killed",
-        shape=FleetShape(2, 2) if is_across else FleetShape(1, 3),
+        shape=shape,
         load=WorkloadSize(
-            publishers=4, subscribers=16 if is_across else 12, publications=600, seconds=9.0, changes=0,
-            confirm_edges=0.0,
+            publishers=4, subscribers=subscribers, publications=600, seconds=9.0, changes=0, confirm_edges=0.0
         ),
         connection=STEADY,
         base=LIMITS,
-        processes=4,
+        processes=processes,
         handovers=HandoverMix(1),
         is_gap_free=True,
         is_always_answered=True,
@@ -79,11 +87,15 @@ def scenario_of(cell: HeadKillCell) -> SimulationScenario:
 
 
 class HeadKill:
-    """A run in which subscribers are handed over at `MOVE_AT`, and the victim is killed at the step of the cell."""
+    """A run in which subscribers are handed over at `MOVE_AT`, and the victim is killed at the step of the cell.
 
-    def __init__(self, cell: HeadKillCell, seed: int = 1) -> None:
-        self.cell = cell
-        self.run = SimulationRun(scenario_of(cell), seed)
+    `sleeps`: the fleet is a tree, and half of the members are frozen from their cut on until the head is back. So none
+    of those has gone on when the edges report.
+    """
+
+    def __init__(self, cell: HeadKillCell, seed: int = 1, *, sleeps: bool = False) -> None:
+        self.cell, self.sleeps = cell, sleeps
+        self.run = SimulationRun(scenario_of(cell, in_tree=sleeps), seed)
         self.killed_at = 0.0
         self.moves = self._moves()
         self._frozen: list[str] = []
@@ -132,7 +144,7 @@ class HeadKill:
     def _watch(self) -> None:
         cell, network = self.cell, self.run.network
         kind, nth = STEPS[cell.mode][cell.step]
-        if cell.step == "draining":
+        if self.sleeps or cell.step == "draining":
             MessageWatch(network, FROZEN_FROM[cell.mode], 0, self._freeze_half)
         MessageWatch(network, KINDS[kind], nth, self._kill_soon)
 
@@ -150,12 +162,18 @@ class HeadKill:
     def _kill(self) -> None:
         run, cell = self.run, self.cell
         self.killed_at = run.schedule.now
-        for name in self._frozen:
-            run.apps.host(name).resume()
+        if self.sleeps:
+            run.schedule.after(BACK_SECONDS[cell.keeps] + ASLEEP_SECONDS, self._wake)
+        else:
+            self._wake()
         if cell.victim is not None:
             head = self._victim()
             run.fleet.crash(head, with_node=cell.keeps == "standby, node lost")
             run.schedule.after(BACK_SECONDS[cell.keeps], run.fleet.start, head)
+
+    def _wake(self) -> None:
+        for name in self._frozen:
+            self.run.apps.host(name).resume()
 
     def _victim(self) -> str:
         return FAR_HEAD if self.cell.victim == "far head" else HEAD

@@ -18,7 +18,11 @@ _FILE: Final = re.compile(r"file:/+(/[^\s'\",)]+|[^\s'\",)]+)")
 _PYTHON_ERROR: Final = re.compile(r"^(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
 _PYTHON_TRACE: Final = "Traceback (most recent call last)"
 _CLASSES: Final = re.compile(r"(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*): ?")
-_TRACE_STARTS: Final = ("\tat ", "at ", "JVM stacktrace", "Driver stacktrace", "=== Streaming Query", "Traceback (")
+_STREAM_FAILED: Final = re.compile(r"\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
+_TRACE_STARTS: Final = (
+    "\tat ", "at ", "An error occurred while calling ", "JVM stacktrace", "Driver stacktrace", "=== Streaming Query",
+    "Traceback (",
+)  # fmt: skip
 _REMEDIES: Final = (
     (re.compile(r"FAILED_READ_FILE|CANNOT_READ_FILE|not a Parquet file|Could not read footer|PARQUET", re.IGNORECASE),
      "move that file out of its folder, or write it again"),
@@ -87,5 +91,5 @@ def _root_cause(text: str) -> str:
     causes = [line.removeprefix("Caused by: ").strip() for line in text.splitlines() if line.startswith("Caused by: ")]
     if causes:
         return causes[-1]
-    lines = (line.strip() for line in text.splitlines())
+    lines = (_STREAM_FAILED.sub("", line).strip().removeprefix(": ") for line in text.splitlines())
     return next((line for line in lines if line and not line.startswith(_TRACE_STARTS)), "")

@@ -106,6 +106,15 @@ def test_a_token_of_a_tree_needs_a_cover_that_has_been_there_all_the_time(files:
     assert late.lapsed
 
 
+def test_a_resume_waits_until_all_edges_have_reported_to_a_head_of_a_tree(files: MemoryFiles):
+    head, resume = restarted(files, TREE), msg.ResumeUp("x", (1, 2), COVER, ("h", 5, 4))
+    assert head.record_input.is_early(resume), "an edge that has not reported may have its place"
+    assert not head.record_input.is_early(COVER)
+    head.startup.missing -= {"e1", "e2"}
+    assert not head.record_input.is_early(resume)
+    assert not Head(TREE, 6, lambda: 1).record_input.is_early(resume), "without a disk there is a gap anyway"
+
+
 @pytest.mark.parametrize("token", [("h", 5, 11), ("h", 4, 1), ("g", 5, 3)])
 def test_any_other_token_gets_a_gap(files: MemoryFiles, token: tuple[str, int, int]):
     at = restarted(files).continuation.replay_start(token, (5, 0))

@@ -14,6 +14,17 @@ SERVED = "served: is served as before"
 A, B, C, FAR = "a#1", "b#1", "c#1", "k1"
 
 
+class FakePlaces:
+    """The places that sources keep; `kept`: with the entry before the cut."""
+
+    def __init__(self) -> None:
+        self.are_needed = False
+        self.kept: dict[str, OwnerEntry | None] = {}
+
+    def swapped(self, subscriber: str, old: OwnerEntry | None) -> None:
+        self.kept[subscriber] = old
+
+
 class FakeHost:
     """A head `h` in epoch 5 with the edges `a`, `b` and `c`, one link each; `k` is another head, with the edge `k1`."""
 
@@ -23,6 +34,7 @@ class FakeHost:
         self.edges = {"a": A, "b": B, "c": C}
         self.heads = {"k"}
         self.remote_members: set[str] = set()
+        self.held_places = FakePlaces()
         self.log = Log(10**6)
         self.said: list[tuple[str, str, Any]] = []
         self.revoked: list[tuple[str, msg.Revoke]] = []

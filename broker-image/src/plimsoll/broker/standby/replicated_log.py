@@ -56,11 +56,16 @@ class ReplicatedLog:
         if feed.store is None and self.log.commit is not None:
             feed.begin(self.log.store)
 
-    def confirm(self, *, may_lag: bool) -> None:
-        """From the next round on a standby's word is enough, or not without the disk's. A log in memory has no disk."""
-        if isinstance(self.log, LogDisk) and may_lag != self.may_lag:
-            self.may_lag = may_lag
-            self.log.confirm(may_lag=may_lag)
+    def confirm(self, *, may_lag: bool) -> bool:
+        """From the next round on a standby's word is enough, or not without the disk's; whether this is a change.
+
+        A log in memory has no disk.
+        """
+        if not isinstance(self.log, LogDisk) or may_lag == self.may_lag:
+            return False
+        self.may_lag = may_lag
+        self.log.confirm(may_lag=may_lag)
+        return True
 
     # -- rounds
 

@@ -49,8 +49,9 @@ class RunningHead:
     def _confirm(self) -> None:
         """What has to have a publication; a process may have followed for long since it was started with another."""
         self.setting.refresh()
-        if isinstance(self.loop.disk, ReplicatedLog):
-            self.loop.disk.confirm(may_lag=self.setting.may_lag)
+        kept = self.loop.disk
+        if isinstance(kept, ReplicatedLog) and kept.confirm(may_lag=self.setting.may_lag):
+            log.info("%s: confirm is %s from now on", self.config.name, "Either" if kept.may_lag else "Both")
 
     def _take_on(self, standby: HeadStandby) -> bool:
         """Let a standby come; False if that has to be tried again."""

@@ -106,7 +106,8 @@ class EdgeAttachment:
 
     `position`: unless LIVE, how far in the head's log it has been served. `is_installed`: publications are matched
     against its list. `arriving`: numbers, by id, of a change that is not complete. `is_covered`: the list is announced
-    upward. `keeps_place`: entry and cover outlast its closing. `lease_seconds`: as in RESUME.
+    upward. `replaced`: numbers that the list before has in the cover, until all of this one is there.
+    `keeps_place`: entry and cover outlast its closing. `lease_seconds`: as in RESUME.
 
     `incoming_session`: the one that brings it here, until GO; `is_held`: all of its list has been taken, and HELD sent;
     `has_go`: GO has come before INSTALLED.
@@ -159,6 +160,7 @@ class EdgeAttachment:
         "queue",
         "queue_bytes",
         "queue_limit_bytes",
+        "replaced",
         "since",
         "state",
         "subscriber",
@@ -175,6 +177,7 @@ class EdgeAttachment:
         self.front_epoch = 0
         self.subscriptions: dict[int, tuple[Subscription, int]] = {}
         self.arriving: dict[int, int] = {}
+        self.replaced: list[int] = []
         self.is_installed = self.is_covered = False
         self.keeps_place = True
         self.lease_seconds = 0.0
@@ -222,11 +225,19 @@ class EdgeAttachment:
         self.queue_limit_bytes = min(policy.queue_bytes or limits.queue_bytes, limits.queue_bytes)
         self.block_seconds = (policy.block_seconds or limits.block_seconds) * time_factor
 
+    def take_over(self, old: EdgeAttachment) -> None:
+        """Take over from the one before since when its subscriber is covered, until the head answers its RESUME.
+
+        Not from one whose end the head may have decided by now; nor with a lease, as that place is the head's own.
+        """
+        is_whole = old.keeps_place and old.is_verified and not old.expiring and old.identity == self.identity
+        if is_whole and not self.lease_seconds:
+            self.since, self.is_verified = old.since, True
+
     @property
     def may_outlast_head(self) -> bool:
         """Whether its place can be reported to a head that has restarted: where its cover began is known."""
-        states = (AttachmentState.CLOSED, AttachmentState.CATCHUP, AttachmentState.BLOCKED)
-        return self.state in states and self.keeps_place and self.is_verified and not self.outgoing_session
+        return self.state not in SILENT and self.keeps_place and self.is_verified
 
     def count_queue(self) -> int:
         """Bytes in the queue. Counts only what came since the last call: the hot path appends without counting."""

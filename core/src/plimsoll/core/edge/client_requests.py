@@ -82,13 +82,16 @@ class ClientRequests:
             self.host.counters["roles_refused"] += foreign[0] == NOT_PERMITTED
             self.host.say(link, msg.AttachmentClosed(resume.attachment, *foreign))
             return
-        removes: list[int] = []
+        replaced: list[int] = []
         # The old list leaves the cover in the step that adds the new one: between two steps the head would log
         # publications that neither covers.
         if old is not None:
             self.attachments.close_and_notify(old, "replaced", "the subscriber has attached again")
-            removes = self.attachments.subscription_table.uncover(old)
+            replaced = self.attachments.subscription_table.uncover(old)
         attachment = self.attachments.open(link, resume)
+        attachment.replaced = replaced
+        if old is not None:
+            attachment.take_over(old)
         if resume.token is not None and self.handover_target.slots.is_for_replay(x, resume.session):
             attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
 
@@ -100,9 +103,7 @@ class ClientRequests:
                 msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, whose, member, resume.since)
             )
 
-        yield from self.list_change.apply(
-            attachment, resume.subscriptions, (), resume.version, announce, uncovered=removes
-        )
+        yield from self.list_change.apply(attachment, resume.subscriptions, (), resume.version, announce)
 
     def _refusal(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> str:
         if not link.grant.subscribes:

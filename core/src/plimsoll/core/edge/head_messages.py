@@ -144,6 +144,8 @@ class HeadMessages:
             return
         attachment.since, attachment.position = resumed.since, resumed.start
         attachment.is_verified = True
+        if resumed.is_awaited:
+            self.host.up(msg.PlaceTaken(resumed.subscriber, resumed.epoch))
         attachment.front_epoch = self.host.head_epoch
         if attachment.state is not AttachmentState.RESUMING:
             return

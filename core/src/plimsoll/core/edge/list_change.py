@@ -37,30 +37,25 @@ class ListChange:
         removes: Iterable[int],
         version: int,
         announce: Callable[[msg.Cover], None],
-        *,
-        uncovered: list[int] | None = None,
     ) -> Iterator[int]:
         """Change a list; yields the units of work of each part. `announce` sends the last covering update.
 
-        `uncovered`: numbers that leave the cover with the last part, or with an end before it.
+        With it goes what the list before had: until then that counts, though the change may end before.
         """
-        leaving, gone = set(removes), uncovered or []
+        leaving = set(removes)
         taken: list[Numbered] = []
-        units, is_complete = 0, False
-        try:
-            for item in adds:
-                if units >= PART_UNITS:
-                    yield units + self._part(attachment, taken)
-                    taken, units = [], 0
-                    if not is_changeable(attachment):
-                        return
-                units += self._take(attachment, item, leaving, version, taken)
-            gone += self.table.confirm(attachment, leaving)
-            attachment.version, is_complete = version, True
-            announce(self.attachments.install({attachment: taken}, gone))
-        finally:
-            if not is_complete and gone:
-                self.attachments.withdraw(gone)
+        units = 0
+        for item in adds:
+            if units >= PART_UNITS:
+                yield units + self._part(attachment, taken)
+                taken, units = [], 0
+                if not is_changeable(attachment):
+                    return
+            units += self._take(attachment, item, leaving, version, taken)
+        replaced, attachment.replaced = attachment.replaced, []
+        gone = replaced + self.table.confirm(attachment, leaving)
+        attachment.version = version
+        announce(self.attachments.install({attachment: taken}, gone))
         yield CHANGE_UNITS + units + self.table.units_spent
 
     def _take(

@@ -174,11 +174,12 @@ class SubscriptionTable:
 
     def uncover(self, attachment: EdgeAttachment) -> list[int]:
         """Forget its covered list; returns the numbers, which the caller takes out of the cover in its next step."""
+        replaced, attachment.replaced = attachment.replaced, []
         numbers = [number for _, number in attachment.subscriptions.values()] if attachment.is_covered else []
         if numbers:
             attachment.is_covered = False
             attachment.clear_subscriptions()
-        return numbers
+        return replaced + numbers
 
     # -- upward
 

@@ -6,6 +6,7 @@ Rules:
 - An update is one step (P4 in docs/handover.md, 1), so one message may exceed what is left of a round, never two.
 - A frame's credit is returned once all of it is done: a link has at most its window waiting.
 - What waits on a link that is lost is void, but for its publications: those have been acknowledged to their sender.
+- A RESUME waits until all edges have reported to a head that has recovered: another edge may have its place.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ class TurnsContext(Protocol):
 
     covers: CoverUpdates
 
+    def is_early(self, message: BrokerMessage | None, /) -> bool:
+        """Whether a message has to wait, however much time there is."""
+
     def deal(self, link: Link, message: BrokerMessage | None, ends_frame: bool, /) -> None:
         """Deal with a message now, and return the credit of the frame that it ends."""
 
@@ -54,12 +58,17 @@ class CoverTurns:
         self.waiting: dict[Link, deque[WaitingMessage]] = {}
         self._left = HALF_ROUND_UNITS
 
+    @property
+    def has_work(self) -> bool:
+        """Whether a link waits for nothing but time."""
+        return any(not self.host.is_early(queue[0].message) for queue in self.waiting.values())
+
     def take(self, link: Link, message: BrokerMessage | None, ends_frame: bool) -> None:
         """Take an update, or a message of a link that waits; deal with it now if the round has time for it."""
         queue = self.waiting.get(link)
         if queue is not None:
             queue.append(WaitingMessage(message, ends_frame))
-        elif self._left > 0:
+        elif self._left > 0 and not self.host.is_early(message):
             self._left -= self._deal(link, WaitingMessage(message, ends_frame))
         else:
             self.waiting[link] = deque([WaitingMessage(message, ends_frame)])
@@ -83,7 +92,7 @@ class CoverTurns:
 
     def _turn(self, link: Link, queue: deque[WaitingMessage]) -> None:
         units = 0
-        while queue and units < TURN_UNITS and self._left > 0:
+        while queue and units < TURN_UNITS and self._left > 0 and not self.host.is_early(queue[0].message):
             spent = MESSAGE_UNITS + self._deal(link, queue.popleft())
             units += spent
             self._left -= spent

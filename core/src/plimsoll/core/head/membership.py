@@ -19,6 +19,7 @@ from plimsoll.core.head.groups.slice_attachments import SliceAttachments
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 from plimsoll.core.head.head_cordon import HeadCordon
+from plimsoll.core.head.held_places import HeldPlaces, epoch_above
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
@@ -54,6 +55,7 @@ class MembershipContext(Protocol):
     covers: CoverUpdates
     routes: RoutingTable
     durable_places: DurablePlaces
+    held_places: HeldPlaces
     owners: OwnershipTable
     placement: Placement
     bundles: Bundles
@@ -113,9 +115,8 @@ class Membership(HeadPart):
         for item in owned:
             loser = host.owners.adopt(item.subscriber, outbox.key, item.epoch, item.since, item.identity)
             if loser is not None:
-                winner, above = host.owners.entries[item.subscriber], (loser.epoch[0], loser.epoch[1] + 1)
-                epoch = winner.epoch if winner.is_of(loser.identity) else max(winner.epoch, above)
-                self.release(loser.key, item.subscriber, epoch)
+                winner = host.owners.entries[item.subscriber]
+                self.release(loser.key, item.subscriber, epoch_above(winner, loser))
         start = host.continuation.for_edge(report)
         host.outboxes.send(outbox, msg.Welcome(host.log.last, start, host.config.advertised))
         if start is not None:
@@ -166,6 +167,8 @@ class Membership(HeadPart):
             host.outboxes.send(outbox, msg.Release(x, resume.epoch, *code_and_text))
             return
         if newest >= resume.epoch:
+            if host.held_places.holds(outbox.key, x):
+                return  # its place is kept until the owner has its own; then it is released
             host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))
             return
         covered = host.slice_attachments.covered_since(x)
@@ -174,6 +177,7 @@ class Membership(HeadPart):
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
         host.durable_places.attached(outbox.key, x)
+        host.held_places.swapped(x, old)
         host.bundles.attached(x, outbox.name)
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
@@ -184,12 +188,11 @@ class Membership(HeadPart):
         lease_seconds = host.durable_places.lease_seconds(x)
         host.outboxes.send(
             outbox,
-            msg.ResumedDown(x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed, lease_seconds),
+            msg.ResumedDown(
+                x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed, lease_seconds,
+                x in host.held_places,
+            ),
         )  # fmt: skip
-        # At RELEASE the old edge takes the subscriber out of its cover, so the new cover must be in place.
-        if old is not None and old.key != outbox.key:
-            above = (old.epoch[0], old.epoch[1] + 1)  # another identity's epoch may be the higher one
-            self.release(old.key, x, resume.epoch if old.is_of(resume.identity) else max(resume.epoch, above))
         self.drop_ghosts()
 
     def _start(self, resume: msg.ResumeUp, owner: OwnerEntry) -> ReplayStart:

@@ -31,6 +31,7 @@ from plimsoll.core.head.handover.dispatch import HandoverDispatch
 from plimsoll.core.head.handover.links import HandoverLinks
 from plimsoll.core.head.handover.remote_members import KEPT_SECONDS, RemoteMembers
 from plimsoll.core.head.head_cordon import HeadCordon
+from plimsoll.core.head.held_places import HeldPlaces
 from plimsoll.core.head.join_requests import JoinRequests
 from plimsoll.core.head.load_exchange import LoadExchange
 from plimsoll.core.head.load_reports import HeadLoadReports
@@ -158,6 +159,7 @@ class HeadParts(OverlayNode):
         config, lease_seconds = self.config, self.config.limits.lease_seconds
         self.owners = OwnershipTable()
         self.durable_places = DurablePlaces(self)
+        self.held_places = HeldPlaces(self)
         self.membership = Membership(self, self._seconds(lease_seconds))
         self.join_requests = JoinRequests(
             self, self.placement, (self.bundles, self.topics), self.router, config.time_factor
@@ -188,7 +190,7 @@ class HeadParts(OverlayNode):
 
     def _in_turn(self) -> tuple[HeadPart, ...]:
         return (
-            self.startup, self.covers, self.record_input, self.durable_places, self.membership,
+            self.startup, self.covers, self.record_input, self.durable_places, self.membership, self.held_places,
             self.remote_members, self.coordinator, self.places_elsewhere,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
             self.publisher_moves, self.publisher_audit, self.group_links, self.group_requests, self.groups,

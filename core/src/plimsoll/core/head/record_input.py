@@ -123,6 +123,10 @@ class RecordInput(HeadPart):
             link.deals(host.now)
             host.took(link)
 
+    def is_early(self, message: DataMessage | None) -> bool:
+        """Whether another edge, which has not reported, may have the place of a subscriber that resumes."""
+        return isinstance(message, msg.ResumeUp) and self.host.startup.lacks_places_of(self.host.config.edges)
+
     def _dispatch(self, link: Link, message: DataMessage) -> None:
         kind = type(message)
         if (handle := self.handlers.of_clients.get(kind)) is not None:
@@ -215,5 +219,5 @@ class RecordInput(HeadPart):
                 self._relay(link, message)
 
     def wake_at(self) -> float:
-        is_waiting = self.turns.waiting or self.clients.waiting
+        is_waiting = self.turns.has_work or self.clients.waiting
         return self.host.now if is_waiting else self.host.server.wake_at()

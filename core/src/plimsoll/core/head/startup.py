@@ -85,6 +85,10 @@ class StartupBarrier(HeadPart):
     def is_starting(self) -> bool:
         return bool(self.missing)
 
+    def lacks_places_of(self, edges: Iterable[str]) -> bool:
+        """Whether one of these edges has still to report its places to a head that has recovered, in a tree."""
+        return self._remembers and bool(self.covers.routes.neighbors) and not self.missing.isdisjoint(edges)
+
     def expect(self, names: Iterable[str]) -> None:
         """Wait for more than what was expected from the start; a head that is ready waits for nothing."""
         if self.missing:

@@ -197,7 +197,7 @@ def feed_policy(fleet: str, port: int, metadata: Object) -> Object:
 
 
 def executor_policies(fleet: str, job: str, metadata: Object) -> Iterator[Object]:
-    """The driver of channels and its executors reach each other. Executors reach and are reached by nothing else.
+    """The driver of channels and its executors reach each other; executors reach nothing else, and nothing them.
 
     The driver also reaches the API server, which may be at any address. `job`: the label of the executors.
     """

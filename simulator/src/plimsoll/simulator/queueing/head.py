@@ -78,6 +78,15 @@ class ModelFence:
         self.epoch = max(self.epoch, epoch)
 
 
+class NoHeldPlaces:
+    """No head dies here, so that the source lets go of a member at its cut."""
+
+    are_needed = False
+
+    def swapped(self, subscriber: str, old: OwnerEntry | None) -> None:
+        """Another edge is the owner."""
+
+
 class QueueingHead(QueueingBroker):
     """`routed`: the subscribers that each edge has in its cover, as masks."""
 
@@ -100,6 +109,7 @@ class QueueingHead(QueueingBroker):
 
         self.policies = ClusterPolicies(config.policy, report_seconds)
         self.remote_members: frozenset[str] = frozenset()
+        self.held_places = NoHeldPlaces()
         for edge in config.edges:
             self.placement.add(edge, edge, "")
         self.commands = MediatorCommands(self, self._served_by)

@@ -186,6 +186,7 @@ HANDOVER_SCENARIOS = [
         FleetShape(2, 2),
         replace(FAULTY, across=0.5, aim=0.7, crashable=("head", "target-head")),
         fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
+        is_gap_free=True,
         durable=DurableHeads(),
         is_always_answered=True,
     ),

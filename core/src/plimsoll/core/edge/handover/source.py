@@ -6,8 +6,8 @@ Rules (docs/handover.md, 3 to 5):
   attachment closes between MOVE_TO and the cut. An ABORT that asks is answered for every member, served or not.
 - CUT is a point in the stream. What came before it reaches the subscriber ahead of END, from its queue or from the
   head's log; nothing after it does.
-- Within a cluster the cut ends the subscriber's place here. Across clusters it stays in the cover until RELEASE: if the
-  subscriber has to resume at this head, the log must have everything for it.
+- Within a cluster the cut ends the subscriber's place here, unless the head asks that it be kept. Across clusters it
+  stays in the cover until RELEASE: if the subscriber has to resume at this head, the log must have everything for it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class HandoverSource:
             attachment = self._of(item)
             if attachment is None or attachment.state is AttachmentState.ENDING:
                 continue
-            attachment.keeps_place = attachment.keeps_place and cut.across
+            attachment.keeps_place = attachment.keeps_place and (cut.across or cut.keeps_place)
             if attachment.state is AttachmentState.LIVE or attachment.state in BEHIND:
                 attachment.pending_end = PendingEnd(self.host.position, cut.session, cut.token)
                 if attachment.state is AttachmentState.LIVE or attachment.position >= self.host.position:

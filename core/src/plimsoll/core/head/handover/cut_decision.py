@@ -12,7 +12,7 @@ from typing import Protocol
 
 from plimsoll.core.head.handover.outcomes import CUT
 from plimsoll.core.head.handover.session import Handover
-from plimsoll.core.head.handover.table import HandoverTable
+from plimsoll.core.head.handover.table import HandoverTable, SourcePlaces
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.departures import LEFT
@@ -28,6 +28,9 @@ class CutContext(Protocol):
     now: float
     epoch: int
     owners: OwnershipTable
+
+    @property
+    def held_places(self) -> SourcePlaces: ...
 
 
 class RevokeSender(Protocol):
@@ -51,7 +54,9 @@ class CutDecision:
         good = [item.subscriber for item in items if self._may_cut(session, item)]
         for x in good:
             incarnation, n = session.members[x].epoch
-            self.host.owners.swap(x, key, (incarnation, n + 1), (token[1], token[2]))
+            old = self.host.owners.swap(x, key, (incarnation, n + 1), (token[1], token[2]))
+            if self.host.held_places.are_needed:
+                self.host.held_places.swapped(x, old)
         if good:
             self._send_cut(session, good, token, across=False)
         self._refuse_uncut(session, [item.subscriber for item in items])
@@ -81,7 +86,8 @@ class CutDecision:
     def _send_cut(self, session: Handover, members: list[str], token: Token, *, across: bool) -> None:
         # Decided before it is sent: every reaction to the message must find the members cut.
         self._decided(session, members)
-        self.table.to_source(session, msg.Cut(session.id, session.items(members), token, across))
+        keeps_place = self.host.held_places.are_needed
+        self.table.to_source(session, msg.Cut(session.id, session.items(members), token, across, keeps_place))
 
     def _refuse_uncut(self, session: Handover, asked: Iterable[str]) -> None:
         """Undo members that were asked for but not cut: a session asks for the cut once."""

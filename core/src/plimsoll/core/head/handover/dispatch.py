@@ -12,6 +12,7 @@ from plimsoll.core.head.durable_places import DurablePlaces
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.links import HandoverLinks
 from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.held_places import HeldPlaces
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
@@ -46,6 +47,7 @@ class DispatchContext(Protocol):
     outboxes: Outboxes
     covers: CoverUpdates
     durable_places: DurablePlaces
+    held_places: HeldPlaces
     router: TreeRouter
     coordinator: Coordinator
     remote_members: RemoteMembers
@@ -64,17 +66,18 @@ class HandoverDispatch(HeadPart):
     def register(self, handlers: RecordHandlers) -> None:
         handlers.of_brokers.add(msg.CutRequest, self.on_cut_request)
         for report in get_args(TargetReport | msg.AuditSummary):
-            handlers.of_brokers.add(report, lambda _, message: self.receive_from_edge(message))
+            handlers.of_brokers.add(report, self.receive_from_edge)
         for kind in get_args(SourceOrder | CoordinatorMessage):
             handlers.of_heads.add(kind, self.receive_routed)
 
     # -- from edges here
 
-    def receive_from_edge(self, message: TargetReport | msg.AuditSummary) -> None:
+    def receive_from_edge(self, outbox: Outbox, message: TargetReport | msg.AuditSummary) -> None:
         host = self.host
         if isinstance(message, msg.Done):
             for x in message.members:
                 host.durable_places.arrived(x)
+                host.held_places.arrived(outbox, x)
         if isinstance(message, msg.AuditSummary):
             if message.judge == host.name:
                 self._decide(host.name, message)

@@ -17,9 +17,17 @@ from plimsoll.core.head.handover.outcomes import ABORTING, ANSWER_SECONDS, CUT, 
 from plimsoll.core.head.handover.reports import OutcomeReports
 from plimsoll.core.head.handover.session import Handover, HandoverMember
 from plimsoll.core.head.log import Log
-from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.departures import UNKNOWN, departure
+
+
+class SourcePlaces(Protocol):
+    """Places that sources keep behind a cut."""
+
+    @property
+    def are_needed(self) -> bool: ...
+    def swapped(self, subscriber: str, old: OwnerEntry | None) -> None: ...
 
 
 class TableContext(Protocol):
@@ -31,6 +39,8 @@ class TableContext(Protocol):
     log: Log
     owners: OwnershipTable
 
+    @property
+    def held_places(self) -> SourcePlaces: ...
     @property
     def remote_members(self) -> Container[str]: ...
 

@@ -157,6 +157,7 @@ from plimsoll.core.protocol.messages.overlay import (
     PlaceLeft,
     PlaceQuery,
     PlaceReply,
+    PlaceTaken,
     PublisherPaths,
     Release,
     ReleasedBundle,
@@ -408,6 +409,7 @@ __all__ = [
     "PlaceLeft",
     "PlaceQuery",
     "PlaceReply",
+    "PlaceTaken",
     "Placed",
     "PlacedFor",
     "Policy",
@@ -521,8 +523,8 @@ ToClient = (
     CountPublishers | SliceCache | GroupFunctions
 )  # fmt: skip
 FromEdge = (
-    Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | Slot |
-    TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary | PublisherAuditRequest
+    Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | PlaceTaken |
+    Slot | TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary | PublisherAuditRequest
 )  # fmt: skip
 ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |

@@ -109,12 +109,16 @@ class Installed(Struct, array_like=True, frozen=True, tag=77):
 
 
 class Cut(Struct, array_like=True, frozen=True, tag=78):
-    """Nothing after this is for these. The target begins at `token`; `across`: the target has another head."""
+    """Nothing after this is for these. The target begins at `token`; `across`: the target has another head.
+
+    `keeps_place`: also within a cluster the source keeps their places until RELEASE.
+    """
 
     session: Name
     members: list[MemberItem]
     token: Token
     across: bool
+    keeps_place: bool = False
 
 
 class Marker(Struct, array_like=True, frozen=True, tag=79):

@@ -51,7 +51,8 @@ class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
 class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
     """The edge serves from `start`: the position of the token, or of the end of the gap.
 
-    `lease_seconds`: for how long the head keeps a place of its own for the subscriber; 0: it does not.
+    `lease_seconds`: for how long the head keeps a place of its own for the subscriber; 0: it does not. `is_awaited`:
+    other edges keep a place for it until this one has answered PLACE_TAKEN.
     """
 
     subscriber: Name
@@ -62,6 +63,7 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
     gap: Gap | None
     lapsed: bool
     lease_seconds: float = 0.0
+    is_awaited: bool = False
 
 
 class Release(Struct, array_like=True, frozen=True, tag=54):
@@ -220,6 +222,13 @@ class PlaceLeft(Struct, array_like=True, frozen=True, tag=67):
     subscriber: Name
     epoch: OwnerEpoch
     position: U63
+
+
+class PlaceTaken(Struct, array_like=True, frozen=True, tag=62):
+    """The edge has had RESUMED_DOWN of this epoch: to a head that recovers it would report the subscriber."""
+
+    subscriber: Name
+    epoch: OwnerEpoch
 
 
 class PlaceItem(Struct, array_like=True, frozen=True):
