@@ -35,15 +35,21 @@ LEASE_DEADLINE_SECONDS: Final = 25.0
 
 
 class GroupScript:
-    """The brokers' side of one member with one slice. `is_answering`: whether its beats have answers."""
+    """The brokers' side of one member with one slice. `is_answering`: whether its beats have answers.
+
+    `given_up`: a place that it has said to be given up, and may say again by SLICE_RELEASED.
+    """
 
     def __init__(self, stage: Stage) -> None:
         self.stage, self.is_answering = stage, True
+        self.given_up: msg.SlicePlace | None = None
         self.beats: list[msg.GroupBeat] = []
         self.attachment = -1
-        stage.answering = self._answer_beat
+        stage.answering = self._answer
 
-    def _answer_beat(self, record: object) -> bool:
+    def _answer(self, record: object) -> bool:
+        if isinstance(record, msg.SliceReleased) and self.given_up is not None:
+            return bool(_plain(record.place) == _plain(self.given_up))
         if not isinstance(record, msg.GroupBeat):
             return False
         self.beats.append(record)
@@ -200,7 +206,7 @@ def lease(stage: Stage) -> None:
     g.expect_detach(LEASE)
     g.acknowledge()
     g.none_is_given(3, LEASE)
-    g.is_answering = True
+    g.is_answering, g.given_up = True, cut_off
     g.joined()
     stage.finish()
 

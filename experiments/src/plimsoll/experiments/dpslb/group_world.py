@@ -120,6 +120,8 @@ class GroupWorld:
         self.counters: Counter[str] = Counter()
         self.owners = OwnershipTable()
         self.log = SimpleNamespace(first=1, last=0)
+        self.durable_places = SimpleNamespace(unix_now=0.0)  # it keeps nothing
+        self.covers = SimpleNamespace(change=lambda *_: None)  # it has no neighbours to ask
         self.is_starting = False
         self.publishers = SimpleNamespace(links=list)
         self.startup = SimpleNamespace(missing=set(), reported=lambda _: None)
