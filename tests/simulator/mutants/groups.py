@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulator.mutants.partners import NO_LEASE
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.client import slice_cache
@@ -318,6 +319,8 @@ MUTANTS = [
             Change(ConsumerGroup._sweep, "self.end_place(name)", "None"),
         ),
         (CACHES, CACHE_FAULTS),
+        partners=(NO_LEASE,),
+        alone="a place that is left ends with its lease",
     ),
     Mutant(
         "lost-answer-is-passed-over",

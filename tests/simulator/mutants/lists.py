@@ -27,6 +27,7 @@ from plimsoll.core.edge.pending_subacks import PendingSubacks
 from plimsoll.core.head import log_reader, ownership
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.held_places import HeldPlaces
 from plimsoll.core.head.membership import Membership
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.protocol import messages as msg
@@ -181,7 +182,11 @@ MUTANTS = [
     Mutant(
         "old-edge-is-not-released",
         "At RESUME the head sends RELEASE to the old edge.",
-        (Change(Membership.release, "if (outbox := self.host.outboxes.by_key.get(key)) is not None:", "if False:"),),
+        (
+            Change(
+                HeldPlaces._release, "if (outbox := self.host.outboxes.by_key.get(old.key)) is not None:", "if False:"
+            ),
+        ),
         ("churn", "sessions-local"),
         partners=(
             NO_DETACH,
