@@ -295,7 +295,7 @@ class Attack:
         if name not in self.play.applications and name not in self.play.fleet.nodes:
             way: Way = draw.choice(("next", "buffered", "manual"))
             home = "w" if self.has_west and draw.random() < 0.4 else "h"
-            if name not in self._asked_to_give():  # a session that is open asks whoever has the name
+            if name not in self._asked_to_give():  # an open session asks the consumer of this name
                 self.unsure.discard(name)
             self.play.enter(name, draw.choice((0.0, 0.004, 0.02, 0.3)), way, home)
 

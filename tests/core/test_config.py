@@ -13,6 +13,7 @@ from plimsoll.core.config import (
     BrokerConfig,
     BrokerHardware,
     BrokerLimits,
+    DiskLog,
     HardwareEmulation,
     LinkSecurity,
     PeerBroker,
@@ -75,6 +76,11 @@ def test_who_is_the_head_and_where_clients_go():
     edge = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://a:1", control="", head=PeerBroker(name="h"))
     assert (FULL.head_name, edge.head_name) == ("h", "h")
     assert (FULL.advertised, edge.advertised) == ("tcp://east.example:7000", "tcp://a:1")
+
+
+def test_a_standby_alone_is_enough_only_where_the_log_on_the_disk_may_lag():
+    disks = (None, DiskLog(directory="/d", size_bytes=1), DiskLog(directory="/d", size_bytes=1, may_lag=True))
+    assert [msgspec.structs.replace(FULL, disk_log=disk).may_lag for disk in disks] == [False, False, True]
 
 
 def test_what_has_little_memory_compiles_nothing():

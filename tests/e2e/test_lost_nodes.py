@@ -92,7 +92,7 @@ def home_node(home: str) -> str:
 
 
 def lead(fleet: Cluster, node: str) -> None:
-    """The process on this node leads, with the other one in sync, and the operator there mediates."""
+    """The process on this node leads, with the other one in sync."""
     if nodes(fleet)[leader(fleet)] != node:
         killed(fleet, leader(fleet))
         fleet.wait(lambda: in_sync(fleet) and nodes(fleet)[leader(fleet)] == node, 180, f"the head to be on {node}")

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from tests.core.fleet import one_cluster, resume
+from tests.core.head.handover.script import attach
 
+from plimsoll.core.edge.attachment import AttachmentState
 from plimsoll.core.edge.handover import source
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.head.handover import table
@@ -71,3 +73,28 @@ def test_a_place_that_a_head_has_ended_is_judged_once_its_edge_has_heard(is_told
     presence.measure()
     assert (found[0].outcome, found[0].missed_at == fleet.now) == ("gone", is_told)
     assert not presence.unheard
+
+
+def test_what_was_on_standby_when_its_head_said_that_it_is_elsewhere_was_not_served():
+    """Another hand-over brings it there afterwards, before the outcome is judged."""
+    fleet = one_cluster()
+    head, found = fleet.head(), list[Any]()
+    presence = SourcePresence(fleet.nodes.get, lambda: fleet.now, found.append)
+    presence.watch_head(head)
+    presence.watch_edge(fleet.edge("e2"))
+    client, mediator = fleet.client("x", "e1", "e2"), fleet.mediator("h")
+    client.tell("e1", resume(1, "x"))
+    fleet.run(0.5)
+    for session, leaves, arrives in (("1.1", "e1", "e2"), ("1.2", "e2", "e1")):
+        plan = msg.HandoverPlan(leaves, arrives, "h", ["x"], False, 5.0, 5.0)
+        mediator.say_control("h", msg.Command(1, head.epoch, session, "prepare", plan))
+        fleet.run(0.1)
+        if session == "1.1":
+            client.tell("e2", attach(2, "x", n=2, session=session))
+            fleet.run(0.1)
+    mediator.say_control("h", msg.Command(1, head.epoch, "1.1", "cut"))
+    fleet.run(0.1)
+    assert fleet.edge("e2").attachments.by_subscriber["x"].state is AttachmentState.BUFFERING
+    assert (found, len(presence.unheard)) == ([], 1)
+    presence.measure()
+    assert [(one.session, one.outcome, one.missed_at) for one in found] == [("1.2", "gone", fleet.now)]

@@ -65,7 +65,7 @@ class BatchClock:
 
 
 class ClockWatch:
-    """Tells whether the clock was set back. `clock`: seconds since 1970; `steady`: one that nobody sets."""
+    """Tells whether the clock was set back. `clock`: seconds since 1970; `steady`: of a clock that is never set."""
 
     def __init__(self, clock: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._steady = clock, steady

@@ -27,9 +27,9 @@ OFFSETS: Final = "offsets"
 """The folder of a checkpoint with the end of each batch, which Spark writes before the batch begins."""
 
 WATCH_SECONDS: Final = 1
-"""How often it is looked whether a query has to begin again."""
+"""How often a query is looked at, which may have to begin again."""
 START_SECONDS: Final = 15.0
-"""A query that takes longer to start, as one over a store that does not answer, lets others start beside it."""
+"""A query that takes longer to start, such as one over a store that does not answer, lets others start meanwhile."""
 
 OnBatch = Callable[[DataFrame, StreamOffset, StreamOffset], None]
 """Gets the rows of a batch, and the offsets in front of it and behind it."""
@@ -68,7 +68,7 @@ class ChannelStream:
         self._is_repetitive, self._watch = request.every_seconds is not None, ClockWatch()
         self._fault: BaseException | None = None
         self._lock = threading.Lock()
-        """Held during a batch, and from the stop on."""
+        """Held during a batch, and while the query is being stopped."""
         self._is_stopped = False
         session.dataSource.register(FeedSource)
         schema = StructType([StructField(feed, kind) for feed, kind in kinds.items()])

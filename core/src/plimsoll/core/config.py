@@ -196,6 +196,11 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return self.hardware.may_compile and room >= COMPILER_BYTES
 
     @property
+    def may_lag(self) -> bool:
+        """Whether a standby's word is enough, without the disk's."""
+        return self.disk_log is not None and self.disk_log.may_lag
+
+    @property
     def head_name(self) -> str:
         """The head of this broker's cluster: itself, if it is one."""
         return self.head.name if self.head else self.name

@@ -49,7 +49,7 @@ class ReconnectPauses:
 def kopf_settings(*, interval_seconds: int = 600) -> kopf.OperatorSettings:
     """Settings for kopf: post no events, obey no peers, and never give up on the API server."""
     found = kopf.OperatorSettings()
-    found.peering.standalone = True  # one replica, strategy Recreate; the brokers fence off old mediators
+    found.peering.standalone = True  # a Lease decides who mediates; brokers fence off old mediators
     found.scanning.disabled = True  # no rights on namespaces and definitions are needed
     found.posting.enabled = False
     found.process.ultimate_exiting_timeout = 15

@@ -28,8 +28,7 @@ class StandbySetting:
         self._take(config)
 
     def _take(self, config: BrokerConfig) -> None:
-        self.standby = config.standby
-        self.may_lag = config.disk_log is not None and config.disk_log.may_lag
+        self.standby, self.may_lag = config.standby, config.may_lag
 
     def names_standby(self) -> bool:
         """Whether the file names a standby now."""

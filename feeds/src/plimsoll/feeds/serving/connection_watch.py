@@ -24,7 +24,7 @@ LOGGED_AT_MOST: Final = 1024
 _SENTENCES: Final[dict[EndReason, str]] = {
     "identity": "its identity has {bounds.of_identity} already; give each application an identity of its own",
     "total": "{bounds.total} others are open, and it was idle for longest",
-    "silent": "it has not asked anything",
+    "silent": "it asks nothing",
     "unfinished": "it sends a message that does not end",
 }
 

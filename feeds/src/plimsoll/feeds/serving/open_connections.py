@@ -1,7 +1,7 @@
 """Which connections of readers are open, whose they are, and which have to end: by identity, and all together.
 
-Whose a connection is shows its first request. Until then it is silent, and one of few: an address or a flood that only
-connects ends its own. A connection that has asked is ended for others only if it has been idle for longest.
+The first request shows whose a connection is. Until then it is silent, and few of these are kept: an address that only
+connects ends its own connections. One that has asked is ended for others only if it has been idle for longest.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class ConnectionBounds:
     total: int = 256
     """Of those that have asked something."""
     silent: int = 64
-    """Of those that have not, in addition; and of one address:"""
+    """Of those that have not asked yet, in addition."""
     silent_of_address: int = 16
+    """Of those that have not asked yet, from one address."""
     silent_seconds: float = 30.0
     idle_seconds: float = 60.0
     """A connection that has not asked for this long makes room for another one of its identity."""

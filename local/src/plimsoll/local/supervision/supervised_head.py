@@ -97,7 +97,7 @@ class SupervisedHead(SupervisedBroker):
         self._has_pair = self._has_term = False
         """Whether the process that leads has been told that it has a standby, and whether it leads in a term."""
         self._may_lag: dict[int, bool] = {}
-        """By process: what its configuration file says of that."""
+        """By process: whether its configuration file says that a standby's word is enough, without the disk's."""
         self._silent_since: float | None = None
         self._heard_at: float | None = None
         self._polled_at = 0.0
@@ -147,7 +147,7 @@ class SupervisedHead(SupervisedBroker):
         file = self._folder.config(self._files(number))
         config = self._config_of(number, follows=follows)
         write_private(file, broker_config.encode(config).decode())
-        self._may_lag[number] = _may_lag(config)
+        self._may_lag[number] = config.may_lag
         if follows:
             self._standby.config = config
         return file
@@ -228,13 +228,13 @@ class SupervisedHead(SupervisedBroker):
             self._go_on_alone()
 
     def _tell_confirm(self) -> None:
-        """Have the processes read it if something else has to have a publication before it is accepted.
+        """Have the processes read a changed `confirm`: what has to have a publication before it is accepted.
 
-        Not before they are a pair, or none: the files say that in an order of their own.
+        It waits while a standby is taken on or let go, since both change the files in an order of their own.
         """
         if (self.config.standby is not None) != self._has_pair:
             return
-        standby, may_lag = self._standby, _may_lag(self.config)
+        standby, may_lag = self._standby, self.config.may_lag
         if self._process is not None and not self._promoting and self._may_lag.get(1 - standby.number) != may_lag:
             self._rewrite(1 - standby.number, follows=False)
         if standby.process is not None and self._may_lag.get(standby.number) != may_lag:
@@ -355,8 +355,3 @@ class SupervisedHead(SupervisedBroker):
             self._standby.process.kill()
             self._standby.process = None
         super().kill()
-
-
-def _may_lag(config: BrokerConfig) -> bool:
-    """Whether a standby's word is enough, without the disk's."""
-    return config.disk_log is not None and config.disk_log.may_lag

@@ -1,7 +1,7 @@
-"""The driver of channels: one for all Channels of a fleet, whoever makes its pod.
+"""The driver of channels: one for all Channels of a fleet, with any launcher.
 
-By itself it is a StatefulSet with Spark on two cores of its pod, which needs no rights to the API. With executors it is
-the same pod with rights to theirs, or an object of an operator for Spark that submits the same program.
+Without executors it is a StatefulSet with Spark on two cores of its pod, which needs no rights to the API. With
+executors it is the same pod with rights to theirs, or an object of an operator for Spark that submits the same program.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def pod_template(resources: Resources, wanted: DatasetPod, more: Mapping[str, st
 
 
 def beside(fleet: str) -> Object:
-    """A selector of all pods on a fleet's volume of datasets."""
+    """A selector of a fleet's recorders and of its driver of channels, which share a volume."""
     return {
         "matchLabels": {names.FLEET: fleet},
         "matchExpressions": [{"key": names.DATASET_POD, "operator": "Exists"}],

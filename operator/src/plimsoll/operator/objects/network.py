@@ -8,6 +8,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec.kinds import ListenerSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
+from plimsoll.operator.objects.dataset_pods import beside
 from plimsoll.operator.objects.pods import port_of
 from plimsoll.sparkjobs.launch.spec import JOB_LABEL
 
@@ -163,16 +164,12 @@ def dataset_policy(
     """
     told = list(brokers)
     ports = {port_of(config.data) for config in told} | {port_of(config.control) for config in told}
-    selected = {
-        "matchLabels": {names.FLEET: fleet},
-        "matchExpressions": [{"key": names.DATASET_POD, "operator": "Exists"}],
-    }
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": {**metadata, "name": names.DATASET_POLICY, "labels": names.fleet_labels(fleet)},
         "spec": {
-            "podSelector": selected,
+            "podSelector": beside(fleet),
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"ports": _ports([http])}],
             "egress": [{"to": [_pods(fleet, "plimsoll-broker")], "ports": _ports(sorted(ports))}, {"ports": DNS}]

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from plimsoll.core.edge.attachment import SERVED, EdgeAttachment
+from plimsoll.core.edge.attachment import SERVED, AttachmentState, EdgeAttachment
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.handover.session import Handover
 from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.departures import UNCUT_OUTCOMES, UNKNOWN
 from plimsoll.core.transport.overlay_node import OverlayNode
 from plimsoll.core.verify import observations as seen
@@ -70,7 +71,15 @@ class SourcePresence:
             for attachment in attachments:
                 closed(None, attachment)
 
+        def installed(message: msg.Installed) -> None:
+            # On standby it was another edge's still: a head that said so then has said what is true.
+            for x in message.members:
+                attachment = edge.attachments.by_subscriber.get(x)
+                if attachment is not None and attachment.state is AttachmentState.CUTTING:
+                    self.began[edge.name, x] = self.now()
+
         call_after(edge.attachments, "open", opened)
+        call_before(edge.handover_target, "on_installed", installed)
         call_after(edge.handover_source, "end", ended)
         call_after(edge.attachments, "close", closed)
 

@@ -105,7 +105,7 @@ def _template_text(launch: DriverLaunch) -> str:
 
 
 def common_settings(launch: DriverLaunch) -> dict[str, str]:
-    """Settings of Spark for a driver with executors in pods, whoever has made the driver's pod."""
+    """Settings of Spark for a driver with executors in pods, with any launcher."""
     pulled = {"spark.kubernetes.container.image.pullSecrets": ",".join(launch.pull_secrets)}
     return {
         **(pulled if launch.pull_secrets else {}),

@@ -32,7 +32,7 @@ class DurableGroupsHost(Protocol):
 
 
 class DurableGroups(HeadPart):
-    """Written when a head has a log on a disk or a standby; without one all of this does nothing."""
+    """For heads with a log on a disk or with a standby; a head without either writes nothing."""
 
     def __init__(self, host: DurableGroupsHost, groups: GroupTable, declarations: GroupDeclarations) -> None:
         self.host, self.groups, self.declarations = host, groups, declarations
