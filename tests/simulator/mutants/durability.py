@@ -50,7 +50,7 @@ MUTANTS = [
     Mutant(
         "neighbours-are-sent-nothing-they-missed",
         "A neighbour is sent what it has missed of earlier epochs.",
-        (Change(EpochContinuation.to_neighbor, "in_doubt + missed", "in_doubt"),),
+        (Change(EpochContinuation.to_neighbor, "[*in_doubt, *missed]", "in_doubt"),),
         (TREE, SMALL),
     ),
     Mutant(

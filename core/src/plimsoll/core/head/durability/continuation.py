@@ -215,7 +215,7 @@ class EpochContinuation:
             missed = list(self._missed(journal, outbox.name, start))
         except UnreadableLogError:
             return False  # a gap over all of the log stands for it
-        host.outboxes.offer_again(outbox, in_doubt + missed)
+        host.outboxes.offer_again(outbox, [*in_doubt, *missed])
         return True
 
     def _has_forgotten(self, neighbor: str, report: msg.NeighborReport) -> bool:
