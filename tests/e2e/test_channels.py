@@ -106,7 +106,7 @@ class ChannelReaderPod:
         )
 
     def judge(self, least: int) -> None:
-        """End it: each result of at least so many that were due has come, and once."""
+        """End it: each result that was due has come once, and at least `least` were due."""
         self._touch("stop")
         found = self._fleet.wait(lambda: self._read("verdict.json"), 300, "the verdict")
         print(found)

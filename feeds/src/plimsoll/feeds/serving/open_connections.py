@@ -125,7 +125,7 @@ class OpenConnections:
             _decrease(self._of_identity, asking.identity)
 
     def received(self, number: int, total_bytes: int) -> list[ConnectionEnd]:
-        """So many bytes have come on it since it was opened, whether in requests or not."""
+        """`total_bytes` have come on it since it was opened, in requests or not."""
         known = self._silent.get(number) or self._asking.get(number)
         if known is None:
             return []

@@ -36,7 +36,7 @@ class ProcessFaultHost(Protocol):
 
 
 EDGE_TIMES = 6.0
-"""An edge that is lost with the node of its head is away for so many times longer: nothing takes its place."""
+"""An edge that is lost with the node of its head is away this many times as long: nothing takes its place."""
 
 
 class ProcessFaults:
