@@ -26,7 +26,7 @@ HEAD, TREE, SMALL, INTERVAL = "durable-head", "durable-tree", "durable-small", "
 SLOW, RARE, AWAY, FAR = "slow-disk", "rare-syncs", "durable-away", "far-away"
 APART, TREE_MOVED = "durable-apart", "sessions-durable-head-across"
 MOVED, MOVED_ACROSS = "sessions-durable-away", "away-across"
-ACROSS = "sessions-durable-away-across"
+ACROSS, BOTH = "sessions-durable-away-across", "standby-both"
 
 MUTANTS = [
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = [
     Mutant(
         "neighbours-are-sent-nothing-they-missed",
         "A neighbour is sent what it has missed of earlier epochs.",
-        (Change(EpochContinuation.to_neighbor, "offer_again(outbox, missed)", "offer_again(outbox, [])"),),
+        (Change(EpochContinuation.to_neighbor, "[*in_doubt, *missed]", "in_doubt"),),
         (TREE, SMALL),
     ),
     Mutant(
@@ -112,6 +112,21 @@ MUTANTS = [
             ),
         ),
         (APART, TREE),
+    ),
+    Mutant(
+        "forgotten-neighbours-begin-at-the-end",
+        "A neighbour that has forgotten is sent what a head has accepted since its start.",
+        (
+            Change(EpochContinuation.begins_for, "neighbor not in self.host.outboxes.recalled", "True"),
+            Change(EpochContinuation._has_forgotten, "return is_recalled and", "return False and"),
+        ),
+        (BOTH,),
+    ),
+    Mutant(
+        "forgotten-neighbours-get-no-gap",
+        "A neighbour that has forgotten gets a gap over what earlier lives of a head may have sent it.",
+        (Change(EpochContinuation.to_neighbor, "if start else []", "if False else []"),),
+        (BOTH,),
     ),
     Mutant(
         "places-end-with-their-edge",

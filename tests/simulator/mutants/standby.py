@@ -93,7 +93,7 @@ MUTANTS = [
     Mutant(
         "evicted-is-not-missed",
         "A neighbour that was away for longer than the log goes back is told of a gap.",
-        (Change(EpochContinuation.to_neighbor, "or start + 1 < self.host.log.first", ""),),
+        (Change(EpochContinuation.to_neighbor, "or start + 1 < host.log.first", ""),),
         (TREE,),
     ),
 ]

@@ -14,6 +14,7 @@ from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
 from plimsoll.core.head.durability.records import GroupNamed, NeighborAsks, NeighborMet, NumberRefused, PublisherKnown
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
+from plimsoll.core.head.outbox import Outbox, UncertainRange
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link, LinkLimits
@@ -215,3 +216,46 @@ def test_a_neighbour_that_was_away_for_longer_than_the_log_goes_back_gets_a_gap(
     assert head.continuation.to_neighbor(outbox, report)
     head.log.first = 5
     assert not head.continuation.to_neighbor(outbox, report), "positions 4 to 4 are gone: it would never hear of them"
+
+
+def recovered_alone(files: MemoryFiles, memory: int = 9) -> tuple[Head, Outbox]:
+    """A head in epoch 6 that knows from its log what neighbour `a` asks for, and that `a` has linked to.
+
+    Ten entries are of epoch 5, and two were logged before the link was there. `memory`: of the neighbour.
+    """
+    head, commit = met(files)
+    asking(head, "[k,exists]")
+    log(head, 10)
+    commit.write(0.0)
+    head, _ = start(files, 6, TREE)
+    log(head, 2)
+    link = Link("a", local=Info("h", "head", 6), limits=LinkLimits(), initiator=False, new_id=lambda: 1, now=0.0)
+    link.remote = Info("a", "head", 9, memory=memory)
+    outbox = head.outboxes.open(link, True)
+    head.startup.neighbor_connected(link.remote)
+    return head, outbox
+
+
+def test_a_neighbour_that_has_forgotten_goes_on_where_this_life_of_the_head_began(files: MemoryFiles):
+    head, outbox = recovered_alone(files)
+    head.covers.report_to_neighbors({"a"})
+    said = [msg.decode(msg.between_heads, raw) for raw in outbox.link.buffer]
+    assert [each.log_position for each in said if isinstance(each, msg.NeighborReport)] == [10]
+    assert head.continuation.begins_for("a") == 10
+    head.outboxes.recalled.clear()
+    assert head.continuation.begins_for("a") == 12, "from its report on it is offered all"
+
+
+@pytest.mark.parametrize("heard", [(6, 10), (0, 0)])
+def test_it_is_sent_all_of_this_life_behind_a_gap_over_earlier_ones(files: MemoryFiles, heard: tuple[int, int]):
+    head, outbox = recovered_alone(files)
+    whole = msg.Cover(1, [msg.CoverItem(1, "[k,exists]")], [])
+    head.covers.on_neighbor_report(outbox, msg.NeighborReport(whole, 0, *heard))
+    assert list(outbox.backlog) == [UncertainRange(1, 10), 11, 12]
+
+
+def test_a_neighbour_that_remembers_is_sent_what_it_has_missed_without_a_gap(files: MemoryFiles):
+    head, outbox = recovered_alone(files, memory=3)
+    whole = msg.Cover(1, [msg.CoverItem(1, "[k,exists]")], [])
+    head.covers.on_neighbor_report(outbox, msg.NeighborReport(whole, 0, 5, 8, 0))
+    assert list(outbox.backlog) == [9, 10, 11, 12]

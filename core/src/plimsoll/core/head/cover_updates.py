@@ -30,6 +30,7 @@ class LogContinuation(Protocol):
     def to_neighbor(self, outbox: Outbox, report: msg.NeighborReport) -> bool: ...
     def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None: ...
     def heard(self, neighbor: str) -> tuple[int, int]: ...
+    def begins_for(self, neighbor: str) -> int: ...
     def asks(self, neighbor: str, cover: msg.Cover, replaced: list[tuple[int, str]] | None = None) -> None: ...
 
 
@@ -96,14 +97,13 @@ class CoverUpdates(HeadPart):
         is_known = outbox.name in self.routes and outbox.name not in self.outboxes.recalled
         self.fence.raise_to(report.mediator)
         self.replace(outbox, report.cover)
-        self.outboxes.recalled.discard(outbox.name)
         if self.resend is not None:
             self.resend.meets(outbox, report)
-        if is_known or not self.outboxes.log.last:
-            return
         # What was logged before this neighbour was known has not been offered to it.
-        if self.resend is None or not self.resend.to_neighbor(outbox, report):
+        is_behind = not is_known and self.outboxes.log.last > 0
+        if is_behind and (self.resend is None or not self.resend.to_neighbor(outbox, report)):
             self.outboxes.send(outbox, self.outboxes.logged())
+        self.outboxes.recalled.discard(outbox.name)
 
     def change(self, key: str, cover: msg.Cover) -> None:
         """Apply a change of what no link has announced, and no acknowledgement waits for.
@@ -152,10 +152,10 @@ class CoverUpdates(HeadPart):
                 *first, last = split_cover(self.routes.whole(name))
                 for part in first:
                     self.outboxes.send_first(outbox, part)
-                heard = (0, 0) if self.resend is None else self.resend.heard(name)
-                self.outboxes.send_first(
-                    outbox, msg.NeighborReport(last, self.fence.epoch, *heard, self.outboxes.log.last)
-                )
+                heard, begins = (0, 0), self.outboxes.log.last
+                if self.resend is not None:
+                    heard, begins = self.resend.heard(name), self.resend.begins_for(name)
+                self.outboxes.send_first(outbox, msg.NeighborReport(last, self.fence.epoch, *heard, begins))
 
     # -- acknowledgements
 

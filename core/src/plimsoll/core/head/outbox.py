@@ -77,7 +77,7 @@ class Outbox:
         self.sent_through = position
         self._unacked.append((self._buffered, position))
 
-    def offer_again(self, positions: Iterable[int]) -> None:
+    def offer_again(self, positions: Iterable[int | LostRange]) -> None:
         """Offer entries that the other side had missed when it last heard of this head, ahead of all new ones."""
         self.backlog.extend(positions)
 

@@ -80,7 +80,7 @@ class Outboxes:
             else:
                 self._behind.add(key)
 
-    def offer_again(self, outbox: Outbox, positions: Iterable[int]) -> None:
+    def offer_again(self, outbox: Outbox, positions: Iterable[int | LostRange]) -> None:
         """Offer entries that the other side had not had from an earlier epoch of this head."""
         outbox.offer_again(positions)
         self._behind.add(outbox.key)

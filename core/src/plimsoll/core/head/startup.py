@@ -81,6 +81,10 @@ class StartupBarrier(HeadPart):
         """The epoch in which a neighbour was linked last; 0 if it has not been."""
         return self._epochs.get(neighbor, 0)
 
+    def has_forgotten(self, neighbor: str) -> bool:
+        """Whether a neighbour has restarted without what it had had, and has not reported since."""
+        return neighbor in self._restarted
+
     @property
     def is_starting(self) -> bool:
         return bool(self.missing)

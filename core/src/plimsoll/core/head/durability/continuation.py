@@ -25,7 +25,7 @@ from plimsoll.core.head.durability.records import (
 from plimsoll.core.head.durability.store import UnreadableLogError
 from plimsoll.core.head.durability.time_index import TimeIndex
 from plimsoll.core.head.log import Log
-from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.outbox import LostRange, Outbox, UncertainRange
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import ReplayStart, Since, replay_start
 from plimsoll.core.head.publishers import PublisherTable
@@ -196,19 +196,44 @@ class EpochContinuation:
             self.host.outboxes.offer_again(outbox, range(start + 1, last + 1))
 
     def to_neighbor(self, outbox: Outbox, report: msg.NeighborReport) -> bool:
-        """Send a neighbour what it has missed of earlier epochs; False if it is not known what that is."""
-        journal = self.host.journal
-        if journal is None or not report.head_epoch or outbox.name in self.host.startup.given_up:
+        """Send a neighbour what it has missed of earlier epochs; False if it is not known what that is.
+
+        One that has forgotten what it had gets a gap over what earlier lives of this head may have sent it, or not.
+        All of this life it is sent, as none of that has left yet.
+        """
+        host, journal = self.host, self.host.journal
+        if journal is None or outbox.name in host.startup.given_up:
             return False
-        start = journal.goes_on_from(report.head_epoch, report.position, self.host.log.last)
-        if start is None or start + 1 < self.host.log.first:
+        start = journal.goes_on_from(report.head_epoch, report.position, host.log.last)
+        in_doubt: list[int | LostRange] = []
+        if self._has_forgotten(outbox.name, report):
+            start = journal.began_behind
+            in_doubt += [UncertainRange(1, start)] if start else []
+        if start is None or start + 1 < host.log.first:
             return False
         try:
             missed = list(self._missed(journal, outbox.name, start))
         except UnreadableLogError:
             return False  # a gap over all of the log stands for it
-        self.host.outboxes.offer_again(outbox, missed)
+        host.outboxes.offer_again(outbox, [*in_doubt, *missed])
         return True
+
+    def _has_forgotten(self, neighbor: str, report: msg.NeighborReport) -> bool:
+        """Whether a neighbour that the log knows has heard of this head in this life at the earliest."""
+        host = self.host
+        is_recalled = neighbor in host.outboxes.recalled and host.startup.has_forgotten(neighbor)
+        return is_recalled and report.head_epoch in (0, host.epoch)
+
+    def begins_for(self, neighbor: str) -> int:
+        """The position behind which a neighbour is sent all that it asks for, if it has nothing of this log.
+
+        That is the end of the log. But one whose cover is known from the disk alone has been offered nothing since this
+        head started: if it has forgotten what it had, it goes on where this life of the head began.
+        """
+        journal = self.host.journal
+        if journal is None or neighbor not in self.host.outboxes.recalled:
+            return self.host.log.last
+        return journal.began_behind
 
     def _missed(self, journal: LogJournal, neighbor: str, start: int) -> Iterable[int]:
         for position, logged in journal.records_after(start):

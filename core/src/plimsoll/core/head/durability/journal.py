@@ -94,6 +94,11 @@ class LogJournal:
         alone = self.epochs.was_alone_since(epochs[0].epoch)
         return bool(self.earlier) and not self.is_unsure and alone and self.state.group_names == set()
 
+    @property
+    def began_behind(self) -> int:
+        """The last position of the epochs before this one."""
+        return self.epochs.epochs[-1].first - 1
+
     def goes_on_from(self, epoch: int, position: int, end: int) -> int | None:
         """Where one that has had this position of an epoch goes on in a log that ends at `end`.
 

@@ -171,7 +171,7 @@ class NeighborReport(Struct, array_like=True, frozen=True, tag=61):
 
     Messages that the neighbour had not acknowledged follow; it drops duplicates. `mediator`: as in EDGE_REPORT.
     `head_epoch` and `position`: how far the receiver's log has come here, in its epoch then; 0 if this is not known.
-    `log_position`: the end of the sender's log.
+    `log_position`: where the receiver goes on in the sender's log, if it has had nothing of it.
     """
 
     cover: Cover
