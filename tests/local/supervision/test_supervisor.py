@@ -47,13 +47,13 @@ def test_a_fleet_comes_up_and_status_shows_it(fleet):
 def test_secrets_are_for_their_user_alone(fleet):
     fleet.up()
     secrets = list(fleet.folder.keys.glob("*.key"))
-    assert len(secrets) == 6  # three brokers, the supervisor, the mediator, local clients
+    assert len(secrets) == 8  # three brokers, the supervisor, the mediator, local clients, recorders, channels
     assert {file.stat().st_mode & 0o777 for file in [*secrets, fleet.folder.config("e-0")]} == {0o600}
     assert fleet.folder.path.stat().st_mode & 0o777 == 0o700
     lines = [line.split() for line in fleet.folder.authorized_keys.read_text().splitlines()]
-    assert [(role, name) for _, role, name in lines] == [
-        ("client", "*"), ("edge", "e-0"), ("edge", "e-1"), ("head", "east-head"), ("mediator", "local.mediator"),
-        ("mediator", "local.supervisor"),
+    assert [(role, name) for _, role, name, *_ in lines] == [
+        ("client", "*"), ("client", "local.channels"), ("client", "local.recorder"), ("edge", "e-0"),
+        ("edge", "e-1"), ("head", "east-head"), ("mediator", "local.mediator"), ("mediator", "local.supervisor"),
     ]  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def named_clients(folder: FleetFolder) -> list[str]:
 
 
 def application_key(folder: FleetFolder, client: str | None) -> keys.KeyPairFile:
-    """The key pair of a client that the fleet names; None: that of this user, which may do everything.
+    """The key pair of a client that the fleet names; None: that of this user (`keys`).
 
     Raises:
         HeadAccessError: the fleet names no such client.

@@ -119,7 +119,8 @@ class SecuritySpec:
     clients: Annotated[
         tuple[ClientSpec, ...],
         FieldInfo("Identities of applications, for which keys are created; `plimsoll client-config NAME` prints them."
-              " On one machine you also have a key of your own, which may do everything.", key="name", max_items=256),
+              " On one machine you also have a key of your own, which may do everything, except that names that begin"
+              " with `recorder.` or `channel.` are reserved.", key="name", max_items=256),
     ] = ()  # fmt: skip
 
 
