@@ -68,7 +68,7 @@ def test_epochs_of_the_past_are_bounded(monkeypatch: pytest.MonkeyPatch):
 def test_in_any_order_of_reports_the_highest_epoch_owns(reports: list[tuple[str, tuple[int, int]]]):
     owners, losers = OwnershipTable(), set()
     for key, epoch in reports:
-        loser = owners.adopt("s", key, epoch, (5, 1))
+        loser = owners.adopt("s", OwnerEntry(key, epoch, (5, 1)))
         if loser is not None:
             losers.add(loser.key)
     assert owners.entries["s"].key == "e3#1"
@@ -77,8 +77,8 @@ def test_in_any_order_of_reports_the_highest_epoch_owns(reports: list[tuple[str,
 
 def test_a_report_said_twice_has_no_loser():
     owners = OwnershipTable()
-    assert owners.adopt("s", "e1#1", (1, 2), (5, 1)) is None
-    assert owners.adopt("s", "e1#1", (1, 2), (5, 1)) is None
+    assert owners.adopt("s", OwnerEntry("e1#1", (1, 2), (5, 1))) is None
+    assert owners.adopt("s", OwnerEntry("e1#1", (1, 2), (5, 1))) is None
 
 
 # -- tokens

@@ -113,6 +113,9 @@ class EdgeAttachment:
     `has_go`: GO has come before INSTALLED.
     `outgoing_session`: the one that takes it away. `pending_end`: the END that is due once all up to its cut is queued.
 
+    `since`: where its cover began, as the head has said. `is_again`: it began there anew, after an earlier one had
+    lapsed. A head that recovers learns both from here: a token at `since` is then not whole.
+
     `identity`: of the client. `is_verified`: the head has confirmed that the name is this identity's.
 
     `counts_from`: the token and watermarks from which the subscriber counts its deliveries, for the audit; `moved_by`:
@@ -141,6 +144,7 @@ class EdgeAttachment:
         "id",
         "identity",
         "incoming_session",
+        "is_again",
         "is_covered",
         "is_held",
         "is_installed",
@@ -189,7 +193,7 @@ class EdgeAttachment:
         self.policy = "block"
         self.block_seconds = 0.0
         self.position = self.last_position = 0
-        self.since = (0, 0)
+        self.since, self.is_again = (0, 0), False
         self.identity, self.is_verified = "", False
         self.paused = False
         self.blocked_at = self.closed_at = 0.0
@@ -232,7 +236,7 @@ class EdgeAttachment:
         """
         is_whole = old.keeps_place and old.is_verified and not old.expiring and old.identity == self.identity
         if is_whole and not self.lease_seconds:
-            self.since, self.is_verified = old.since, True
+            self.since, self.is_again, self.is_verified = old.since, old.is_again, True
 
     @property
     def may_outlast_head(self) -> bool:

@@ -38,7 +38,8 @@ def edge_report(
 
     The head answers the last part; until then it neither routes nor places anything by what it knew before.
     """
-    owned = [msg.OwnedItem(a.subscriber, a.epoch, a.since, a.identity) for a in attachments.by_subscriber.values()]
+    places = attachments.by_subscriber.values()
+    owned = [msg.OwnedItem(a.subscriber, a.epoch, a.since, a.identity, a.is_again) for a in places]
     while len(owned) > REPORT_ITEMS:
         yield msg.EdgeReport(*at, msg.Cover(1, [], []), owned[:REPORT_ITEMS], True)
         owned = owned[REPORT_ITEMS:]

@@ -143,7 +143,7 @@ class HeadMessages:
         if attachment is None or attachment.epoch != resumed.epoch:
             return
         attachment.since, attachment.position = resumed.since, resumed.start
-        attachment.is_verified = True
+        attachment.is_again, attachment.is_verified = resumed.is_again, True
         if resumed.is_awaited:
             self.host.up(msg.PlaceTaken(resumed.subscriber, resumed.epoch))
         attachment.front_epoch = self.host.head_epoch

@@ -79,7 +79,8 @@ class DurablePlaces(HeadPart):
         self.times, self._found = state.times, state.position
         for place in state.places.values():
             self.kept[place.subscriber] = place
-            self.host.owners.adopt(place.subscriber, AWAY_KEY, place.epoch, place.since, place.identity)
+            kept = OwnerEntry(AWAY_KEY, place.epoch, place.since, place.is_again, place.identity)
+            self.host.owners.adopt(place.subscriber, kept)
             self._covers.cover(place.subscriber, place.texts)
 
     def on_ready(self) -> None:
@@ -118,7 +119,7 @@ class DurablePlaces(HeadPart):
             return
         place = PlaceKept(
             x, entry.identity, entry.epoch, entry.since, lease_seconds, keep.texts,
-            keep.most_bytes or limits.max_held_back_bytes, is_guest=keep.is_guest,
+            keep.most_bytes or limits.max_held_back_bytes, is_guest=keep.is_guest, is_again=entry.is_again,
         )  # fmt: skip
         if keep.left is not None:
             place = replace(place, left_at=self.unix_now, position=keep.left)

@@ -113,7 +113,8 @@ class Membership(HeadPart):
             host.covers.replace(outbox, report.cover)
         owned, outbox.owned = outbox.owned, []
         for item in owned:
-            loser = host.owners.adopt(item.subscriber, outbox.key, item.epoch, item.since, item.identity)
+            reported = OwnerEntry(outbox.key, item.epoch, item.since, item.is_again, item.identity)
+            loser = host.owners.adopt(item.subscriber, reported)
             if loser is not None:
                 winner = host.owners.entries[item.subscriber]
                 self.release(loser.key, item.subscriber, epoch_above(winner, loser))
@@ -190,7 +191,7 @@ class Membership(HeadPart):
             outbox,
             msg.ResumedDown(
                 x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed, lease_seconds,
-                x in host.held_places,
+                x in host.held_places, owner.is_again,
             ),
         )  # fmt: skip
         self.drop_ghosts()

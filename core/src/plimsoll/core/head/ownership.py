@@ -117,20 +117,18 @@ class OwnershipTable:
             if not self._counts[owner.key]:
                 del self._counts[owner.key]
 
-    def adopt(
-        self, subscriber: str, key: str, epoch: OwnerEpoch, since: Since, identity: str = ""
-    ) -> OwnerEntry | None:
+    def adopt(self, subscriber: str, reported: OwnerEntry) -> OwnerEntry | None:
         """Take an owner over from an edge's report: the highest epoch wins. Returns the entry that lost, or None.
 
         The loser may be the one that reports. Of two identities the one that had the name first wins: the other may
         have come while the head did not know of the first yet.
         """
-        old, reported = self.entries.get(subscriber), OwnerEntry(key, epoch, since, identity=identity)
+        old, epoch, identity = self.entries.get(subscriber), reported.epoch, reported.identity
         if old is not None and old.key == AWAY_KEY and old.is_of(identity) and old.epoch == epoch:
             self._put(subscriber, reported)  # the head has recovered, and the edge has been serving it all along
             return None
-        if old is not None and (old.epoch >= epoch if old.is_of(identity) else old.since <= since):
-            return None if old.key == key else reported
+        if old is not None and (old.epoch >= epoch if old.is_of(identity) else old.since <= reported.since):
+            return None if old.key == reported.key else reported
         self._put(subscriber, reported)
         return old
 

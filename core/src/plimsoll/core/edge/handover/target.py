@@ -183,12 +183,13 @@ class HandoverTarget:
     def on_installed(self, installed: msg.Installed) -> None:
         """From here on the stream's matches for these members are theirs at this edge."""
         self.host.position = max(self.host.position, installed.position)
+        again = set(installed.again)
         for x, since in zip(installed.members, installed.since, strict=True):
             if not self._is_arriving(x, installed.session, AttachmentState.CUTTING):
                 continue
             attachment = self.attachments.by_subscriber[x]
             attachment.state, attachment.since = AttachmentState.BUFFERING, since
-            attachment.is_verified = True
+            attachment.is_again, attachment.is_verified = x in again, True
             attachment.position, attachment.front_epoch = installed.position, self.host.head_epoch
             self.attachments.queues.route(attachment)
             if attachment.has_go:

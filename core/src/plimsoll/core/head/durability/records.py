@@ -82,7 +82,8 @@ class PlaceKept(Struct, array_like=True, frozen=True, tag=7):
 
     `since`: where its cover began, as an epoch of this head and a position. `left_at`: when it went away, in seconds
     since 1970, 0 while it is served; it had been sent the log up to `position`. `most_bytes`: of log that its identity
-    may hold back. `is_guest`: a hand-over from another head has brought it, which may yet be undone there.
+    may hold back. `is_guest`: a hand-over from another head has brought it, which may yet be undone there. `is_again`:
+    that cover began anew, after an earlier one had lapsed.
     """
 
     subscriber: str
@@ -95,6 +96,7 @@ class PlaceKept(Struct, array_like=True, frozen=True, tag=7):
     left_at: float = 0.0
     position: int = 0
     is_guest: bool = False
+    is_again: bool = False
 
 
 class PlaceEnded(Struct, array_like=True, frozen=True, tag=8):

@@ -117,8 +117,9 @@ class HandoverDispatch(HeadPart):
             at_source = [msg.MemberItem(i.subscriber, (i.epoch[0], max(i.epoch[1] - 1, 0))) for i in bad]
             host.outboxes.send(outbox, msg.Abort(request.session, at_source))
         if good:
-            since = [host.owners.entries[x].since for x in good]
-            host.outboxes.send(outbox, msg.Installed(request.session, good, host.log.last, since))
+            owners = host.owners.entries
+            since, again = [owners[x].since for x in good], [x for x in good if owners[x].is_again]
+            host.outboxes.send(outbox, msg.Installed(request.session, good, host.log.last, since, again))
 
     # -- from other heads
 

@@ -100,12 +100,15 @@ class CutRequest(Struct, array_like=True, frozen=True, tag=76):
 
 
 class Installed(Struct, array_like=True, frozen=True, tag=77):
-    """After `position` the stream has all that these need: hold it until GO."""
+    """After `position` the stream has all that these need: hold it until GO. `again`: those of them that are so again,
+    as in RESUMED_DOWN.
+    """
 
     session: Name
     members: list[Name]
     position: U63
     since: list[tuple[U63, U63]]
+    again: list[Name] = []
 
 
 class Cut(Struct, array_like=True, frozen=True, tag=78):

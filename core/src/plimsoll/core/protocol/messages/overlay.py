@@ -52,7 +52,8 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
     """The edge serves from `start`: the position of the token, or of the end of the gap.
 
     `lease_seconds`: for how long the head keeps a place of its own for the subscriber; 0: it does not. `is_awaited`:
-    other edges keep a place for it until this one has answered PLACE_TAKEN.
+    other edges keep a place for it until this one has answered PLACE_TAKEN. `is_again`: its cover began anew at
+    `since`, after an earlier one had lapsed; the edge reports it so to a head that recovers.
     """
 
     subscriber: Name
@@ -64,6 +65,7 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
     lapsed: bool
     lease_seconds: float = 0.0
     is_awaited: bool = False
+    is_again: bool = False
 
 
 class Release(Struct, array_like=True, frozen=True, tag=54):
@@ -116,10 +118,13 @@ class Expire(Struct, array_like=True, frozen=True, tag=58):
 
 
 class OwnedItem(Struct, array_like=True, frozen=True):
+    """`since` and `is_again`: as the edge was told them in RESUMED_DOWN or INSTALLED."""
+
     subscriber: Name
     epoch: OwnerEpoch
     since: tuple[U63, U63]
     identity: Text = ""
+    is_again: bool = False
 
 
 class ReleasedBundle(Struct, array_like=True, frozen=True):
