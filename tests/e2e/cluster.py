@@ -161,6 +161,8 @@ class Crowd:
             "CROWD_CLASSES": ",".join(classes), "CROWD_BYTES": size,
         }  # fmt: skip
         cluster.apply(script(name, CROWD), script_pod(name, CROWD, environment, host=host))
+        # Until it is ready, `exec` may still reach a deleted pod of this name.
+        cluster.kubectl("wait", f"pod/{name}", "--for=condition=Ready", "--timeout=170s", seconds=180)
         cluster.wait(self.progress, 180, f"{subscribers} subscribers to be served")
 
     def _read(self, file: str) -> Object:
