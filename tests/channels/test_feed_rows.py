@@ -118,5 +118,5 @@ def test_rows_of_another_dataset_of_this_name_are_not_read(feed: RecordedFeed):
     feed.record([{"kind": "fire"}])
     name = feed.dataset.state.last.dataset if feed.dataset.state.last is not None else ""
     assert read_rows(feed.root, RowRange(1, 1), dataset=name)[1] == RowCounts(1, 1)
-    with pytest.raises(FeedDatasetError, match="recorded anew"):
+    with pytest.raises(FeedDatasetError, match="recorded again"):
         read_rows(feed.root, RowRange(1, 1), dataset="another")

@@ -145,14 +145,14 @@ def test_a_feed_that_was_made_anew_is_read_from_its_first_row_though_it_is_as_lo
     shutil.rmtree(tmp_path / "reports")
     with pytest.raises(FeedDatasetError, match="is gone: put it back"):
         reading.next()
-    anew = RecordedFeed(tmp_path / "reports")
-    anew.record([{"kind": "new"}, {"kind": "new"}])
+    second = RecordedFeed(tmp_path / "reports")
+    second.record([{"kind": "new"}, {"kind": "new"}])
     before = reading.at
     rows = reading.next()
     assert [row["reports"]["kind"] for row in rows] == ["new", "new"]
     assert as_rows(reading.reader.readBetweenOffsets(before, reading.at)) == rows
     assert reading.next() == []
-    anew.close()
+    second.close()
 
 
 def test_a_folder_that_was_moved_away_and_back_is_the_same_feed(feed: RecordedFeed, tmp_path: Path):

@@ -72,7 +72,7 @@ for i in $(seq 600); do
 done
 mount -o loop "$1.img" "$1"
 """
-"""Once no process has the old one open. Without it the folder of the volume is not there, so no head begins anew."""
+"""Once no process has the old one open. Meanwhile the volume has no folder, so no head begins with an empty log."""
 
 
 def host_of(node: Object) -> str:

@@ -71,7 +71,7 @@ def read_rows(
     for _ in range(ATTEMPTS):
         state = read_state(root, known)
         if dataset and state.last is not None and state.last.dataset != dataset:
-            raise FeedDatasetError(f"{root}: the feed was recorded anew while it was read; try again")
+            raise FeedDatasetError(f"{root}: the feed was deleted and recorded again while it was read")
         try:
             rows = _read(root, state, "rows", wanted)
             dead = _read(root, state, "dead-letters", wanted).num_rows
@@ -79,7 +79,7 @@ def read_rows(
             continue  # merged or expired meanwhile
         late = wanted.count - rows.num_rows - dead
         return rows, RowCounts(wanted.count, rows.num_rows, late, dead)
-    raise FeedDatasetError(f"{root}: its files change too fast to be read; try again")
+    raise FeedDatasetError(f"{root}: its files change too fast to be read")
 
 
 def _read(root: DatasetPath, state: FeedState, table: Table, wanted: RowRange) -> pa.Table:

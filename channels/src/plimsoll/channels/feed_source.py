@@ -100,7 +100,7 @@ class FeedReader(SimpleDataSourceStreamReader):
 
     def _end(self, feed: str) -> FeedEnd:
         if (found := feed_end(self._roots[feed], self._known[feed])) is None:
-            raise FeedDatasetError(f"{self._roots[feed]}: the dataset is gone: put it back, or record the feed anew")
+            raise FeedDatasetError(f"{self._roots[feed]}: the dataset is gone: put it back, or record the feed again")
         return found
 
     def readBetweenOffsets(  # noqa: N802  # its name in Spark

@@ -28,7 +28,7 @@ class StreamOffset(Struct, frozen=True):
     is_cut: bool = False
 
     def places_in(self, datasets: Mapping[str, str]) -> dict[str, int]:
-        """The places in these datasets: of a feed that has been made anew, in front of its first row."""
+        """The places in these datasets; 0 for a feed that was deleted and recorded again."""
         return {
             feed: 0 if self.datasets.get(feed, "") not in ("", datasets.get(feed, "")) else place
             for feed, place in self.places.items()

@@ -113,8 +113,8 @@ class EdgeAttachment:
     `has_go`: GO has come before INSTALLED.
     `outgoing_session`: the one that takes it away. `pending_end`: the END that is due once all up to its cut is queued.
 
-    `since`: where its cover began, as the head has said. `is_again`: it began there anew, after an earlier one had
-    lapsed. A head that recovers learns both from here: a token at `since` is then not whole.
+    `since`: where its cover began, as the head has said. `is_again`: an earlier cover had lapsed
+    before, so that a token at `since` is not whole. A head that recovers learns both from here.
 
     `identity`: of the client. `is_verified`: the head has confirmed that the name is this identity's.
 

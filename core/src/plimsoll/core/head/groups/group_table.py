@@ -47,7 +47,7 @@ class GroupTableHost(GroupHost, NoticeHost, RestartHost, Protocol):
 
 class GroupTable(HeadPart):
     """`by_name`: the groups of this head. `stamps`: for these, and for those of other clusters. `changes`: how often
-    groups have come, have gone, or have been defined anew.
+    groups have come, have gone, or have got another definition.
     """
 
     def __init__(self, host: GroupTableHost, times: GroupTimes) -> None:

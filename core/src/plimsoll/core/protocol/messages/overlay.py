@@ -52,8 +52,8 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
     """The edge serves from `start`: the position of the token, or of the end of the gap.
 
     `lease_seconds`: for how long the head keeps a place of its own for the subscriber; 0: it does not. `is_awaited`:
-    other edges keep a place for it until this one has answered PLACE_TAKEN. `is_again`: its cover began anew at
-    `since`, after an earlier one had lapsed; the edge reports it so to a head that recovers.
+    other edges keep a place for it until this one has answered PLACE_TAKEN. `is_again`: an earlier cover
+    had lapsed before the one from `since`; the edge reports this to a head that recovers.
     """
 
     subscriber: Name
