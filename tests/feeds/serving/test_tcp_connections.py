@@ -59,3 +59,16 @@ def test_a_descriptor_that_is_something_else_by_now_is_left_alone(
     closed = os.dup(accepted.fileno())
     os.close(closed)
     assert (peer_of(closed), reset(closed, other), received_bytes(closed, other)) == (None, False, None)
+
+
+def test_looking_at_a_descriptor_leaves_none_open(tmp_path: Path, pair: tuple[socket.socket, socket.socket]) -> None:
+    def lowest_free() -> int:
+        free = os.dup(0)
+        os.close(free)
+        return free
+
+    with (tmp_path / "file").open("w") as file:
+        before = lowest_free()
+        for number in (file.fileno(), pair[0].fileno(), before):  # no socket, a connection, nothing
+            peer_of(number)
+        assert lowest_free() == before

@@ -69,8 +69,14 @@ def _peer(found: socket.socket) -> Peer | None:
 @contextmanager
 def _duplicate(number: int) -> Iterator[socket.socket | None]:
     try:
-        found = socket.socket(fileno=os.dup(number))
-    except OSError:  # it is closed, or no socket
+        own = os.dup(number)
+    except OSError:  # it is closed
+        yield None
+        return
+    try:
+        found = socket.socket(fileno=own)
+    except OSError:  # it is no socket any more
+        os.close(own)
         yield None
         return
     with found:
