@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -12,6 +14,7 @@ from tests.cli import asked
 
 from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.staleness import StalenessNotes
+from plimsoll.local import status_age
 
 
 class Place:
@@ -28,9 +31,19 @@ def folder(home):
     yield from asked.fleet()
 
 
-def wrote_before(folder, seconds):
-    then = time.time() - seconds - 0.5
-    os.utime(folder.lock, (then, then))
+def written(folder, at):
+    os.utime(folder.lock, (at, at))
+
+
+@pytest.fixture
+def wrote_before(folder, monkeypatch):
+    """Lets it be so many seconds since the supervisor wrote, on a clock that stands still."""
+
+    def stand_still(seconds):
+        now = folder.written_at() + seconds + 0.5
+        monkeypatch.setattr(status_age, "time", SimpleNamespace(time=lambda: now))
+
+    return stand_still
 
 
 def test_a_line_at_each_change(capsys):
@@ -46,9 +59,10 @@ def test_a_line_at_each_change(capsys):
 @pytest.mark.parametrize(
     "command", [("get", "all"), ("get", "bf", "-o", "json"), ("describe", "bc", "east"), ("events",)]
 )
-def test_commands_that_show_say_it(run, folder, command):
+def test_commands_that_show_say_it(run, wrote_before, command):
+    wrote_before(0)
     assert run(*command)[2] == ""
-    wrote_before(folder, 30)
+    wrote_before(30)
     code, out, err = run(*command)
     assert code == 0
     [line] = err.splitlines()
@@ -56,10 +70,10 @@ def test_commands_that_show_say_it(run, folder, command):
     assert "written nothing" not in out
 
 
-def test_json_has_the_age_as_a_field(run, folder):
+def test_json_has_the_age_as_a_field(run, folder, wrote_before):
     with asked.ObjectStore(folder.store) as store:
         store.set_status("BrokerCluster", "east", lambda item: {"endpoint": "x"})
-    wrote_before(folder, 30)
+    wrote_before(30)
     _, out, _ = run("get", "bc", "east", "-o", "json")
     assert json.loads(out)["status"]["writtenSecondsAgo"] == 30
 
@@ -67,7 +81,7 @@ def test_json_has_the_age_as_a_field(run, folder):
 def test_watching_says_it_when_it_begins(program, folder):
     process = program("watch")
     assert process.stdout.readline()
-    wrote_before(folder, 30)
-    assert "has written nothing for 3" in process.stderr.readline()
-    folder.mark_written()
+    written(folder, time.time() - 30)
+    assert re.search(r"has written nothing for \d+ s", process.stderr.readline())
+    written(folder, time.time() + 3600)  # however slowly it looks, it is not old again by then
     assert process.stderr.readline() == "note: the status of fleet default is written again\n"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+from types import SimpleNamespace
 
 import pytest
 
+from plimsoll.local import status_age
 from plimsoll.local.status_age import OLD_SECONDS, staleness_note, with_current_status
 from plimsoll.local.storage.fleet_folder import FleetFolder, FleetLock
 
@@ -26,22 +27,29 @@ def folder(home):
     return folder
 
 
-def wrote_before(folder, seconds):
-    then = time.time() - seconds - 0.5
-    os.utime(folder.lock, (then, then))
+@pytest.fixture
+def wrote_before(folder, monkeypatch):
+    """Lets it be so many seconds since the supervisor wrote, on a clock that stands still."""
+
+    def stand_still(seconds):
+        now = folder.written_at() + seconds + 0.5
+        monkeypatch.setattr(status_age, "time", SimpleNamespace(time=lambda: now))
+
+    return stand_still
 
 
-def test_what_was_just_written_is_shown_as_it_is(folder):
+def test_what_was_just_written_is_shown_as_it_is(folder, wrote_before):
     with FleetLock(folder):
+        wrote_before(0)
         assert staleness_note(folder) == ""
-        wrote_before(folder, OLD_SECONDS - 1)
+        wrote_before(OLD_SECONDS - 1)
         assert staleness_note(folder) == ""
         assert with_current_status(folder, [FLEET, SESSION]) == [FLEET, SESSION]
 
 
-def test_a_supervisor_that_does_not_write_leaves_old_objects_and_a_note_says_what_to_do(folder):
+def test_a_supervisor_that_does_not_write_leaves_old_objects_and_a_note_says_what_to_do(folder, wrote_before):
     with FleetLock(folder):
-        wrote_before(folder, 40)
+        wrote_before(40)
         note = staleness_note(folder)
         assert note.startswith(
             "the supervisor of fleet quotes has written nothing for 40 s, so its status is that old: "
@@ -60,11 +68,11 @@ def test_a_supervisor_that_does_not_write_leaves_old_objects_and_a_note_says_wha
     assert session == SESSION  # the mediator writes these
 
 
-def test_without_a_supervisor_the_age_is_shown_too(folder):
+def test_without_a_supervisor_the_age_is_shown_too(folder, wrote_before):
     assert staleness_note(folder) == ""  # it never ran
     with FleetLock(folder):
         pass
-    wrote_before(folder, 3)
+    wrote_before(3)
     assert staleness_note(folder) == (
         "fleet quotes does not run; its status is 3 s old: start it with `plimsoll up -f FILE`"
     )
@@ -89,8 +97,7 @@ def test_a_real_supervisor_that_is_frozen_continued_and_killed(fleet):
         assert {each["reason"] for each in shown()["conditions"]} == {"NotWritten"}
     finally:
         fleet.process.send_signal(signal.SIGCONT)
-    fleet.wait_for(lambda: staleness_note(fleet.folder) == "")
-    assert "writtenSecondsAgo" not in shown()
+    fleet.wait_for(lambda: staleness_note(fleet.folder) == "" and "writtenSecondsAgo" not in shown())
     fleet.process.send_signal(signal.SIGKILL)
     fleet.process.wait()
     assert "does not run" in staleness_note(fleet.folder)
