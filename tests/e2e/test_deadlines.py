@@ -95,8 +95,9 @@ def test_a_topic_moves_to_the_edge_that_takes_it(fleet: Cluster, crowd: Crowd):
 
     fleet.wait(is_divided, 180, "each topic whole at an edge of its own")
     places = {name: next(iter(crowd.of_class(name))) for name in TOPICS}
+    # A topic that is between two edges is reported by neither: its row is without edge and load.
     fleet.wait(
-        lambda: {name: row["edge"] for name, row in topics(fleet).items()} == places, 60, "the status to say where"
+        lambda: {name: row.get("edge") for name, row in topics(fleet).items()} == places, 60, "the status to say where"
     )
     moved = fleet.wait(lambda: [item for item in plans(fleet) if moved_by(item)], 60, "a session that has moved some")
     assert sum(map(moved_by, moved)) % (SUBSCRIBERS // len(TOPICS)) == 0, "topics move whole"
@@ -108,7 +109,7 @@ def test_a_topic_moves_to_the_edge_that_takes_it(fleet: Cluster, crowd: Crowd):
 def test_deadlines_are_kept_once_it_has_moved(fleet: Cluster, crowd: Crowd):
     def is_relieved() -> bool:
         rows = topics(fleet).values()
-        return all(row["depth"] < SHORT and not row["late"] for row in rows)
+        return all("depth" in row and row["depth"] < SHORT and not row["late"] for row in rows)
 
     fleet.wait(is_relieved, 180, "short queues, and no late delivery in a report interval")
     assert crowd.progress()["gaps"] == 0
