@@ -36,7 +36,7 @@ spec:
 """
 
 
-def wait_for(check: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
+def wait_for(check: Callable[[], Any], seconds: float = 300.0, what: str = "") -> Any:
     """Ask until the answer is true; fail after a deadline with the last answer."""
     deadline = time.monotonic() + seconds
     while True:
@@ -127,7 +127,7 @@ class Fleet:
         """Stop as a service manager would; returns exit code and output."""
         assert self.process is not None
         self.process.terminate()
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=300)
         return self.process.returncode, out, err
 
     def clean(self) -> None:

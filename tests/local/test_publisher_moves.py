@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from tests.local.conftest import wait_for
@@ -92,7 +93,7 @@ def connection(way: HeadAccess) -> client.Connection:
 
 
 class Publishing:
-    """Publishers at one head that publish all the time."""
+    """Publishers at one head that publish all the time. Used in a `with`: a test that fails ends them, too."""
 
     def __init__(self, way: HeadAccess) -> None:
         self._connection = connection(way)
@@ -102,12 +103,25 @@ class Publishing:
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopped.set()
+        self._connection.close()
+        self._thread.join(300)
+
     def _run(self) -> None:
         number = 0
         while not self._stopped.wait(0.01):
             number += 1
             for publisher in self.publishers:
-                self.receipts.append(publisher.publish({"n": number, "by": publisher.name}))
+                try:
+                    self.receipts.append(publisher.publish({"n": number, "by": publisher.name}))
+                except client.errors.ClientError:
+                    if not self._stopped.is_set():  # else a test that failed has closed the connection
+                        raise
+                    return
 
     def heads(self) -> set[str]:
         return {publisher.statistics()["head"] for publisher in self.publishers}
@@ -115,17 +129,26 @@ class Publishing:
     def stop(self) -> list[str]:
         """The answers to all publications."""
         self._stopped.set()
-        self._thread.join(60)
+        self._thread.join(300)
         for publisher in self.publishers:
-            publisher.flush(60)
+            publisher.flush(300)
         answers = [receipt.answer for receipt in self.receipts]
         self._connection.close()
         return sorted({answer.answer for answer in answers if answer is not None})
 
 
+@pytest.fixture
+def ending() -> Iterator[contextlib.ExitStack]:
+    """Ends what a test has begun, also if it fails."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
 @pytest.mark.slow
-def test_a_head_is_replaced_and_every_publication_is_accepted(folder: FleetFolder, capsys: pytest.CaptureFixture[str]):
-    reading = connection(head_access(folder, "west"))
+def test_a_head_is_replaced_and_every_publication_is_accepted(
+    folder: FleetFolder, ending: contextlib.ExitStack, capsys: pytest.CaptureFixture[str]
+):
+    reading = ending.enter_context(connection(head_access(folder, "west")))
     got: dict[str, list[int]] = {}
     lock = threading.Lock()
 
@@ -139,30 +162,34 @@ def test_a_head_is_replaced_and_every_publication_is_accepted(folder: FleetFolde
 
     subscriber = client.Subscriber(reading, name="s", prefer="west-edge", on_batch=take)
     subscriber.subscribe("[n,>,0]")
-    publishing = Publishing(head_access(folder, "east"))
+    publishing = ending.enter_context(Publishing(head_access(folder, "east")))
     wait_for(lambda: publishing.heads() == {"east-head"}, what="the publishers are open")
     assert main(["drain", "east-head", "--wait"]) == 0, capsys.readouterr()
-    assert publishing.heads() == OTHERS, "those that accept least take them"
-    wait_for(lambda: audit(folder)["subscribers"] >= 2, what="the subscriber has counted both moves")
+    # Which of the others takes how many depends on what each has accepted by then, so on the speed of this machine.
+    wait_for(lambda: publishing.heads() <= OTHERS, what="the publishers have left")
+    taken_by = len(publishing.heads())
+    wait_for(lambda: audit(folder)["subscribers"] >= taken_by, what="the subscriber has counted each move")
     counted = audit(folder)
-    assert (counted["publishers"], counted["asked"], counted["subscribers"]) == (PUBLISHERS, 2, 2)
+    assert (counted["publishers"], counted["asked"], counted["subscribers"]) == (PUBLISHERS, taken_by, taken_by)
     assert (counted["lost"], counted["duplicated"], counted["reordered"]) == (0, 0, 0)
     assert counted["after"]
-    newcomer = connection(head_access(folder, "east"))
+    newcomer = ending.enter_context(connection(head_access(folder, "east")))
     late = client.Publisher(newcomer, name="late")
-    assert late.publish({"m": 1}).wait(60).answer == "accepted"
+    assert late.publish({"m": 1}).wait(300).answer == "accepted"
     assert late.statistics()["head"] in OTHERS
     before = head_pid(folder, "east")
     os.kill(before, signal.SIGKILL)
     wait_for(lambda: head_pid(folder, "east") not in (0, before), what="the head is back")
-    for other in ("west", "north"):
-        back = ["rebalance", "--publishers", "--from", other, "--to", "east", "--share", "100%", "--wait"]
-        wait_for(lambda back=back: main(back) == 0, what="they are sent back")
-    wait_for(lambda: publishing.heads() == {"east-head"}, what="the one that has replaced it takes publishers again")
+
+    def are_back() -> bool:
+        for head in publishing.heads() - {"east-head", ""}:
+            cluster = head.removesuffix("-head")
+            main(["rebalance", "--publishers", "--from", cluster, "--to", "east", "--share", "100%", "--wait"])
+        return publishing.heads() == {"east-head"}
+
+    wait_for(are_back, what="the one that has replaced it takes publishers again")
     assert publishing.stop() == ["accepted"]
-    newcomer.close()
     for publisher in publishing.publishers:
         sent = publisher.statistics()["accepted"]
         wait_for(lambda sent=sent, name=publisher.name: len(got.get(name, ())) >= sent, what="all is delivered")
         assert got[publisher.name] == list(range(1, sent + 1))
-    reading.close()

@@ -89,22 +89,22 @@ def test_a_cluster_is_shuffled_and_nothing_is_lost(uneven: FleetFolder):
         assert len(traffic.at("edge-0")) == 24
         for edge in EDGES[1:]:
             store_edits.set_cordoned(uneven, edge, cordoned=False)
-        wait_for(lambda: traffic.sent > 200, 30.0, "some traffic to tell loads from")
+        wait_for(lambda: traffic.sent > 200, what="some traffic to tell loads from")
         store_edits.create_session(
             uneven, "all", {"scope": "Local", "source": {"name": "east"}, "action": "Shuffle", "mode": "DryRun"}
         )
-        dry = wait_for(lambda: ended(uneven, "all"), 30.0, "the plan")
+        dry = wait_for(lambda: ended(uneven, "all"), what="the plan")
         assert (dry["phase"], dry["reason"]) == ("Planned", "DryRun"), dry
         predicted = {each["name"]: each for each in dry["predicted"]["edges"]}
         assert set(predicted) == set(EDGES)
         assert len(traffic.at("edge-0")) == 24
         store_edits.approve_session(uneven, "all", dry["planHash"])
-        status = wait_for(lambda: (now := ended(uneven, "all")).get("phase") != "Planned" and now, 60.0, "its end")
+        status = wait_for(lambda: (now := ended(uneven, "all")).get("phase") != "Planned" and now, what="its end")
         assert (status["phase"], status["reason"]) == ("Succeeded", "Moved"), status
-        counts = {edge: len(traffic.at(edge)) for edge in EDGES}
+        counts = {edge: predicted[edge]["subscribersAfter"] for edge in EDGES}
         assert sum(counts.values()) == 24
-        assert counts == {edge: predicted[edge]["subscribersAfter"] for edge in EDGES}
         assert all(counts.values())
+        wait_for(lambda: {edge: len(traffic.at(edge)) for edge in EDGES} == counts, what="clients know where they are")
         measured = {each["name"]: each["utilizationPercent"] for each in status["measured"]["edges"]}
         assert max(measured.values()) < predicted["edge-0"]["utilizationBeforePercent"]
         assert {child["phase"] for child in status["children"]} == {"Succeeded"}

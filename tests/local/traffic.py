@@ -33,10 +33,14 @@ class Traffic:
         self._interval = 1.0 / per_second
         self._unanswered: dict[int, tuple[float, client.Receipt, dict[str, Any]]] = {}
         self._connections = [client.Connection(way.endpoint, security=security) for _ in range(2)]
-        self._publisher = client.Publisher(self._connections[0], name=f"quotes-{name}")
-        self._subscribers = [self._subscriber(f"{name}{number:03}") for number in range(count)]
-        for one in self._subscribers:
-            one.wait_acknowledged()
+        try:
+            self._publisher = client.Publisher(self._connections[0], name=f"quotes-{name}")
+            self._subscribers = [self._subscriber(f"{name}{number:03}") for number in range(count)]
+            for one in self._subscribers:
+                one.wait_acknowledged()
+        except BaseException:  # there is no `with` yet that would end them
+            self._close()
+            raise
         self._thread = threading.Thread(target=self._publish)
         self._thread.start()
 
@@ -47,7 +51,10 @@ class Traffic:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopped.set()
-        self._thread.join(60)
+        self._thread.join(300)
+        self._close()
+
+    def _close(self) -> None:
         for connection in self._connections:
             connection.close()
 
@@ -56,11 +63,11 @@ class Traffic:
         with self._lock:
             return sorted(name for name, served_by in self.edges.items() if served_by == edge)
 
-    def verdict(self, seconds: float = 60.0) -> AuditVerdict:
+    def verdict(self, seconds: float = 300.0) -> AuditVerdict:
         """End the publishing, wait for the last publication at each subscriber, and judge."""
         self._stopped.set()
-        self._thread.join(60)
-        self._publisher.flush(60)
+        self._thread.join(300)
+        self._publisher.flush(300)
         deadline = time.monotonic() + seconds
         while self._waits() and time.monotonic() < deadline:
             time.sleep(0.02)
