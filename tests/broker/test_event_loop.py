@@ -16,7 +16,7 @@ from plimsoll.core.config import BrokerHardware, BrokerLimits
 from plimsoll.core.permissions import ALL_PERMISSIONS, NO_NAME_GRANTS, ClientPermissions
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 300
 
 
 class Toy:

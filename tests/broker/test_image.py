@@ -16,7 +16,7 @@ from tests.images import image
 
 from plimsoll.core.config import BrokerConfig, BrokerHardware, LinkSecurity, encode
 
-pytestmark = [pytest.mark.cluster, pytest.mark.images("broker"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.cluster, pytest.mark.images("broker"), pytest.mark.timeout(1200)]
 
 IMAGE = image("broker")
 DEADLINE_SECONDS = 180

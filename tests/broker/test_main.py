@@ -26,7 +26,7 @@ PLAIN = LinkSecurity(plain=True)
 HEAD = BrokerConfig(
     name="h", role="head", cluster="c", data="tcp://127.0.0.1:*", control="tcp://127.0.0.1:*", security=PLAIN
 )
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 300
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from plimsoll.feeds import parquet
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-DEADLINE_SECONDS = 120.0
+DEADLINE_SECONDS = 300.0
 Batch = tuple[list[int], StreamOffset, StreamOffset]
 
 

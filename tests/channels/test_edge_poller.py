@@ -15,7 +15,7 @@ from plimsoll.core.predicates import parse
 from plimsoll.core.protocol import messages, wire
 
 NEAR = ChannelDefinition("near", (ChannelParameter("kind", "String"),), (), "")
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 300.0
 
 
 def answer(socket: zmq.Socket[bytes], table: ParametersInForce) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUERY = "SELECT p.kind, r._row AS number FROM parameters p JOIN r ON r.kind = p.kind ORDER BY number"
-DEADLINE_SECONDS = 120.0
+DEADLINE_SECONDS = 300.0
 
 
 class AcceptingPublisher:

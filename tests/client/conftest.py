@@ -24,7 +24,7 @@ from plimsoll.core.transport.link import LinkLimits
 
 CLUSTER = "c"
 EDGES = ("e1", "e2")
-STARTED_SECONDS = 20.0
+STARTED_SECONDS = 300.0
 
 
 def free_ports(count: int) -> list[int]:
@@ -127,12 +127,12 @@ class Fleet:
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
         process.kill()
-        process.wait(60)
+        process.wait(300)
 
     def leave(self, name: str) -> None:
         process = self.processes.pop(name)
         process.terminate()
-        process.wait(20)
+        process.wait(300)
 
     def connection(self, head: str = "h", **options: Any) -> Connection:
         options.setdefault("limits", ClientLimits(link=LinkLimits(heartbeat_seconds=0.5, dead_seconds=2.0)))
@@ -151,7 +151,7 @@ class Fleet:
         for process in self.processes.values():
             process.kill()
         for process in self.processes.values():
-            process.wait(60)
+            process.wait(300)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def own_fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
 def eventually() -> Callable[..., None]:
     """Wait for a condition, with a deadline."""
 
-    def wait(what: Callable[[], object], seconds: float = 60.0) -> None:
+    def wait(what: Callable[[], object], seconds: float = 300.0) -> None:
         end = time.monotonic() + seconds
         while not what():
             assert time.monotonic() < end, f"not so within {seconds} s"

@@ -147,7 +147,7 @@ class Traffic:
             self.said += 1
             self.publisher.publish({"n": self.said})
 
-    def take(self, until: int, seconds: float = 60.0) -> None:
+    def take(self, until: int, seconds: float = 300.0) -> None:
         end = time.monotonic() + seconds
         while not self.got or self.got[-1] < until:
             item = self.subscriber.receive(max(0.01, end - time.monotonic()))

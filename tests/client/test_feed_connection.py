@@ -13,7 +13,7 @@ from plimsoll.core.client import Address
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 300.0
 LIST = msg.ListFeedFiles(4, "stocks", "rows", 1)
 
 

@@ -19,7 +19,7 @@ from plimsoll.client.group import GroupSubscriber
 from plimsoll.client.group_definition import group_definition
 from plimsoll.core.verify.slice_laws import GivenItem, judge_slices
 
-WAIT = 60.0
+WAIT = 300.0
 
 
 @pytest.fixture

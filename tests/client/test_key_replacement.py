@@ -29,7 +29,7 @@ def write(path: Path, text: str) -> None:
     new.replace(path)
 
 
-@pytest.mark.timeout(100)
+@pytest.mark.timeout(1200)
 def test_a_connection_whose_key_was_revoked_comes_back_with_the_new_one(
     own_fleet: Callable[..., Fleet], eventually: Callable[..., None]
 ) -> None:
@@ -42,21 +42,21 @@ def test_a_connection_whose_key_was_revoked_comes_back_with_the_new_one(
                 each.attributes["n"] for each in batch if isinstance(each, Delivery)
             ),
         )
-        subscriber.subscribe("[kind,=,'a']", timeout=20)
+        subscriber.subscribe("[kind,=,'a']", timeout=300)
         publisher = Publisher(connection)
-        publisher.publish({"kind": "a", "n": 1}).wait(20)
+        publisher.publish({"kind": "a", "n": 1}).wait(300)
         assert connection.status()["connected"]
         replace_key(fleet)
-        eventually(lambda: not connection.status()["connected"], 20)
+        eventually(lambda: not connection.status()["connected"], 300)
         assert "no longer authorised" in connection.status()["last_error"]
-        publisher.publish({"kind": "a", "n": 2}).wait(20)
+        publisher.publish({"kind": "a", "n": 2}).wait(300)
         assert connection.status()["connected"]
         assert "no longer authorised" in connection.status()["last_error"]
-        eventually(lambda: received == [1, 2], 20)
+        eventually(lambda: received == [1, 2], 300)
         subscriber.close()
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1200)
 def test_a_publisher_without_an_answer_says_so_and_goes_on_when_it_can(
     own_fleet: Callable[..., Fleet], eventually: Callable[..., None]
 ) -> None:
@@ -64,7 +64,7 @@ def test_a_publisher_without_an_answer_says_so_and_goes_on_when_it_can(
     limits = ClientLimits(stall_seconds=1.0, link=LinkLimits(heartbeat_seconds=0.5, dead_seconds=2.0))
     with fleet.connection(name="app", limits=limits) as connection:
         publisher = Publisher(connection)
-        publisher.publish({"n": 0}).wait(20)
+        publisher.publish({"n": 0}).wait(300)
         authorized = fleet.folder / "authorized"
         allowed = authorized.read_text()
         write(authorized, "".join(line for line in allowed.splitlines(keepends=True) if "client" not in line))
@@ -76,10 +76,10 @@ def test_a_publisher_without_an_answer_says_so_and_goes_on_when_it_can(
                 return "unanswered" in str(error)
             return False
 
-        eventually(is_refused, 20)
-        eventually(lambda: not connection.status()["connected"], 20)
-        eventually(lambda: connection.status()["since_seconds"] > 0.5, 20)
+        eventually(is_refused, 300)
+        eventually(lambda: not connection.status()["connected"], 300)
+        eventually(lambda: connection.status()["since_seconds"] > 0.5, 300)
         write(authorized, allowed)
         replace_key(fleet)
-        assert publisher.flush(30).unknown == 0
-        publisher.publish({"n": 2}).wait(10)
+        assert publisher.flush(300).unknown == 0
+        publisher.publish({"n": 2}).wait(300)

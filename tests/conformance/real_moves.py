@@ -28,9 +28,9 @@ from plimsoll.mediator.control_plane import ControlPlane, HeadMessageReceived, S
 from plimsoll.soak.harness.handover_driver import DrivenHandover, HandoverDriver, HandoverLedger
 
 SUBSCRIBERS = 5
-SESSION_SECONDS = 20.0
-SERVED_SECONDS = 30.0
-SETTLED_SECONDS = 30.0
+SESSION_SECONDS = 300.0
+SERVED_SECONDS = 300.0
+SETTLED_SECONDS = 300.0
 DRAIN_EVERY = 10
 PUBLISHED_AT_ONCE = 20
 UNANSWERED_AT_MOST = 1000
@@ -78,7 +78,7 @@ class ProgramUnderMoves:
     def stop(self) -> int:
         self.order(do="stop")
         code = self.process.wait(60)
-        self._reader.join(10)
+        self._reader.join(300)
         return code
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from plimsoll.conformance import SCENARIOS, ChildClient, play_all, table_report
 
 SOURCE = Path(__file__).resolve().parents[2] / "examples" / "go-client"
 GO = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
-BUILD_SECONDS = 300
+BUILD_SECONDS = 900
 WITHOUT_KEY = '{"heads.json": {"c": {"endpoint": "tcp://127.0.0.1:1", "publicKey": ""}}}'
 
 pytestmark = pytest.mark.skipif(GO is None, reason="the client in Go is not tried: there is no Go here to build it")
@@ -38,7 +38,7 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # the first build compiles Go's own library, too
+@pytest.mark.timeout(1800)  # the first build compiles Go's own library, too
 def test_it_keeps_to_the_simple_profile(binary: Path):
     scenarios = [scenario for scenario in SCENARIOS if "simple" in scenario.profiles]
     verdicts = list(play_all(scenarios, partial(ChildClient, [str(binary)]), jobs=4, patience=3))
@@ -57,7 +57,7 @@ def assert_nothing_is_missing(found: dict[str, Any], moves: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_it_loses_nothing_in_moves(binary: Path, tmp_path: Path):
     assert_nothing_is_missing(run_moves([str(binary), "-count"], 100, tmp_path), 100)
 
@@ -80,7 +80,7 @@ def program(binary: Path, fleet: Fleet, name: str) -> ProgramUnderMoves:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_it_speaks_curve_as_a_connection_file_says(binary: Path, tmp_path: Path):
     fleet = Fleet(tmp_path, curve=True)
     file = tmp_path / "app.json"
@@ -88,10 +88,10 @@ def test_it_speaks_curve_as_a_connection_file_says(binary: Path, tmp_path: Path)
     client = ProgramUnderMoves([str(binary), "-file", str(file)], "", tmp_path / "go.log")
     try:
         client.order(do="subscribe", subscriber="s", subscription=STOCK)
-        await_until(lambda: client.of("counts"), "SUBACK", 60)
+        await_until(lambda: client.of("counts"), "SUBACK", 300)
         text = "x" * 5_000  # several blocks of the cipher, and a long message part
         client.order(do="publish", publisher="p", attributes={"class": "STOCK", "text": text}, count=20)
-        await_until(lambda: len(client.of("delivery")) == 20, "twenty deliveries", 60)
+        await_until(lambda: len(client.of("delivery")) == 20, "twenty deliveries", 300)
         assert client.of("delivery")[-1]["attributes"]["text"] == text
         assert client.stop() == 0
     finally:
@@ -108,23 +108,23 @@ def test_a_wrong_connection_file_is_named(binary: Path, tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_it_goes_on_from_its_token_and_outlives_an_edge(binary: Path, fleet: Fleet):
     """A second process goes on behind what the first one was given; then the edge that serves it is killed."""
     feed = program(binary, fleet, "feed")
     first = program(binary, fleet, "reader")
     try:
         first.order(do="subscribe", subscriber="s", subscription=STOCK)
-        await_until(lambda: first.of("counts"), "SUBACK", 60)
+        await_until(lambda: first.of("counts"), "SUBACK", 300)
         feed.order(do="publish", publisher="p", attributes={"class": "STOCK"}, count=10)
-        await_until(lambda: len(first.of("delivery")) == 10, "ten deliveries", 60)
+        await_until(lambda: len(first.of("delivery")) == 10, "ten deliveries", 300)
         first.order(do="position")
-        await_until(lambda: first.of("position"), "position", 60)
+        await_until(lambda: first.of("position"), "position", 300)
         (place,) = first.of("position")
         first.order(do="close", subscriber="s", withdraw=False)
         assert first.stop() == 0
         feed.order(do="publish", publisher="p", attributes={"class": "STOCK"}, count=10)
-        await_until(lambda: len(feed.of("answer")) == 20, "twenty answers", 60)
+        await_until(lambda: len(feed.of("answer")) == 20, "twenty answers", 300)
         _second_life(binary, fleet, feed, place)
         assert feed.stop() == 0
     finally:
@@ -137,12 +137,12 @@ def _second_life(binary: Path, fleet: Fleet, feed: ProgramUnderMoves, place: dic
     try:
         stored = {"token": place["token"], "watermarks": place["watermarks"]}
         second.order(do="subscribe", subscriber="s", subscription=STOCK, **stored)
-        await_until(lambda: len(second.of("delivery")) == 10, "deliveries from the log", 60)
+        await_until(lambda: len(second.of("delivery")) == 10, "deliveries from the log", 300)
         second.order(do="position")
-        await_until(lambda: second.of("position"), "position", 60)
+        await_until(lambda: second.of("position"), "position", 300)
         fleet.kill(second.of("position")[0]["edge"])
         feed.order(do="publish", publisher="p", attributes={"class": "STOCK"}, count=10)
-        await_until(lambda: len(second.of("delivery")) == 20, "deliveries at the other edge", 60)
+        await_until(lambda: len(second.of("delivery")) == 20, "deliveries at the other edge", 300)
         assert [report["seq"] for report in second.of("delivery")] == list(range(11, 31))
         assert second.of("gap") == []
         assert second.stop() == 0

@@ -30,6 +30,6 @@ def test_our_own_client_keeps_to_some_scenarios():
 
 
 @pytest.mark.sweep
-@pytest.mark.timeout(600)  # each scenario starts a process, and some wait for dead times
+@pytest.mark.timeout(1800)  # each scenario starts a process, and some wait for dead times
 def test_our_own_client_keeps_to_all_scenarios():
     play_ours(())

@@ -12,7 +12,7 @@ import zmq
 from plimsoll.conformance.client_under_test import ReceivedFrame
 from plimsoll.conformance.sockets import ScriptedSockets
 
-SECONDS = 20.0
+SECONDS = 300.0
 
 
 @pytest.fixture

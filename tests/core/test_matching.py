@@ -167,7 +167,7 @@ PROGRAMS = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)  # up to 100,000 judged cases
+@pytest.mark.timeout(1200)  # up to 100,000 judged cases
 @pytest.mark.parametrize(("programs", "cases"), PROGRAMS)
 def test_the_index_answers_as_asking_every_subscription(programs: int, cases: int):
     """Adds, loads and removes interleaved; after each every publication is judged."""

@@ -9,7 +9,7 @@ from tests.crds.structural import defaulted, faults, schema_of
 
 from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1200)
 
 
 def problems(case: Case) -> list[str]:

@@ -20,7 +20,7 @@ from plimsoll.core.spec import KINDS, SourceDocument
 from plimsoll.core.spec.parser import parse_each
 from plimsoll.mediator import resource_status
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 Object = dict[str, Any]
 
 

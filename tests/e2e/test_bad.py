@@ -9,7 +9,7 @@ import pytest
 import yaml
 from tests.e2e.cluster import ROOT, Cluster, Crowd
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 SUBSCRIBERS = 200
 PER_SECOND = 50.0

@@ -17,7 +17,7 @@ from tests.e2e.cluster import ROOT, Cluster, Crowd, run
 from plimsoll.core.policies.model.hash_ranges import Partition
 from plimsoll.core.protocol.topic_units import topic_hash
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 SUBSCRIBERS = 200
 PER_SECOND = 50.0

@@ -21,7 +21,7 @@ from tests.e2e.node_access import (
 )
 from tests.e2e.volumes import node_name, node_volume, volume
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 SUBSCRIBERS = 50
 PER_SECOND = 40.0

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from tests.e2e.cluster import ROOT, TAG, Cluster, CommandError, Crowd, manifest, profile
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 CHART, EDGES = str(ROOT / "helm" / "plimsoll"), "edgebrokers.plimsoll.dev"
 SUBSCRIBERS = 500

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.cluster import Cluster, Crowd, manifest, profile
 from tests.e2e.kills import HELD, Cell, Matrix, cells
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 SUBSCRIBERS = 60
 PER_SECOND = 10.0

@@ -12,7 +12,7 @@ from tests.e2e.cluster import ROOT, TAG, Cluster, run
 
 from plimsoll.operator import names
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 EDGES = ("edge-0", "edge-1", "edge-2")
 OF_AN_EDGE = (("statefulset", ""), ("service", ""), ("configmap", "-config"), ("secret", "-keys"))

@@ -16,7 +16,7 @@ import pytest
 from tests.e2e.cluster import ROOT, TAG, Cluster, Crowd, manifest, profile, run
 from tests.e2e.node_access import AWAY, FIND, HOST, LOSE, home_host
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 CHART = str(ROOT / "helm" / "plimsoll")
 BROKERS = "app.kubernetes.io/name=plimsoll-broker"

@@ -21,7 +21,7 @@ from tests.e2e.cluster import ROOT, Cluster, run
 
 from plimsoll.operator.objects.network import NODE_PORTS
 
-pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 BROKERS = ("east-head", "edge-0", "edge-1", "edge-2")
 

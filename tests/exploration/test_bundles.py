@@ -65,7 +65,7 @@ def test_no_reachable_state_breaks_a_law(config: Config):
 
 
 @pytest.mark.sweep
-@pytest.mark.timeout(600)  # 1.1 million states
+@pytest.mark.timeout(1800)  # 1.1 million states
 @pytest.mark.parametrize("config", LARGE, ids=str)
 def test_nor_while_bundles_are_split_and_processes_die(config: Config):
     holds(config)

@@ -65,7 +65,7 @@ RULES = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # up to a hundred thousand states
+@pytest.mark.timeout(1200)  # up to a hundred thousand states
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.sweep) if name in SWEPT else name for name in WORLDS]
 )
@@ -78,7 +78,7 @@ def test_no_reachable_state_breaks_a_law(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # the same worlds, up to the violation
+@pytest.mark.timeout(1200)  # the same worlds, up to the violation
 @pytest.mark.parametrize(("rule", "name", "law"), RULES)
 def test_each_rule_is_needed(rule: str, name: str, law: str) -> None:
     result = explore(Config(**WORLDS[name], without=(rule,)))

@@ -38,7 +38,7 @@ RULES = [
         ),
     ],
 )
-@pytest.mark.timeout(400)  # the sweeps have 300,000 states
+@pytest.mark.timeout(1200)  # the sweeps have 300,000 states
 def test_no_reachable_state_breaks_a_law(config: Config) -> None:
     result = explore(config)
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))

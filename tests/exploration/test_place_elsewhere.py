@@ -30,7 +30,7 @@ TWICE = Config(sessions=2, moves=1)
         pytest.param(TWICE._replace(crashes=2, leaves=2), id="often", marks=[pytest.mark.slow, pytest.mark.sweep]),
     ],
 )
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_no_reachable_state_breaks_a_law(config: Config) -> None:
     result = explore(config)
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))

@@ -34,7 +34,7 @@ def test_no_reachable_state_breaks_a_law(faults: tuple[str, ...]) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.timeout(600)  # half a million states
+@pytest.mark.timeout(1800)  # half a million states
 @pytest.mark.parametrize("faults", [("link H1", "link H2"), ("crash-late H1", "crash-late H2", "crash M")], ids=len)
 def test_nor_with_three_publications_and_any_of_the_faults(faults: tuple[str, ...]) -> None:
     result = explore(Config(3, faults))

@@ -16,7 +16,7 @@ import pytest
 VARIABLE = "PLIMSOLL_OBJECT_STORE"
 BUCKET = "datasets"
 KEYS = {"ROOT_ACCESS_KEY": "recorder", "ROOT_SECRET_KEY": "only-for-this-test"}
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 
 
 def _listens(host: str, port: int) -> bool:
@@ -54,4 +54,4 @@ def running_store(folder: Path, host: str = "127.0.0.1") -> Iterator[Mapping[str
         }  # fmt: skip
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(300)

@@ -78,7 +78,7 @@ class Prometheus:
         found = self.ask("query", query=expression)["result"]
         return [value for item in found if not math.isnan(value := float(item["value"][1]))]
 
-    def until(self, what: str, holds: Callable[[], Any], seconds: float = 60.0) -> None:
+    def until(self, what: str, holds: Callable[[], Any], seconds: float = 300.0) -> None:
         """Wait for a condition; raises TimeoutError."""
         deadline = time.monotonic() + seconds
         while not holds():

@@ -30,7 +30,7 @@ from plimsoll.local.head_access import HeadAccess, head_access
 from plimsoll.operator import names
 from plimsoll.operator.objects.collectors import HTTP_PORT
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 TEXT = FLEET.replace(
     "spec:\n  security:",
     "spec:\n  telemetry: {collectors: {replicas: 1, interval: 1s}}\n  defaults: {policy: {type: Padres}}\n  security:",

@@ -50,11 +50,11 @@ class Live:
     def begin(self, name: str, **changes: Any) -> None:
         store_edits.create_session(self.folder, name, {**MOVE, **changes})
 
-    def end(self, name: str, seconds: float = 60.0) -> dict[str, Any]:
+    def end(self, name: str, seconds: float = 300.0) -> dict[str, Any]:
         """The status of a session that has ended."""
         return self.wait_until(name, lambda status: "endedAt" in status, seconds)
 
-    def wait_until(self, name: str, check: Callable[[dict[str, Any]], bool], seconds: float = 60.0) -> dict[str, Any]:
+    def wait_until(self, name: str, check: Callable[[dict[str, Any]], bool], seconds: float = 300.0) -> dict[str, Any]:
         """The status of a session once a condition holds; fails with the last one, and at once after its end."""
         status: dict[str, Any] = {}
 

@@ -206,7 +206,7 @@ def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: Fl
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)  # a fleet that starts, two changes, and a promotion
+@pytest.mark.timeout(1200)  # a fleet that starts, two changes, and a promotion
 def test_what_has_to_have_a_publication_is_changed_under_traffic_and_counts_after_a_promotion(home: Path):
     both = FLEET.replace("standby: 1", "standby: 1, log: {disk: {size: 16Mi}}")
     either = both.replace("standby: 1", "standby: 1, confirm: Either")
@@ -240,7 +240,7 @@ def confirm_of(folder: FleetFolder, process: str = "east-head") -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)  # two changes of the setting, each of which starts or ends a process
+@pytest.mark.timeout(1200)  # two changes of the setting, each of which starts or ends a process
 def test_a_standby_is_taken_on_and_let_go_under_traffic_by_the_process_that_leads(home: Path):
     """In memory: before, the log would have gone with the process each time."""
     plain = FLEET.replace(", standby: 1", "")

@@ -72,7 +72,7 @@ def said(plane, ask, seconds=60.0):
 
 
 def heard_by(router, ask):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         ask()
         if router.socket.poll(50):

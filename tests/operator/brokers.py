@@ -225,7 +225,7 @@ class Fleet:
     async def change(self, name: str, **spec: Any) -> dict[str, Any]:
         return await self.api.patch(session_objects.SESSION_KIND, self.namespace, name, {"spec": spec})
 
-    async def until(self, name: str, what: str, check: Any, seconds: float = 30.0) -> dict[str, Any]:
+    async def until(self, name: str, what: str, check: Any, seconds: float = 300.0) -> dict[str, Any]:
         """A session's object once a condition holds for it."""
         found: dict[str, Any] = {}
 
@@ -241,7 +241,7 @@ class Fleet:
             raise AssertionError(f"{name}: {error}; it is {status}") from None
         return dict(found)
 
-    async def ended(self, name: str, seconds: float = 30.0) -> dict[str, Any]:
+    async def ended(self, name: str, seconds: float = 300.0) -> dict[str, Any]:
         return await self.until(
             name, "its end", lambda item: condition(item, "Succeeded")["status"] != "Unknown", seconds
         )

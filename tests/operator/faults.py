@@ -129,7 +129,7 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
         await task
 
 
-async def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+async def eventually(condition: Callable[[], Any], what: str, seconds: float = 300.0) -> Any:
     """Wait until a condition is true and raises no LookupError; fail with its name otherwise."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:

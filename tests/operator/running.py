@@ -105,7 +105,7 @@ class Running:
     async def named(self, kind: str) -> list[str]:
         return sorted(item["metadata"]["name"] for item in await self.api.list(kind, self.namespace))
 
-    async def until(self, what: str, holds: Callable[[], Any], seconds: float = 120.0) -> float:
+    async def until(self, what: str, holds: Callable[[], Any], seconds: float = 300.0) -> float:
         """Wait for a condition; returns how many seconds that took."""
         begun = time.monotonic()
         while not await holds():
@@ -146,7 +146,7 @@ class Running:
             return counts == {"desired": edges, "ready": edges} and len(there) == edges and ready == "True"
         return False
 
-    async def ready(self, edges: int, seconds: float = 120.0) -> float:
+    async def ready(self, edges: int, seconds: float = 300.0) -> float:
         return await self.until(f"{edges} edges are ready", lambda: self.is_ready(edges), seconds)
 
     async def evict(self, pod: str) -> int:

@@ -20,11 +20,11 @@ from plimsoll.operator.objects.network import NODE_PORTS
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.images("broker"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(1200),
 ]
 
 MANY = 200
-OPENED_SECONDS = 90.0
+OPENED_SECONDS = 300.0
 
 
 def node_and_ports(count: int) -> tuple[str, list[int]]:

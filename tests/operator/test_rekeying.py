@@ -37,7 +37,7 @@ spec: {head: {profile: small}, edges: [{name: b, profile: small}]}
 ONCE_MORE = "reloaded authorized keys"
 
 
-def until(what: str, holds: Callable[[], bool], seconds: float = 60.0) -> float:
+def until(what: str, holds: Callable[[], bool], seconds: float = 300.0) -> float:
     begun = time.monotonic()
     while not holds():
         assert time.monotonic() - begun < seconds, what

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "local.md"
 INSTALL_SECONDS, ANSWER_SECONDS = 300, 60
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # it fetches the dependencies of the wheel
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # it fetches the dependencies of the wheel
 
 
 class Installed:

@@ -30,7 +30,7 @@ SOAKS = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)  # a fleet, half a minute of traffic, and the recovery of all subscribers
+@pytest.mark.timeout(1200)  # a fleet, half a minute of traffic, and the recovery of all subscribers
 @pytest.mark.parametrize(("seconds", "every", "disturbances"), SOAKS)
 def test_a_short_soak_loses_nothing_outside_gaps(
     seconds: float, every: float, disturbances: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -95,7 +95,7 @@ def test_only_short_jobs_run_without_the_optimising_compiler():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_spark_submit_decides(tmp_path: Path):
     """A job that is started by `spark-submit` has its settings, and Plimsoll's where it has none."""
     names = ["spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.sql.session.timeZone",

@@ -40,10 +40,10 @@ class Process:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(300)
 
 
-def wait_for(true: Callable[[], Any], seconds: float = 20.0) -> Any:
+def wait_for(true: Callable[[], Any], seconds: float = 300.0) -> Any:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := true():

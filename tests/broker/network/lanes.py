@@ -11,7 +11,7 @@ from plimsoll.broker.network.socket_lane import SocketLane
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.core.config import BrokerLimits
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 300
 LIMITS = BrokerLimits(max_frame_bytes=4096, window_frames=8)
 KEPT: list[zmq.Socket] = []
 """A socket without a reference is closed; these stay open until their context ends."""

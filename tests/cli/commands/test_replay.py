@@ -116,5 +116,5 @@ def test_a_replay_that_is_ended_says_how_to_go_on(program, here: Served, monkeyp
     wait_until(lambda: here.server.served.size_bytes > 0, "it has begun to read")
     wait_until(lambda: here.server.served.requests["answered"] > 3, "it waits for the time of the last one")
     replay.terminate()
-    out, err = replay.communicate(timeout=30)
+    out, err = replay.communicate(timeout=300)
     assert (replay.returncode, out, err) == (0, "3 published, 3 accepted; go on with --since 4\n", "")

@@ -50,7 +50,7 @@ steps = st.lists(
 )
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(1200)
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(asked, min_size=2, max_size=14),
@@ -100,7 +100,7 @@ def judge(
     assert not tested._frontier._constrained
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(1200)
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(asked, min_size=2, max_size=14),

@@ -22,7 +22,7 @@ from plimsoll.feeds.reading.dataset_copy import DatasetCopy
 from plimsoll.feeds.reading.fetch_run import FetchRun
 from plimsoll.feeds.serving.feed_server import FeedServer
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 300.0
 SUBSCRIPTION = "[class,=,'STOCK']"
 
 

@@ -132,7 +132,7 @@ def test_hostile_peers_hurt_themselves_alone(tmp_path: Path) -> None:
             b"", b"\x00" * 100, b"\x94\x01\x08" + b"\xc1" * 50, framed(listing())[:-3], b"x" * 7000,
             framed(listing(number=2**63 - 1)), framed(large),
         ]  # fmt: skip
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + 300.0
 
         def flood() -> bool:
             for peer in (*peers, *strangers):

@@ -28,7 +28,7 @@ from plimsoll.local.supervision.channel_process import ChannelProcess
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 
 QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart.yaml"
-DEADLINE_SECONDS = 120.0
+DEADLINE_SECONDS = 300.0
 COLUMNS = [{"name": "kind", "type": "String"}, {"name": "number", "type": "Integer"}]
 PARAMETERS = [{"name": "kind", "type": "String"}]
 QUERY = "SELECT p.kind, r.number FROM parameters p JOIN r ON r.kind = p.kind"
@@ -123,7 +123,7 @@ def results_until(subscriber: Subscriber, last: int, *more: str) -> list[tuple[i
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # a fleet comes up, and Spark twice
+@pytest.mark.timeout(1200)  # a fleet comes up, and Spark twice
 @pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
 def test_each_result_comes_once_though_the_driver_is_killed_and_another_channel_is_wrong(fleet: FleetFolder) -> None:
     with connected(fleet) as connection:
@@ -156,7 +156,7 @@ def test_each_result_comes_once_though_the_driver_is_killed_and_another_channel_
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # a fleet comes up, and Spark twice
+@pytest.mark.timeout(1200)  # a fleet comes up, and Spark twice
 @pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
 def test_feed_table_and_ledger_may_all_be_in_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))

@@ -12,7 +12,7 @@ from plimsoll.local.supervision.child_process import ChildProcess, broker_comman
 
 
 def wait(process):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while (code := process.exit_code()) is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -20,7 +20,7 @@ def wait(process):
 
 
 def says(process, line):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while process.last_output_line() != line:
         assert time.monotonic() < deadline, process.last_output_line()
         time.sleep(0.01)

@@ -17,7 +17,7 @@ from plimsoll.local import manifests, runtime
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 QUICKSTART = (Path(__file__).parents[3] / "examples" / "quickstart.yaml").read_text()
 WITH_SPARK = (
     "  name: quickstart\n"

@@ -88,7 +88,7 @@ class Pair:
         self.head.on_status({"epoch": 5, "process": process}, self.now, self.record)
 
     def await_end(self, ends):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not ends():
             assert time.monotonic() < deadline
             self.poll()

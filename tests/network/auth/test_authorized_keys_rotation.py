@@ -24,7 +24,7 @@ from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link
 from plimsoll.network.auth.authorized_keys import AuthorizedKeys
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 300
 LINK = 77
 KEEPS = BrokerLimits(lease_seconds=0.001)
 

@@ -27,7 +27,7 @@ from plimsoll.operator.mediator.epochs import OperatorDeposedError
 
 pytestmark = pytest.mark.cluster
 
-RESUMED_SECONDS = 30.0
+RESUMED_SECONDS = 300.0
 
 
 class Killed(BaseException):

@@ -22,7 +22,7 @@ from plimsoll.telemetry.snapshot import TelemetrySnapshot, decode_snapshot
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.images("broker", "collector"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),
 ]
 TEXT = FLEET.replace("replicas: 3", "replicas: 2").replace(
     "spec:\n  security:", "spec:\n  telemetry: {collectors: {replicas: 2, interval: 1s}}\n  security:", 1

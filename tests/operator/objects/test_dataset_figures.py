@@ -11,7 +11,7 @@ from plimsoll.feeds.config import RecorderFigures
 from plimsoll.operator.names import DATASET_POD, Object
 from plimsoll.operator.objects.dataset_figures import DatasetFigures
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 300.0
 FIGURES = RecorderFigures("/data/feeds/f", 1, 1, 3, 1, 12, 10, 2, 0, 0, 1, 900)
 
 

@@ -28,7 +28,7 @@ from plimsoll.operator.pairs.requests import PairRequest
 from plimsoll.operator.reconcile.observed import ObservedObjects
 
 HEAD = "east-head"
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 300
 NET = f"127.{os.getpid() >> 8 & 127}.{os.getpid() & 255}"
 """Addresses that no other run of these tests has."""
 Object = dict[str, Any]

@@ -22,7 +22,7 @@ from plimsoll.operator.reconcile import observed
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.images("broker"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),
 ]
 
 

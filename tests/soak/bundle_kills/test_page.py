@@ -52,7 +52,7 @@ def test_results_survive_and_cells_with_a_result_are_not_run_again(
 
 
 @pytest.mark.sweep
-@pytest.mark.timeout(300)  # a fleet, a killed head, and the wait until it has come to rest
+@pytest.mark.timeout(1200)  # a fleet, a killed head, and the wait until it has come to rest
 def test_a_head_killed_while_a_bundle_is_released_loses_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):  # fmt: skip

@@ -31,7 +31,7 @@ def test_a_cell_has_these_words(found: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)  # a fleet, and the wait for residue to go, which may take a lease
+@pytest.mark.timeout(1200)  # a fleet, and the wait for residue to go, which may take a lease
 @pytest.mark.parametrize(
     "words",
     [

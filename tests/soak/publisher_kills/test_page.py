@@ -49,7 +49,7 @@ def test_results_survive_and_cells_with_a_result_are_not_run_again(tmp_path: Pat
 
 
 @pytest.mark.sweep
-@pytest.mark.timeout(300)  # a fleet, a killed head, and the wait until it has come to rest
+@pytest.mark.timeout(1200)  # a fleet, a killed head, and the wait until it has come to rest
 def test_the_old_head_killed_behind_the_cut_costs_no_more_than_gaps(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):  # fmt: skip

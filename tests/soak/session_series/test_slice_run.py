@@ -16,7 +16,7 @@ def options(folder: Path, sessions: int) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)  # a fleet of seven brokers, eighty subscribers, sixty sessions, and the check for residue
+@pytest.mark.timeout(1200)  # a fleet of seven brokers, eighty subscribers, sixty sessions, and the check for residue
 def test_sessions_back_to_back_lose_nothing_and_leave_no_residue(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -37,7 +37,7 @@ def test_sessions_back_to_back_lose_nothing_and_leave_no_residue(
 
 
 @pytest.mark.sweep
-@pytest.mark.timeout(180)  # a fleet, a hundred sessions, and faults that take seconds to recover from
+@pytest.mark.timeout(1200)  # a fleet, a hundred sessions, and faults that take seconds to recover from
 def test_sessions_lose_nothing_while_edges_and_clients_are_killed_and_frozen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,7 @@ def rows_of(spark: SparkSession, files: list[Path]) -> Counter[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_rows_move_into_files_of_their_hours_and_an_interrupted_run_is_finished(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -78,7 +78,7 @@ def test_rows_move_into_files_of_their_hours_and_an_interrupted_run_is_finished(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_the_query_of_the_page_works(spark: SparkSession, tmp_path: Path):
     """An hour of a Monday, with a head whose rows must not count, and the hour after it."""
     at_us = START_US + HOUR_US // 2
@@ -125,7 +125,7 @@ def test_what_cannot_be_deleted_stays_named(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_a_file_that_cannot_be_read_is_set_aside_and_the_others_are_merged(spark: SparkSession, tmp_path: Path):
     rows = trace(2, START_US, clusters=1, edges=1, seconds=20)
     files = write_files(tmp_path, rows, 2)

@@ -109,7 +109,7 @@ def mean_by_hour(rows: list[dict[str, Any]]) -> dict[int, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_only_hours_with_new_files_are_read_and_the_means_are_those_of_all_rows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

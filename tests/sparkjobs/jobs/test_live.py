@@ -65,7 +65,7 @@ def assert_equals_oracle(spark: SparkSession, root: Path, snapshot: TelemetrySna
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_live_equals_the_oracle_in_every_batch_and_counts_every_row(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -120,7 +120,7 @@ def test_live_equals_the_oracle_in_every_batch_and_counts_every_row(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_files_that_cannot_be_read_are_set_aside_and_all_others_are_counted(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -146,7 +146,7 @@ def test_files_that_cannot_be_read_are_set_aside_and_all_others_are_counted(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_a_driver_that_has_lost_its_checkpoint_publishes_and_commits_nothing(spark: SparkSession, tmp_path: Path):
     write_files(tmp_path, trace(5, now_us(), seconds=20), 1)
     checkpoint = settings(tmp_path).checkpoint
@@ -177,7 +177,7 @@ def count_of(root: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_after_an_hour_without_spark_no_row_is_lost_and_stale_or_incomplete_snapshots_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -237,7 +237,7 @@ def test_after_an_hour_without_spark_no_row_is_lost_and_stale_or_incomplete_snap
 
 
 @pytest.mark.sweep  # two more starts of Spark; the first test has a driver that dies in the middle of a batch
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_a_killed_driver_continues_from_its_checkpoint_and_counts_each_row_once(tmp_path: Path):
     launch = SparkLaunch(fleet=FLEET, namespace="", image="", trigger_seconds=1, lag_seconds=2)
     command, outer = live_command(launch, tmp_path), job_environment(os.environ)

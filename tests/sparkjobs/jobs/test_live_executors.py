@@ -105,7 +105,7 @@ def count_of(root: Path) -> int:
 
 
 @pytest.mark.sweep  # a master, workers and a driver as processes; test_live.py asserts the same for a killed driver
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_executors_killed_in_the_middle_of_a_batch_lose_and_repeat_no_rows(tmp_path: Path):
     root, place = tmp_path / "data", tmp_path / "spark"
     place.mkdir()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_the_oracle_computes_the_definition(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     sound = trace(1, END_US)
     for one in sound[:40]:

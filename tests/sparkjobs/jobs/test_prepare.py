@@ -50,7 +50,7 @@ def test_an_archive_that_is_there_is_kept(
 
 
 @pytest.mark.sweep  # two starts of Spark and a minute of Java's work, for what only makes jobs faster
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_an_archive_is_made_and_a_job_runs_from_it(tmp_path: Path):
     path = tmp_path / "deep" / "a.jsa"
     environment = {**os.environ, ARCHIVE_VARIABLE: str(path)}

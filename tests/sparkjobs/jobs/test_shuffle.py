@@ -30,7 +30,7 @@ def fleet(folder: Path, spark: SparkSession, subscribers: int = 400) -> list[tup
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("plan", ["keep", "sharing"])
 def test_moves_result_in_the_loads_of_the_plan(spark: SparkSession, tmp_path: Path, plan: str):
     rows = fleet(tmp_path, spark)

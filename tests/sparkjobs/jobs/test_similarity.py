@@ -45,7 +45,7 @@ def exact(sets: dict[str, set[int]]) -> dict[tuple[str, str], tuple[float, float
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_overlap_is_exact_and_minhash_finds_nearly_all_pairs_and_no_wrong_ones(spark: SparkSession, tmp_path: Path):
     rows = subscribers(1)
     spark.createDataFrame([*rows, ("zz", "b0", [])], tables.SUBSCRIBERS).write.parquet(str(tmp_path / "subscribers"))

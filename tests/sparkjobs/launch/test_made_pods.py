@@ -27,7 +27,7 @@ from plimsoll.sparkjobs.launch.local_process import job_environment
 from plimsoll.sparkjobs.launch.operator_manifests import DRIVER_CONTAINER
 from plimsoll.sparkjobs.launch.spec import SUBMIT_VARIABLE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 START_SECONDS = 100.0
 MASTER = "k8s://https://kubernetes.default.svc"

@@ -56,7 +56,7 @@ def peer(head: Head, name: str = "h", public_key: str = "") -> PeerBroker:
 
 def hear(listening: HeadListener, heads: dict[Head, tuple[bytes, ...]], enough: int) -> list[HeadReports]:
     found: list[HeadReports] = []
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while sum(len(each.reports) + each.refused for each in found) < enough and time.monotonic() < deadline:
         found += listening.receive(0.02, time.monotonic())
         for head, frames in heads.items():
@@ -102,7 +102,7 @@ def test_a_silent_head_is_dialled_again_and_a_sending_one_is_not(heads: list[Hea
     dialled: dict[str, set[bytes]] = {"silent": set(), "speaking": set()}
     try:
         listening.set_heads({"silent": peer(heads[0]), "speaking": peer(heads[1])})
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 300
         while len(dialled["silent"]) < 3 and time.monotonic() < deadline:
             for _ in listening.receive(0.02, time.monotonic()):
                 pass
