@@ -60,7 +60,7 @@ def test_the_later_of_two_starts_says_that_the_fleet_runs(fleet, monkeypatch):
             held.enter_context(FleetLock(fleet.folder))
             return start(*args, **options)
 
-        monkeypatch.setattr(runtime.subprocess, "Popen", start_second)
+        monkeypatch.setattr(subprocess, "Popen", start_second)
         with pytest.raises(FleetBusyError, match="already running"):
             runtime.up_detached(parse(documents(fleet.TEXT)), lambda line: None)
 
