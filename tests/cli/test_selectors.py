@@ -36,6 +36,7 @@ def test_the_only_fleet_or_the_only_one_that_runs_needs_no_name(monkeypatch):
 
 def test_kinds():
     assert selectors.resolve_kind("bf").name == "BrokerFleet"
+    assert selectors.resolve_kind("sessions").name == selectors.resolve_kind("Session").name == "LoadBalancingSession"
     with pytest.raises(CommandError, match='Did you mean "EdgeBroker"'):
         selectors.resolve_kind("EdgeBrokr")
     with pytest.raises(CommandError, match=r"Kinds: BrokerFleet \(bf\).*bundles, consumers and topics"):

@@ -1,14 +1,17 @@
 """Changing and stopping a running fleet of stand-in brokers, as the command line does."""
 
+import contextlib
+import subprocess
 from datetime import UTC, datetime
 
 import pytest
 
 from plimsoll.core.spec import InvalidResourcesError, parse
+from plimsoll.local import runtime
 from plimsoll.local.head_access import HeadAccessError, head_access
 from plimsoll.local.manifests import parse_text
 from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store
-from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 
 EXTRA = """
@@ -45,6 +48,21 @@ def test_edges_come_and_go_while_the_fleet_runs(fleet):
     assert not fleet.folder.config("e-2").exists()
     fleet.wait_for(lambda: "e-1" not in fleet.folder.authorized_keys.read_text())
     fleet.wait_for(lambda: fleet.condition("BrokerFleet", "quotes", "Ready") == "True")
+
+
+def test_the_later_of_two_starts_says_that_the_fleet_runs(fleet, monkeypatch):
+    """The lock is free between the check of the command and the start of the supervisor: another start takes it."""
+    fleet.folder.make()
+    start = subprocess.Popen
+    with contextlib.ExitStack() as held:
+
+        def start_second(*args, **options):
+            held.enter_context(FleetLock(fleet.folder))
+            return start(*args, **options)
+
+        monkeypatch.setattr(subprocess, "Popen", start_second)
+        with pytest.raises(FleetBusyError, match="already running"):
+            runtime.up_detached(parse(documents(fleet.TEXT)), lambda line: None)
 
 
 def test_a_broker_that_leaves_keeps_its_key_until_it_has_left(fleet):

@@ -2,11 +2,12 @@
 
 import io
 import json
+import math
 from pathlib import Path
 
 import pytest
 
-from plimsoll.cli.commands.pubsub import parse_attributes, read_json_lines
+from plimsoll.cli.commands.pubsub import parse_attributes, printed_scalar, read_json_lines
 from plimsoll.cli.exit_codes import CommandError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -17,6 +18,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
     [
         ("x=STOCK", "STOCK"), ("x=5", 5), ("x=-5", -5), ("x=25.0", 25.0), ("x=1e3", 1000.0), ("x=true", True),
         ("x=false", False), ("x='007'", "007"), ('x="true"', "true"), ("x=", ""), ("x=a=b", "a=b"), ("x='", "'"),
+        ("x=007", "007"), ("x=1_000", "1_000"), ("x=\u0661\u0662", "\u0661\u0662"), ("x=nan", "nan"), ("x=inf", "inf"),
     ],
 )  # fmt: skip
 def test_attributes_have_the_types_that_were_meant(text, value):
@@ -24,7 +26,7 @@ def test_attributes_have_the_types_that_were_meant(text, value):
     assert (name, read, type(read)) == ("x", value, type(value))
 
 
-@pytest.mark.parametrize("texts", [["x"], ["=5"], ["x=1", "x=2"]])
+@pytest.mark.parametrize("texts", [["x"], ["=5"], ["x=1", "x=2"], ["x=1e400"]])
 def test_attributes_that_are_none(texts):
     with pytest.raises(CommandError) as caught:
         parse_attributes(texts)
@@ -35,11 +37,28 @@ def test_lines_of_json():
     assert list(read_json_lines(io.StringIO('{"a": 1}\n\n{"b": "x"}\n'), "f")) == [{"a": 1}, {"b": "x"}]
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", '{"a": {"b": 1}}', '{"a": null}', '{"a": [1]}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "line", ["{", "[1]", '{"a": {"b": 1}}', '{"a": null}', '{"a": [1]}', "[" * 100_000, '{"a": NaN}', '{"a": 1e400}']
+)
 def test_lines_that_are_no_attributes_are_located(line):
     with pytest.raises(CommandError, match="f:2: this is not") as caught:
         list(read_json_lines(io.StringIO("{}\n" + line), "f"))
     assert caught.value.code == 2
+
+
+def test_a_file_names_the_line_at_which_it_stops(program, shared_fleet):
+    publisher = program("pub", text='{"a": 1}\n\n{"' + "a" * 70_000 + '": 2}\n{"a": 3}\n')
+    out, err = publisher.communicate(timeout=60)
+    assert (publisher.returncode, out) == (2, "1 accepted\n")
+    assert "<stdin>:3: " in err
+    assert "no line from this one on was sent" in err
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(math.inf, "Infinity"), (-math.inf, "-Infinity"), (math.nan, "NaN"), (1.5, 1.5), ("x", "x")]
+)
+def test_what_is_no_number_of_json_is_printed_as_text(value, shown):
+    assert printed_scalar(value) == shown
 
 
 def test_what_is_published_is_delivered_as_it_was_asked_for(run, program, shared_fleet):

@@ -90,6 +90,8 @@ WINDOWS = "east.spec.maintenanceWindows"
         ("east.apiVersion", "plimsoll.dev/v1", "is not known", "plimsoll.dev/v1alpha1"),
         ("east.kind", "BrokerClutser", "is not a kind", 'Did you mean "BrokerCluster"?'),
         ("east.metadata.name", "East", "is not a name", "lower-case"),
+        ("east.metadata.name", 123, "123 is a number, not text", 'in quotes: "123"'),
+        ("east.metadata.name", True, "True is a boolean, not text", "in quotes"),
         ("east.metadata.nmae", "x", "unknown", 'Did you mean "name"?'),
         ("east.metadata.labels", "x", "not a block", "key:"),
         ("east.metadata.labels.a", 1, "not text", "quotes"),

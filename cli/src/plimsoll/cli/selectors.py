@@ -10,6 +10,9 @@ from plimsoll.core.spec.kinds import ResourceKind
 from plimsoll.core.spec.problems import suggestion
 from plimsoll.local.storage.fleet_folder import FleetFolder, fleet_folders, plimsoll_home
 
+_ALIASES = {"session": "LoadBalancingSession", "sessions": "LoadBalancingSession"}
+"""What people and pages call a kind, beside its own names."""
+
 
 def select_fleet(name: str | None) -> FleetFolder:
     """The fleet of this name, or of `$PLIMSOLL_FLEET`; else the only one that runs, or the only one that exists."""
@@ -34,7 +37,7 @@ def select_fleet(name: str | None) -> FleetFolder:
 
 def resolve_kind(word: str) -> ResourceKind:
     """The kind with this name, plural or short name."""
-    found = kind_named(word)
+    found = kind_named(_ALIASES.get(word.casefold(), word))
     if found is None:
         words = [*KINDS, *(k.plural for k in KINDS.values()), *(k.short for k in KINDS.values())]
         shorts = ", ".join(f"{k.name} ({k.short})" for k in KINDS.values())

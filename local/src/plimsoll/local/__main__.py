@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from plimsoll.core.printable import printable_lines
-from plimsoll.local.runtime import supervise
+from plimsoll.local.runtime import BUSY, supervise
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
 from plimsoll.local.storage.state_files import StateWriteError
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
@@ -26,7 +26,10 @@ def main(arguments: list[str]) -> int:
     try:
         with FleetLock(folder):
             supervise(folder, announce, metrics="".join(arguments[1:]))
-    except (FleetBusyError, FleetStartError, StateWriteError) as error:
+    except FleetBusyError as error:
+        announce(str(error))
+        return BUSY
+    except (FleetStartError, StateWriteError) as error:
         announce(str(error))
         return 1
     return 0

@@ -18,7 +18,7 @@ from plimsoll.core.spec.parser import flattened
 from plimsoll.core.spec.validation.updates import refused_changes
 from plimsoll.feeds.checks import check_feeds
 from plimsoll.local import ports
-from plimsoll.local.storage.fleet_folder import FleetFolder, FleetLock
+from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
 from plimsoll.local.storage.object_store import Object, ObjectMissingError, ObjectStore
 from plimsoll.local.storage.state_files import file_faults, is_write_fault
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
@@ -40,6 +40,8 @@ class FleetChangeRefusedError(InvalidResourcesError):
 
 Announce = Callable[[str], None]
 POLL_SECONDS = 0.1
+BUSY = 4
+"""The exit code of a supervisor that found its fleet running; that of `plimsoll` for a conflict."""
 
 
 def up(resources: Resources, announce: Announce, command: BrokerCommand = broker_command, metrics: str = "") -> None:
@@ -89,7 +91,11 @@ def up_detached(resources: Resources, announce: Announce, metrics: str = "") -> 
             return process.pid
         time.sleep(POLL_SECONDS)
     words = log.read_text(errors="replace").strip().splitlines()
-    raise FleetStartError(words[-1] if words else f"the supervisor ended with code {process.returncode}")
+    cause = words[-1] if words else f"the supervisor ended with code {process.returncode}"
+    if process.returncode == BUSY:
+        # Another `up` took the lock after this one had let it go: its fleet runs, and nothing was stopped.
+        raise FleetBusyError(cause)
+    raise FleetStartError(cause)
 
 
 def prepare_store(folder: FleetFolder, resources: Resources) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,14 +23,24 @@ from plimsoll.core.protocol.wire import Scalar
 
 Attributes = dict[str, Scalar]
 
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+"""A number as JSON has it. What else Python reads as one, such as 007, 1_000 or nan, is text."""
+
 
 def pub(options: argparse.Namespace) -> int:
     """Publish one publication from arguments, or one for each line of standard input."""
-    given = [parse_attributes(options.attributes)] if options.attributes else read_json_lines(sys.stdin, "<stdin>")
+    given = _numbered_lines(sys.stdin, "<stdin>")
+    if options.attributes:
+        given = iter([("", parse_attributes(options.attributes))])
     with open_connection(options) as connection, _open_publisher(connection, options) as publisher:
         try:
-            for attributes in given:
-                publisher.publish(attributes, options.payload.encode())
+            for place, attributes in given:
+                try:
+                    publisher.publish(attributes, options.payload.encode())
+                except errors.PublicationError as error:
+                    if not place:
+                        raise
+                    raise CommandError(BAD_INPUT, f"{place}: {error}; no line from this one on was sent") from error
         except (CommandError, errors.PublicationError):
             # What the lines before came to; then the error says what ended it.
             _print_summary(publisher.flush(), "0 accepted")
@@ -99,31 +111,49 @@ def parse_attributes(texts: Iterable[str]) -> Attributes:
 
 
 def parse_scalar(text: str) -> Scalar:
-    """Guess the type of a value: true and false, numbers, else text; text in quotes is always text."""
+    """Guess the type of a value: true and false, numbers as in JSON, else text; text in quotes is always text."""
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text in ("true", "false"):
         return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue  # the next kind, and text in the end
-    return text
+    if (found := _NUMBER.fullmatch(text)) is None or len(text) > 400:
+        return text
+    if found[1] is None and found[2] is None:
+        return int(text)
+    value = float(text)
+    if math.isinf(value):
+        raise CommandError(BAD_INPUT, f"{text} is larger than any number that can be sent: write text, '{text}'")
+    return value
 
 
 def read_json_lines(lines: TextIO, name: str) -> Iterator[Attributes]:
     """One flat JSON object of attributes per line; empty lines are skipped."""
+    return (attributes for _, attributes in _numbered_lines(lines, name))
+
+
+def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[str, Attributes]]:
+    """What `read_json_lines` reads, each behind its place: `NAME:LINE`."""
     for number, line in enumerate(lines, 1):
         if line.strip():
+            place = f"{name}:{number}"
             try:
-                value = json.loads(line)
+                value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite_float)
             except (ValueError, RecursionError) as error:
-                raise CommandError(BAD_INPUT, f"{name}:{number}: this is not JSON: {error}") from error
+                raise CommandError(BAD_INPUT, f"{place}: this is not JSON: {error}") from error
             if not isinstance(value, dict) or any(not isinstance(v, Scalar) for v in value.values()):
                 remedy = 'write one flat object per line, as {"class": "STOCK", "price": 25.0}'
-                raise CommandError(BAD_INPUT, f"{name}:{number}: this is not an object of attributes: {remedy}")
-            yield value
+                raise CommandError(BAD_INPUT, f"{place}: this is not an object of attributes: {remedy}")
+            yield place, value
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite_float(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise ValueError(f"{text} is larger than any number that can be sent")
+    return value
 
 
 @contextmanager
@@ -148,13 +178,21 @@ def _receive_items(subscriber: Subscriber, count: int | None, until: float | Non
 
 
 def _delivery_fields(item: Delivery, *, full: bool) -> dict[str, Any]:
+    attributes = {name: printed_scalar(value) for name, value in item.attributes.items()}
     if not full:
-        return dict(item.attributes)
+        return attributes
     return {
-        "attributes": dict(item.attributes),
+        "attributes": attributes,
         "payload": item.payload.decode("utf-8", "replace"),
         "publisher": item.publisher,
         "seq": item.seq,
         "origin": list(item.origin),
         "position": item.position,
     }
+
+
+def printed_scalar(value: Scalar) -> Scalar:
+    """JSON has no infinity and no NaN: they are shown as text, so that every line can be read."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value

@@ -149,6 +149,10 @@ def _kind(reader: FieldReader, content: Mapping[str, Any]) -> str | None:
     return kind if version == API_VERSION else None
 
 
+def _yaml_type(value: bool | int | float) -> str:
+    return "boolean" if isinstance(value, bool) else "number"
+
+
 def _metadata(reader: FieldReader, content: Mapping[str, Any]) -> dict[str, Any] | None:
     kind, metadata = content.get("kind"), content.get("metadata")
     reader.subject = kind if isinstance(kind, str) else ""
@@ -159,6 +163,12 @@ def _metadata(reader: FieldReader, content: Mapping[str, Any]) -> dict[str, Any]
     for key in metadata:
         if key not in _METADATA + _SERVER_METADATA:
             reader.fault(("metadata", str(key)), "this field is unknown", suggestion(str(key), _METADATA, "field"))
+    if isinstance(name, bool | int | float):
+        # Unquoted, YAML reads 123 as a number, and yes as true: the name may be right, and its type is not.
+        reader.fault(
+            ("metadata", "name"), f"{name} is a {_yaml_type(name)}, not text", f'Write it in quotes: "{name}".'
+        )
+        return None
     if not isinstance(name, str) or len(name) > 63 or not re.fullmatch(NAME, name):
         found = "this field is missing" if name is None else f'"{name}" is not a name'
         remedy = "Use lower-case letters, digits and '-', at most 63, with a letter or digit at both ends."
