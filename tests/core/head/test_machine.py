@@ -135,6 +135,9 @@ def test_a_newer_incarnation_takes_the_name_and_the_older_one_may_not_go_on():
     old.tell("h", publication(1, 2), msg.Open(1, "p", 1))
     fleet.run(0.1)
     assert refused(old) == [(2, "not-open"), (0, "incarnation")]
+    text = old.of("h", msg.Refused)[-1].text
+    assert "a newer incarnation, 2, and this one is 1" in text
+    assert "clock" in text
     assert len(fleet.head().log) == 2
 
 
