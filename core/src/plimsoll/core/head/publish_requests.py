@@ -149,7 +149,10 @@ class PublishRequests(HeadPart):
                 f"{opening.incarnation}; give each process names of its own, or see whether the clock of this "
                 "machine has gone back"
             )
-            host.say(link, msg.Refused(opening.handle, 0, "incarnation", text))
+            host.say(
+                link,
+                msg.Refused(opening.handle, 0, "incarnation", text, known.incarnation if known.link is None else 0),
+            )
             return
         exceptions = host.publishers.answers.again(opening.publisher, opening.handle)
         if isinstance(opened, msg.PublisherLeft):
