@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.mediator_epoch import LocalMediatorDeposedError
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.storage.state_files import StateWriteError
+from plimsoll.mediator.steady_clock import SteadyClock
 
 QUICKSTART = (Path(__file__).parents[2] / "examples" / "quickstart.yaml").read_text()
 PATIENT = "  name: quickstart\nspec: {defaults: {timing: {deadAfter: 2m}}}\n"
@@ -300,6 +302,32 @@ def test_a_step_that_cannot_be_stored_is_not_taken_and_goes_on_from_there(
         "sessions wait until that is done",
         "the store is written again; sessions go on",
     ]
+
+
+@pytest.mark.parametrize("step", [86_400.0, -86_400.0])
+def test_a_step_of_the_clock_ends_no_session(home: Path, monkeypatch: pytest.MonkeyPatch, step: float):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
+    with ObjectStore(folder.store) as store:
+        shell = mediator.LocalMediatorRunner(folder, store, os.getppid())
+        of_day = time.time
+        shell._clock = SteadyClock(lambda: time.time())
+        times: list[float] = []
+        handle = shell._mediator.handle
+        monkeypatch.setattr(shell._mediator, "handle", lambda event, now: (times.append(now), handle(event, now))[1])
+        store_edits.create_session(folder, "one", {**MOVE, "deadline": "1h"})
+        for _ in range(2):
+            shell.run_once()
+        assert store.get("LoadBalancingSession", "one")["status"]["phase"] == "Negotiating"
+        monkeypatch.setattr(time, "time", lambda: of_day() + step)
+        before = len(times)
+        for _ in range(2):
+            shell.run_once()
+        assert len(times) > before
+        assert max(times) - min(times) < 3_600.0, "time goes on without the step"
+        assert store.get("LoadBalancingSession", "one")["status"]["phase"] == "Negotiating"
+        shell.close()
 
 
 def test_a_mediator_that_cannot_store_its_epoch_waits(home: Path, monkeypatch: pytest.MonkeyPatch):

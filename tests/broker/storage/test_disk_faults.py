@@ -14,8 +14,10 @@ import pytest
 from tests.core.head.durability.conftest import pub
 
 from plimsoll.broker.storage.log_disk import LogDisk, RoundOutput
+from plimsoll.broker.storage.log_folder import DAMAGED
 from plimsoll.core.config import BrokerConfig, BrokerLimits, DiskLog, LinkSecurity
 from plimsoll.core.head.durability.commit import RETRY_SECONDS
+from plimsoll.core.head.durability.segments import read_promise
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 
@@ -172,3 +174,47 @@ def test_a_copy_that_is_put_back_is_as_good_as_what_it_has(tmp_path: Path):
         later = msg.EdgeReport("", "", msg.Cover(1, [], []), [], head_epoch=2, position=60)
         assert restored.head.continuation.for_edge(known) == 40
         assert restored.head.continuation.for_edge(later) is None, "an edge that has had more gets a gap"
+
+
+def test_a_clean_stop_promises_all_and_a_log_that_lost_its_end_says_so(tmp_path: Path):
+    path = tmp_path / "log"
+    with life(path, 1) as one:
+        for _ in range(40):
+            one.round(5)
+        segment = one.disk.store.segments[-1]
+    with life(path, 2) as again:
+        assert (again.disk.damages, len(positions(again.head))) == (0, 200)
+    (path / segment.name).unlink()
+    with life(path, 3) as later:
+        assert later.head.journal is not None
+        assert (later.disk.status()["log_damages"], later.head.journal.is_unsure) == (1, True)
+        assert later.head.log.last < 200
+
+
+def test_a_second_of_rounds_is_promised_without_a_clean_stop(tmp_path: Path):
+    with life(tmp_path / "log", 1) as one:
+        one.round(5, 1.0)
+        assert one.disk.syncer.wait(one.disk._round, SECONDS)
+        one.round(0, 2.0)
+        one.round(0, 3.0)
+        found = read_promise(one.disk.folder)
+        assert found is not None
+        assert found.position == 5
+        assert found.end <= one.disk.store.place[1]
+
+
+def test_damaged_segments_are_kept_beside_the_log_while_it_has_room(tmp_path: Path):
+    path = tmp_path / "log"
+    with life(path, 1) as one:
+        for _ in range(40):
+            one.round(5)
+        first, second = one.disk.store.segments[:2]
+        whole = (path / first.name).read_bytes()
+    (path / second.name).unlink()
+    with life(path, 2) as again:
+        assert again.disk.damages == 1
+        (kept,) = (path / DAMAGED).iterdir()
+        assert kept.read_bytes() == whole
+        for _ in range(60):
+            again.round(5)
+        assert not list((path / DAMAGED).iterdir()), "the log needs the room"

@@ -309,6 +309,7 @@ def test_a_name_that_another_process_holds_is_given_up(stage: Any, kit: Any):
     (failed,) = stage.app.of(Failed)
     assert failed.code == "conflict"
     assert "names of its own" in failed.text
+    assert "clock" in failed.text, "what else it may be"
     numbers = [resume.epoch[1] for resume in stage.edge.all(msg.Resume)]
     assert numbers == list(range(2, 2 * CONFLICTS_AT_MOST + 1, 2))
 

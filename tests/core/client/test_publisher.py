@@ -364,3 +364,23 @@ def test_a_publisher_without_answers_takes_no_more_and_goes_on_with_the_next_ans
     stage.head.tell(msg.Accepted(publisher.handle, 2))
     stage.run()
     assert publish(publisher, 1) == [5]
+
+
+def test_an_incarnation_that_an_earlier_life_has_left_behind_is_passed_before_the_first_opening(stage: Any):
+    """The clock of that life was ahead, as a machine's may be; both are one after the other, so the later one wins."""
+    stage.head.answers_open = False
+    publisher = stage.client.publisher("p")
+    publisher.publish({"k": 1}, sent_us=1)
+    stage.run()
+    first = stage.head.last_of(msg.Open)
+    ahead = first.incarnation + 1_000
+    stage.head.tell(msg.Refused(first.handle, 0, "incarnation", "the clock", ahead))
+    stage.run()
+    second = stage.head.last_of(msg.Open)
+    assert (second.incarnation, publisher.failed) == (ahead + 1, None)
+    stage.head.tell(msg.Opened(second.handle, "h", 1, 0, 10))
+    stage.run()
+    assert publisher.is_open
+    stage.head.tell(msg.Refused(second.handle, 0, "incarnation", "taken", ahead + 50))
+    stage.run()
+    assert publisher.failed is not None, "one that was open has lost its name to another process"

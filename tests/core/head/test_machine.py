@@ -22,6 +22,24 @@ def refused(client: Client, head: str = "h") -> list[tuple[int, str]]:
 # -- publishing
 
 
+def test_who_comes_behind_a_life_whose_clock_was_ahead_is_told_its_incarnation():
+    fleet = one_cluster()
+    ahead, late = fleet.client("c1", "h"), fleet.client("c2", "h")
+    ahead.tell("h", msg.Open(1, "p", 90))
+    fleet.run(0.1)
+    late.tell("h", msg.Open(1, "p", 5))
+    fleet.run(0.1)
+    assert [each.used for each in late.of("h", msg.Refused)] == [0], "it is alive"
+    ahead.tell("h", msg.Close(1))
+    fleet.run(0.1)
+    late.tell("h", msg.Open(2, "p", 5))
+    fleet.run(0.1)
+    assert [each.used for each in late.of("h", msg.Refused)] == [0, 90]
+    late.tell("h", msg.Open(3, "p", 91))
+    fleet.run(0.1)
+    assert late.of("h", msg.Opened)
+
+
 def test_publications_are_accepted_logged_and_delivered_in_order():
     fleet = one_cluster()
     client = fleet.client("c", "h", "e1")
@@ -135,6 +153,9 @@ def test_a_newer_incarnation_takes_the_name_and_the_older_one_may_not_go_on():
     old.tell("h", publication(1, 2), msg.Open(1, "p", 1))
     fleet.run(0.1)
     assert refused(old) == [(2, "not-open"), (0, "incarnation")]
+    text = old.of("h", msg.Refused)[-1].text
+    assert "a newer incarnation, 2, and this one is 1" in text
+    assert "clock" in text
     assert len(fleet.head().log) == 2
 
 

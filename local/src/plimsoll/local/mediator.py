@@ -67,6 +67,7 @@ from plimsoll.mediator.control_plane import (
     MalformedReply,
     StatusReceived,
 )
+from plimsoll.mediator.steady_clock import SteadyClock
 
 ROUND_SECONDS = 0.05
 ASK_SECONDS = 0.5
@@ -94,7 +95,7 @@ class LocalMediatorRunner:
         self._events: deque[Event | EmitEvent] = deque()
         self._effects: deque[Effect] = deque()
         self._saves: tuple[list[SaveSession], float] | None = None
-        self._fault = ""
+        self._fault, self._clock = "", SteadyClock()
         self._ask_at = self._view_at = 0.0
         self._stop = False
         for item in items:
@@ -226,7 +227,7 @@ class LocalMediatorRunner:
         """
         while self._finish_effects() and self._events:
             event = self._events.popleft()
-            now = time.time()
+            now = self._clock.now(is_busy=self._mediator.is_busy)
             effects = [event] if isinstance(event, EmitEvent) else self._mediator.handle(event, now)
             self._effects.extend(effects)
             saves = [effect for effect in effects if isinstance(effect, SaveSession)]

@@ -22,6 +22,7 @@ class MemoryFiles:
     files: dict[str, bytearray] = field(default_factory=dict)
     is_full: bool = False
     settled: list[tuple[str, bytes]] = field(default_factory=list)
+    aside: list[str] = field(default_factory=list)
 
     def names(self) -> list[str]:
         return sorted(self.files)
@@ -51,6 +52,16 @@ class MemoryFiles:
 
     def remove(self, name: str) -> None:
         del self.files[name]
+
+    def set_aside(self, name: str) -> None:
+        self.remove(name)
+        self.aside.append(name)
+
+    def keep_aside(self, name: str, data: bytes) -> None:
+        self.aside.append(name)
+
+    def bound_aside(self, most_bytes: int) -> None:
+        pass
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ beginning of the log that is whole, with all that was synced; nothing behind a h
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 from tests.core.head.durability.conftest import EMPTY, MemoryFiles, own
 
-from plimsoll.core.head.durability import records, recovery
+from plimsoll.core.head.durability import records, recovery, segments
 from plimsoll.core.head.durability.log_state import LogState
 from plimsoll.core.head.durability.records import (
     SEARCHES,
@@ -108,6 +108,7 @@ class Writer:
             self.files.sync()
             self.synced = position
             self.store.safe(self.store.place)
+            self.store.promise()
 
 
 def entries(store: LogStore) -> list[Logged]:
@@ -213,6 +214,8 @@ def test_damage_of_what_had_been_safe_is_told_from_a_hole(monkeypatch: pytest.Mo
     assert (found.is_whole, len(found.damage)) == (False, 1)
     assert found.state.position == position
     monkeypatch.setattr(recovery, "_was_safe", lambda *_: False)
+    assert not damaged(150)[0].is_whole, "the promise says it, too"
+    monkeypatch.setattr(recovery, "read_promise", lambda _: None)
     assert damaged(150)[0].is_whole, "without the rule it is taken for a hole"
 
 
@@ -292,3 +295,82 @@ def test_the_state_is_that_of_the_last_segment():
     state = LogRecovery(writer.files, "h").run().state
     assert isinstance(state, LogState)
     assert state.position == len(writer.written)
+
+
+def stopped(lives: int = 1) -> Writer:
+    """A log of some segments, all of it safe, whose process has ended."""
+    writer = Writer(UnsafeFiles(), lives)
+    while len(writer.store.segments) < 3 or writer.store.segments[-1].end < 300:
+        writer.write(syncs=True)
+    writer.files.sync()
+    return writer
+
+
+def cut(files: UnsafeFiles, name: str) -> None:
+    files.truncate(name, 150)
+
+
+def zeroed(files: UnsafeFiles, name: str) -> None:
+    files.files[name][150:] = bytes(len(files.files[name]) - 150)
+
+
+def emptied(files: UnsafeFiles, name: str) -> None:
+    files.truncate(name, 0)
+
+
+def gone(files: UnsafeFiles, name: str) -> None:
+    files.remove(name)
+
+
+@pytest.mark.parametrize("harm", [cut, zeroed, emptied, gone])
+def test_a_log_that_ends_before_what_was_promised_says_so(
+    harm: Callable[[UnsafeFiles, str], None], monkeypatch: pytest.MonkeyPatch
+):
+    for is_known in (True, False):
+        writer = stopped()
+        last = writer.store.segments[-1].name
+        harm(writer.files, last)
+        if not is_known:
+            monkeypatch.setattr(recovery, "read_promise", lambda _: None)
+        after = Writer(writer.files, 2)
+        found = entries(after.store)
+        assert found == writer.written[: len(found)]
+        assert len(found) < len(writer.written)
+        assert (after.found.is_whole, len(after.found.damage)) == ((False, 1) if is_known else (True, 0))
+
+
+def test_a_log_with_all_that_was_promised_has_no_damage():
+    writer = stopped()
+    after = Writer(writer.files, 2)
+    assert (after.found.is_whole, after.found.damage) == (True, ())
+    assert entries(after.store) == writer.written
+
+
+def test_what_is_lost_is_said_once():
+    writer = stopped()
+    writer.files.remove(writer.store.segments[-1].name)
+    after = Writer(writer.files, 2)
+    assert not after.found.is_whole
+    after.written = entries(after.store)
+    for _ in range(2):
+        after.write(syncs=True)
+    assert Writer(after.files, 3).found.is_whole
+
+
+def test_a_promise_that_is_torn_promises_nothing():
+    writer = stopped()
+    assert segments.read_promise(writer.files) is not None
+    writer.files.files[segments.PROMISE][3] ^= 1
+    assert segments.read_promise(writer.files) is None
+    writer.files.truncate(segments.PROMISE, 5)
+    assert segments.read_promise(writer.files) is None
+    assert Writer(writer.files, 2).found.is_whole
+
+
+def test_segments_before_a_missing_one_are_set_aside():
+    writer = stopped()
+    first, middle, last = (each.name for each in writer.store.segments[-3:])
+    writer.files.remove(middle)
+    after = Writer(writer.files, 2)
+    assert first in writer.files.aside
+    assert [each.name for each in after.store.segments] == [last]

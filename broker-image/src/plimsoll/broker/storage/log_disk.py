@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from plimsoll.broker.storage.log_checker import LogChecker
-from plimsoll.broker.storage.log_folder import LogFolder
+from plimsoll.broker.storage.log_folder import DAMAGED, LogFolder
 from plimsoll.broker.storage.log_syncer import LogSyncer
 from plimsoll.core.config import DiskLog
 from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
 from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.durability.records import DamagedBatchError
+from plimsoll.core.head.durability.segments import PROMISE
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
 from plimsoll.core.transport.overlay_node import Dial, Hangup
@@ -26,6 +27,9 @@ from plimsoll.core.transport.overlay_node import Dial, Hangup
 log = logging.getLogger(__name__)
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+PROMISE_SECONDS: Final = 1.0
+"""How often it is noted how far the log is safe, at most."""
+
 LAST_SYNC_SECONDS: Final = 10.0
 """How long a head that leaves waits for the last sync."""
 
@@ -65,7 +69,7 @@ class LogDisk:
         self._held: deque[tuple[int, RoundOutput]] = deque()
         self._places: deque[tuple[int, tuple[int, int]]] = deque()  # of rounds for which a sync was asked
         self._round = self._asked = self._waits_for = 0
-        self._next_sync = 0.0
+        self._next_sync = self._next_promise = 0.0
         self.is_relaxed = False
         """Whether a standby has all that leaves, so that its word is enough for now."""
 
@@ -108,7 +112,11 @@ class LogDisk:
             raise LogDiskError(f"the log in {self.config.directory} cannot be read: {error}") from error
         self.damages = len(found.damage)
         for damage in found.damage:
-            log.error("the log in %s: %s", self.config.directory, damage)
+            log.error(
+                "the log in %s: %s; what is set aside is in its folder %s", self.config.directory, damage, DAMAGED
+            )
+        if not found.segments:
+            log.warning("the log in %s is empty: a new one begins", self.config.directory)
         self.found = (
             f"positions {self.store.first} to {self.store.position} in {found.segments} segments, "
             f"{found.bytes} bytes; {found.torn_bytes} bytes of a torn end cut off"
@@ -172,6 +180,9 @@ class LogDisk:
             for name, fault in self.checker.take():
                 self.commit.checked(name, fault)
             self._note_safe()
+            if now >= self._next_promise:
+                self._next_promise = now + PROMISE_SECONDS
+                self.store.promise()
             written = self.commit.write(now)
         except OSError as error:
             raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error
@@ -223,7 +234,19 @@ class LogDisk:
         """
         if self._round and not self.syncer.wait(self._round, LAST_SYNC_SECONDS):
             log.warning("the last sync of the log in %s has not ended", self.config.directory)
+        elif self._round and self.syncer.failed is None:
+            self._promise_all()
         return self.released()
+
+    def _promise_all(self) -> None:
+        """Note that all of the log is safe: a start that finds less has lost something."""
+        try:
+            self.store.safe(self.store.place)
+            self.store.promise()
+            if PROMISE in self.folder.names():
+                self.folder.settle(PROMISE)
+        except OSError as error:
+            raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error
 
     def status(self) -> dict[str, Any]:
         """Scalars about the disk, for status and metrics."""

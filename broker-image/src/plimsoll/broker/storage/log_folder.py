@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -18,7 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+log = logging.getLogger(__name__)
+
 LOCK: Final = "lock"
+DAMAGED: Final = "damaged"
+"""The folder, inside that of the log, where damaged segments are kept and those that were given up with them."""
+
 SYNCS_AT_ONCE: Final = 4
 """With as many going on, the next sync waits until one of them ends: about a fourth of the time that one takes."""
 
@@ -86,7 +92,7 @@ class LogFolder:
     # -- LogFiles
 
     def names(self) -> list[str]:
-        return sorted(each.name for each in self.path.iterdir() if each.name != LOCK)
+        return sorted(each.name for each in self.path.iterdir() if each.name not in (LOCK, DAMAGED))
 
     def size(self, name: str) -> int:
         return (self.path / name).stat().st_size
@@ -157,6 +163,10 @@ class LogFolder:
         os.ftruncate(self._file(name).fd, size)
 
     def remove(self, name: str) -> None:
+        self._forget(name)
+        (self.path / name).unlink()
+
+    def _forget(self, name: str) -> None:
         with self._guard:
             self._dirty.pop(name, None)
             file = self._open.pop(name, None)
@@ -164,7 +174,36 @@ class LogFolder:
                 file.is_removed = True
                 if not file.syncs:
                     file.close()
-        (self.path / name).unlink()
+
+    def set_aside(self, name: str) -> None:
+        (self.path / DAMAGED).mkdir(exist_ok=True)
+        self._forget(name)
+        (self.path / name).rename(self._aside(name))
+
+    def keep_aside(self, name: str, data: bytes) -> None:
+        try:
+            (self.path / DAMAGED).mkdir(exist_ok=True)
+            self._aside(f"{name}.end").write_bytes(data)
+        except OSError as error:
+            log.warning("the damaged end of %s could not be kept in %s: %s", name, self.path / DAMAGED, error)
+
+    def _aside(self, name: str) -> Path:
+        """A path that no earlier damage has."""
+        folder = self.path / DAMAGED
+        number = 1 + max((int(each.name.split("-")[0]) for each in self._kept_aside()), default=0)
+        return folder / f"{number:06d}-{name}"
+
+    def _kept_aside(self) -> list[Path]:
+        """What was set aside, oldest first; other files that someone has put there are let be."""
+        folder = self.path / DAMAGED
+        return sorted(each for each in folder.glob("[0-9][0-9][0-9][0-9][0-9][0-9]-*")) if folder.is_dir() else []
+
+    def bound_aside(self, most_bytes: int) -> None:
+        for each in reversed(self._kept_aside()):
+            most_bytes -= each.stat().st_size
+            if most_bytes < 0:
+                log.warning("removing %s, as the log needs its room", each)
+                each.unlink()
 
     # -- syncs
 

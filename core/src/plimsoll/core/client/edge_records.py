@@ -181,7 +181,8 @@ class EdgeRecords:
             subscriber.conflicts += 1
             if subscriber.conflicts >= CONFLICTS_AT_MOST:
                 text = (
-                    f"subscriber {subscriber.name!r} is attached by another process; give each process names of its own"
+                    f"subscriber {subscriber.name!r} is attached by another process, or was by one whose clock was "
+                    "ahead; give each process names of its own, or see whether the clock of this machine has gone back"
                 )
                 self._fail(subscriber, "conflict", text)
                 return

@@ -70,7 +70,7 @@ class ClientPublisher:
         self.move: ClientMove | None = None
         self._returning = ""
         self._sent_on = 0
-        self.is_open = False
+        self.is_open = self.has_been_open = False
         self.failed: Failed | None = None
         self.closed = False
         self.buffer = PublicationBuffer()
@@ -133,7 +133,7 @@ class ClientPublisher:
         of them it has; the others are sent now. If it no longer knows this publisher, they are answered `unknown`.
         `away_seconds`: how long ago the earlier life ended, for heads forget those that are away for long.
         """
-        self.incarnation = position.incarnation
+        self.incarnation, self.has_been_open = position.incarnation, True
         self._session = (position.head, position.epoch)
         self._left_at = self._client.now - away_seconds
         flags = wire.FLAG_CONFIRM_EDGES if self.confirm == "edges" else 0
@@ -210,7 +210,7 @@ class ClientPublisher:
     def take_over(self, port: HeadPort | None, handle: int, opened: msg.Opened) -> None:
         """It is open at the head behind `port`, and all that it has sent was answered by the one before."""
         self.port, self.handle, self.is_open = port, handle, True
-        self._session, self._through = (opened.head, opened.epoch), opened.through
+        self._session, self._through, self.has_been_open = (opened.head, opened.epoch), opened.through, True
         self.counts["moves"] += 1
         self._tell(PublisherReady(*self._session))
         self.go_on()
@@ -259,7 +259,7 @@ class ClientPublisher:
                 assert_never(answer)
 
     def _on_opened(self, opened: msg.Opened) -> None:
-        session = (opened.head, opened.epoch)
+        session, self.has_been_open = (opened.head, opened.epoch), True
         self._client.publisher_moves.end(self)  # it is here
         self._returning = ""
         if self._has_forgotten(opened, session) or self.buffer.leaves_hole(opened.last_seq):
@@ -283,7 +283,11 @@ class ClientPublisher:
         return opened.last_seq == 0 and bool(self.buffer.sent) and away > self._client.limits.memory_seconds
 
     def _on_refused(self, refused: msg.Refused) -> None:
-        if refused.seq == 0:
+        if refused.seq == 0 and refused.used >= self.incarnation and not self.has_been_open:
+            # An earlier life of this name had a clock that was ahead, and is gone. This one has no identities out yet.
+            self.incarnation = refused.used + 1
+            self.open()
+        elif refused.seq == 0:
             self.fail(refused.code, refused.text)
         elif refused.code in NOT_TAKEN:
             # The head has not taken it: start over from the last number that it reports.

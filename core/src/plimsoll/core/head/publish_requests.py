@@ -143,8 +143,16 @@ class PublishRequests(HeadPart):
             link, opening, host.config.name, host.continuation.memory, host.now, host.name_grants
         )
         if opened is None:
-            text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
-            host.say(link, msg.Refused(opening.handle, 0, "incarnation", text))
+            known = host.publishers.by_name[opening.publisher]
+            text = (
+                f"publisher {opening.publisher!r} is open in a newer incarnation, {known.incarnation}, and this one is "
+                f"{opening.incarnation}; give each process names of its own, or see whether the clock of this "
+                "machine has gone back"
+            )
+            host.say(
+                link,
+                msg.Refused(opening.handle, 0, "incarnation", text, known.incarnation if known.link is None else 0),
+            )
             return
         exceptions = host.publishers.answers.again(opening.publisher, opening.handle)
         if isinstance(opened, msg.PublisherLeft):

@@ -21,6 +21,7 @@ from plimsoll.core.spec import InvalidResourcesError
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator import fleet_view, session_objects
 from plimsoll.mediator.control_plane import HeadMessageReceived, MalformedReply, MediatorKeyPair
+from plimsoll.mediator.steady_clock import SteadyClock
 from plimsoll.operator.api import Api, ApiConflictError, ApiNotFoundError, Object
 from plimsoll.operator.mediator import epochs
 from plimsoll.operator.mediator.broker_poller import BrokerPoller
@@ -72,7 +73,7 @@ class FleetMediator:
         self._wake = asyncio.Event()
         self._events = KubernetesEventQueue(api)
         self.brokers = BrokerPoller(self._receive_head_message, self._receive_malformed, self._renew_view)
-        self._view_at = 0.0
+        self._view_at, self._clock = 0.0, SteadyClock()
         self._store = ApiSessionStore(api, namespace)
         self._mediator: core.MediatorEngine | None = None
         self._lease: Lease | None = None
@@ -183,7 +184,7 @@ class FleetMediator:
 
     async def _adopt(self, items: Sequence[Object]) -> None:
         """Take over the open sessions: once they bear this epoch, no earlier mediator can write them."""
-        now = time.time()
+        now = self._clock.now(is_busy=True)
         sessions = self.sessions
         for item in items:
             session = sessions.get(item["metadata"]["uid"])
@@ -296,7 +297,7 @@ class FleetMediator:
         mediator = self._mediator
         if mediator is None:
             raise AssertionError("events are handled within an epoch")
-        now = time.time()
+        now = self._clock.now(is_busy=mediator.is_busy)
         effects = await asyncio.to_thread(mediator.handle, event, now)
         missing = [save.session.uid for save in _saves(effects) if not await self._save(save, now)]
         if self.brokers.draining != mediator.cordoned:

@@ -90,6 +90,15 @@ class SimulatedDisk:
     def remove(self, name: str) -> None:
         del self.files[name], self._safe[name]
 
+    def set_aside(self, name: str) -> None:
+        self.remove(name)
+
+    def keep_aside(self, name: str, data: bytes) -> None:
+        """Nobody looks at it in a simulation."""
+
+    def bound_aside(self, most_bytes: int) -> None:
+        """Nothing was set aside."""
+
     # -- of the machine
 
     def sync(self, through: int) -> None:

@@ -1,7 +1,8 @@
 """What the files of a log hold when a head starts: the last segment record by record, older ones by their seals.
 
 Nothing behind the first place of the last segment that is not good is used, whatever lies there: pages are written back
-in any order. What lies there is erased, so that no later batch can lead to it.
+in any order. What lies there is erased, so that no later batch can lead to it. What is found is compared with what had
+been promised; what is given up for damage is set aside.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from plimsoll.core.head.durability.records import (
 from plimsoll.core.head.durability.segments import (
     SUFFIX,
     LogFiles,
+    SafePlace,
     Segment,
     first_batch,
     first_of,
     place_of_seal,
+    read_promise,
     read_seal,
 )
 
@@ -59,6 +62,7 @@ class LogRecovery:
         self._damage: list[str] = []
         self._torn = 0
         self._is_whole = True
+        self._promised = SafePlace(0, 0, 0)
 
     def run(self) -> Recovery:
         """Find what the files hold; a torn end is erased, and what lies before damage is given up.
@@ -71,6 +75,7 @@ class LogRecovery:
         names = sorted(name for name in self.files.names() if name.endswith(SUFFIX))
         for name in names:
             first_of(name)  # a file that is no segment is not touched
+        self._promised = read_promise(self.files) or self._promised
         self._drop_empty_end(names)
         self._find_older(names[:-1])
         state = LogState(self.name)
@@ -78,6 +83,7 @@ class LogRecovery:
         while last and not self._find_last(last, state):
             last = self._take_back()
         self._check_oldest()
+        self._check_promise()
         if not self.segments:
             self._is_whole &= not self._damage  # the end of the log itself was damaged
             state.position = self._highest
@@ -95,7 +101,7 @@ class LogRecovery:
         while names:
             data = self.files.read(names[-1], 0, 1 << 62)
             found = scan(data, first_of(names[-1]))
-            if found.batches or _was_safe(data, 0):
+            if found.batches or _was_safe(data, 0) or self._was_promised(first_of(names[-1]), 0):
                 break
             self._torn += found.torn
             self.files.remove(names.pop())
@@ -126,10 +132,10 @@ class LogRecovery:
             before = self.segments[-1]
             self._damage.append(
                 f"{before.name}: byte {before.end} is damaged; positions {self.position + 1} to {segment.first - 1} "
-                "are missing, and the log up to there is given up, and removed"
+                "are missing, and the log up to there is given up, and set aside"
             )
             for each in self.segments:
-                self.files.remove(each.name)
+                self.files.set_aside(each.name)
             self.segments.clear()
         self.segments.append(segment)
 
@@ -142,14 +148,17 @@ class LogRecovery:
         found = scan(data, segment.first)
         self._torn += found.torn
         if not found.batches:
-            self._damage.append(f"{name}: byte 0 is damaged; the segment is given up, and removed")
+            self._damage.append(f"{name}: byte 0 is damaged; the segment is given up, and set aside")
             self._is_whole = False
-            self.files.remove(name)
+            self.files.set_aside(name)
             return False
         if found.torn:
-            if _was_safe(data, found.end):
-                self._damage.append(f"{name}: byte {found.end} is damaged; what lies behind it is given up")
+            if _was_safe(data, found.end) or self._was_promised(segment.first, found.end):
+                self._damage.append(
+                    f"{name}: byte {found.end} is damaged; what lies behind it is given up, and set aside"
+                )
                 self._is_whole = False
+                self.files.keep_aside(name, data[found.end : found.end + found.torn])
             self.files.erase(name, found.end, found.torn)
         if _is_sealed(data, found.batches[-1]):
             found = Scan(found.batches[:-1], found.batches[-1].start, 0)
@@ -176,8 +185,24 @@ class LogRecovery:
             if found is not None and isinstance(found[1][0], Checkpoint):
                 return
             gone = self.segments.pop(0)
-            self._damage.append(f"{gone.name}: byte 0 is damaged; the segment is given up, and removed")
-            self.files.remove(gone.name)
+            self._damage.append(f"{gone.name}: byte 0 is damaged; the segment is given up, and set aside")
+            self.files.set_aside(gone.name)
+
+    def _was_promised(self, first: int, end: int) -> bool:
+        """Whether more had been safe than the log up to this byte of the segment with this first position."""
+        return (self._promised.segment, self._promised.end) > (first, end)
+
+    def _check_promise(self) -> None:
+        """A log that ends before the place up to which it was safe, without a trace of damage, has lost its end."""
+        last = self.segments[-1] if self.segments else Segment("the log", 0)
+        if self._is_whole and self._was_promised(last.first, last.end):
+            self._is_whole = False
+            promised = self._promised
+            self._damage.append(
+                f"{last.name}: the log ends at byte {last.end}; it had been safe up to byte "
+                f"{promised.end} of the segment of position {promised.segment} when its last position was "
+                f"{promised.position}; what is missing is given up"
+            )
 
 
 def _take(segment: Segment, data: bytes, found: Scan) -> None:

@@ -6,12 +6,13 @@ A recovery reads the seal instead of the segment; the rest is checked when it is
 
 from __future__ import annotations
 
+import struct
 import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from plimsoll.core.head.durability.records import (
     HEADER_BYTES,
@@ -32,6 +33,11 @@ CHECK_BYTES: Final = 1024 * 1024
 """Of a sealed segment that are read at a time when it is checked."""
 
 SUFFIX: Final = ".log"
+PROMISE: Final = "promised"
+"""The file beside the segments that says how far the log was safe."""
+
+_PROMISE = struct.Struct(">QQQ")
+_CHECKSUM_BYTES: Final = 4
 _PLACE_BYTES: Final = 8
 
 
@@ -59,6 +65,14 @@ class LogFiles(Protocol):
         """Give back the room behind this size; what was there may come back if the system stops."""
 
     def remove(self, name: str) -> None: ...
+    def set_aside(self, name: str) -> None:
+        """Take a file out of the log, and keep it where it is not read."""
+
+    def keep_aside(self, name: str, data: bytes) -> None:
+        """Keep these bytes of a file, which are erased next; without room for them they are given up."""
+
+    def bound_aside(self, most_bytes: int) -> None:
+        """Of what was set aside, keep this much at most: the oldest goes first."""
 
 
 @dataclass(slots=True)
@@ -93,6 +107,39 @@ class Segment:
         """Where a reader of this position begins."""
         i = bisect_right(self.positions, position) - 1
         return self.starts[max(i, 0)] if self.starts else 0
+
+
+class SafePlace(NamedTuple):
+    """The log was safe up to byte `end` of the segment with this first position.
+
+    `position`: of the last entry when this was written, which may be behind that place while publications come.
+    """
+
+    segment: int
+    end: int
+    position: int
+
+
+def encode_promise(promise: SafePlace) -> bytes:
+    """The whole file. It is written in place, so one that is torn has another checksum, and promises nothing."""
+    data = _PROMISE.pack(*promise)
+    return data + zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "big")
+
+
+def read_promise(files: LogFiles) -> SafePlace | None:
+    """How far the log was safe when that was written last; None if that is not known.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
+    if PROMISE not in files.names():
+        return None
+    data = files.read(PROMISE, 0, _PROMISE.size + _CHECKSUM_BYTES)
+    if len(data) < _PROMISE.size + _CHECKSUM_BYTES:
+        return None
+    promise = SafePlace(*_PROMISE.unpack_from(data))
+    return promise if data == encode_promise(promise) else None
 
 
 def name_of(first: int) -> str:

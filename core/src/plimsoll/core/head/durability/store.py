@@ -25,7 +25,17 @@ from plimsoll.core.head.durability.records import (
     entries_of,
 )
 from plimsoll.core.head.durability.recovery import LogRecovery, Recovery
-from plimsoll.core.head.durability.segments import INDEX_BYTES, LogFiles, Segment, first_batch, name_of, seal
+from plimsoll.core.head.durability.segments import (
+    INDEX_BYTES,
+    PROMISE,
+    LogFiles,
+    SafePlace,
+    Segment,
+    encode_promise,
+    first_batch,
+    name_of,
+    seal,
+)
 from plimsoll.core.head.log import LogEntry
 from plimsoll.core.protocol.origins import Origin
 
@@ -56,6 +66,7 @@ class LogStore:
         self.position = 0
         self.read_faults: list[str] = []
         self._safe = self._said_safe = 0
+        self._promised = SafePlace(0, 0, 0)
 
     @property
     def first(self) -> int:
@@ -120,6 +131,29 @@ class LogStore:
         if self.segments and place[0] == self.segments[-1].first:
             self._safe = max(self._safe, place[1])
 
+    def promise(self) -> None:
+        """Note beside the segments how far the last one is safe, so that a start that finds less says so.
+
+        It is a few bytes that a later sync takes along. Without room for a new file there is no note.
+
+        Raises:
+            OSError: it could not be written.
+
+        """
+        if (
+            not self._safe
+            or (promise := SafePlace(self.segments[-1].first, self._safe, self.position)) == self._promised
+        ):
+            return
+        data = encode_promise(promise)
+        if PROMISE not in self.files.names():
+            try:
+                self.files.create(PROMISE, len(data))
+            except OSError:
+                return  # the disk is full: that is said by what refuses publications, and this is tried again
+        self.files.write(PROMISE, 0, data)
+        self._promised = promise
+
     def settle(self) -> None:
         """Make the last segment safe to its end, before there is a newer one.
 
@@ -164,11 +198,14 @@ class LogStore:
     def remove_old(self) -> bool:
         """Remove whole segments until another one fits into its size; whether any was removed.
 
+        What was set aside goes first: it may have the room that the log does not need.
+
         Raises:
             OSError: one could not be removed.
 
         """
         before = len(self.segments)
+        self.files.bound_aside(max(self.size - self.bytes - self.segment_bytes, 0))
         while len(self.segments) > 1 and self.bytes + self.segment_bytes > self.size:
             self._remove_oldest()
         return len(self.segments) < before
@@ -187,7 +224,7 @@ class LogStore:
         Returns whether anything was given up.
 
         Raises:
-            OSError: a file could not be removed.
+            OSError: a file could not be moved.
 
         """
         found = next((i for i, segment in enumerate(self.segments) if segment.name == name), None)
@@ -196,9 +233,9 @@ class LogStore:
         self.segments[found].is_checked = True
         if not fault:
             return False
-        self.read_faults.append(f"{name}: {fault}; the log up to its end is given up, and removed")
+        self.read_faults.append(f"{name}: {fault}; the log up to its end is given up, and set aside")
         for _ in range(min(found + 1, len(self.segments) - 1)):
-            self._remove_oldest()
+            self.files.set_aside(self.segments.pop(0).name)
         return True
 
     # -- reading back

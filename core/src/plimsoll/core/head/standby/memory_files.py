@@ -46,6 +46,16 @@ class MemoryFiles:
         self._file(name)
         del self._files[name]
 
+    def set_aside(self, name: str) -> None:
+        """Nothing is kept in memory for a look at it later."""
+        self.remove(name)
+
+    def keep_aside(self, name: str, data: bytes) -> None:
+        """As `set_aside`."""
+
+    def bound_aside(self, most_bytes: int) -> None:
+        """Nothing was set aside."""
+
     def _file(self, name: str) -> bytearray:
         try:
             return self._files[name]

@@ -124,10 +124,13 @@ class Accepted(Struct, array_like=True, frozen=True, tag=12):
 
 
 class Refused(Struct, array_like=True, frozen=True, tag=13):
+    """`used`: with the code `incarnation`, the incarnation that the name had last, if nobody uses it now; else 0."""
+
     handle: U32
     seq: U63
     code: Name
     text: Text
+    used: U63 = 0
 
 
 class Credit(Struct, array_like=True, frozen=True, tag=14):
