@@ -17,7 +17,6 @@ from plimsoll.operator import names, watch
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.health import OperatorHealth, http_server, measure_lag
-from plimsoll.operator.mediator.epochs import OperatorDeposedError
 from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.metrics_api.group_figures import GroupFigure
 from plimsoll.operator.metrics_api.routes import https_server, metric_routes
@@ -59,7 +58,6 @@ class OperatorProcess:
         """Serve all fleets until a signal ends the process.
 
         Raises:
-            OperatorDeposedError: another operator mediates one of the fleets.
             Exception: a fault of the watches, or of a task beside them.
 
         """
@@ -210,9 +208,6 @@ class OperatorProcess:
                 if not any(item["kind"] in FLEET_KINDS for item in self._watches.objects(fleet.namespace)):
                     break
                 fleet.is_gone = False  # created again while the task was ending
-            except OperatorDeposedError as error:
-                self._fail(error)
-                return
             except Exception:  # a bug that one fleet triggers must not stop the others
                 log.exception("%s: fleet task failed, restarting in %g s", fleet.namespace, RESTART_SECONDS)
                 self.metrics.reconciles.labels("fleet", "fault").inc()

@@ -169,6 +169,12 @@ BROKERS = ReasonSection(
             "Grant the operator the permission that it names, or correct the admission policy that refuses.",
         ),
         StatusReason(
+            "OperatorFault",
+            "Degraded, event",
+            "the operator, or the mediator in it, fails at this fleet and tries again; it goes on serving other fleets",
+            "Do what the message says; without advice there, take back the last change, and report the message.",
+        ),
+        StatusReason(
             "Reporting", "LoadDataFresh", "the last load report of every broker is at most three intervals old"
         ),
         StatusReason(
