@@ -241,6 +241,25 @@ def test_a_reconciliation_that_fails_in_an_unforeseen_way_is_said_until_one_has_
     asyncio.run(story())
 
 
+def test_what_cannot_be_seen_is_not_missing_and_the_fleet_says_what_is_refused(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._reconcile()
+            world.controllers()
+        fleet._health.unserved = lambda namespace: f"no pods in {namespace}"
+        del world.objects["BrokerCluster", "east"]
+        server.asked.clear()
+        assert await fleet._reconcile_safely() == RETRY_SECONDS
+        assert server.asked == [], "the cluster may be there"
+        await fleet._write_status()
+        assert (degraded_of(world)["reason"], degraded_of(world)["message"]) == ("Refused", "no pods in ns")
+
+    asyncio.run(story())
+
+
 def test_a_pod_that_a_watch_shows_after_its_end_is_forgotten(monkeypatch: pytest.MonkeyPatch):
     world = World()
     fleet, server = looker(world, monkeypatch)

@@ -169,6 +169,8 @@ class FleetReconciler:
         """Reconcile; how many seconds later to do so again at the latest."""
         if self._mediator.may_be_deposed:
             return RETRY_SECONDS  # the API server was away for long: another operator may have changed the fleet
+        if self._health.unserved(self.namespace):
+            return RETRY_SECONDS  # some kinds cannot be seen, so nothing may be taken for missing
         begun = monotonic()
         result, pause = "success", self._settings.resync_seconds
         try:
@@ -296,7 +298,10 @@ class FleetReconciler:
     def _faults(self) -> dict[Ref, Fault]:
         """What the last reconciliation could not do, and what has failed since."""
         failed = Fault("OperatorFault", f"a reconciliation failed and is tried again: {self._failure}")
-        fleets = [ref(item) for item in self._client.observe().kind("BrokerFleet")] if self._failure else []
+        if unserved := self._health.unserved(self.namespace):
+            failed = Fault("Refused", unserved)
+        is_hurt = self._failure or unserved
+        fleets = [ref(item) for item in self._client.observe().kind("BrokerFleet")] if is_hurt else []
         return {**self._executor.faults, **self._mediator.faults, **dict.fromkeys(fleets, failed)}
 
     # -- resources
