@@ -81,6 +81,9 @@ def test_who_waits_for_a_session_watches_that_one_and_asks_for_nothing_else(caps
         assert wait_for_session(there(port), "one") == OK
     lines = [line.split()[2] for line in capsys.readouterr().out.splitlines()]
     assert (lines[0], lines[-1]) == ("Requested", "Succeeded")
+    leases = [path for path in asked if "/leases" in path]
+    assert len(leases) == 1, "whether an operator writes at all"
+    asked.remove(leases[0])
     assert all("/loadbalancingsessions?" in path and "fieldSelector=metadata.name%3Done" in path for path in asked)
     assert sum("watch=" not in path for path in asked) == 1
 

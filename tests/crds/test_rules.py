@@ -313,6 +313,15 @@ def test_an_approval_may_come_with_the_object_as_from_a_backup(server: Server):
     assert server.create(given, dry=True).accepted
 
 
+@pytest.mark.cluster
+def test_a_fleet_keeps_its_keys_or_goes_on_without(server: Server):
+    name = stored(server, FULL["BrokerFleet"])
+    reply = server.patch("BrokerFleet", name, {"spec": {"security": {"plain": True}}})
+    assert (reply.code, "delete the fleet, and create it again" in reply.message) == (422, True)
+    assert server.patch("BrokerFleet", name, {"spec": {"security": {"plain": False}}}).accepted
+    assert server.patch("BrokerFleet", name, {"spec": {"security": None}}).accepted, "keys are the default"
+
+
 # ---------------------------------------------------------------- nothing is left out
 
 
@@ -331,6 +340,8 @@ def test_every_rule_has_its_test():
     assert untried == []
     assert of_changes == {
         "an edge does not change its cluster: delete it, and create one there",
+        "brokers with keys and brokers without cannot talk to each other, so this stays as it was made: delete the"
+        " fleet, and create it again",
         "the disk of a head's log stays as it was made: delete the cluster, and create it again",
         "there is a plan (status.planHash), so the fields it is made from cannot change: stop this session, or create"
         " another one",

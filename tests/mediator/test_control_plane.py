@@ -211,6 +211,37 @@ def test_curve():
     router.close()
 
 
+def sockets_of(plane, monkeypatch):
+    """The sockets that are made from now on."""
+    made, make = [], plane._context.socket
+
+    def remembered(kind):
+        made.append(make(kind))
+        return made[-1]
+
+    monkeypatch.setattr(plane._context, "socket", remembered)
+    return made
+
+
+@pytest.mark.parametrize(("key", "address"), [("", "tcp://127.0.0.1:9"), ("short", "tcp://127.0.0.1:9")])
+def test_no_socket_is_left_of_a_broker_that_cannot_be_dialled(key, address, monkeypatch):
+    public, secret = zmq.curve_keypair()
+    plane = ControlPlane("m", MediatorKeyPair(public.decode(), secret.decode()), 1)
+    made = sockets_of(plane, monkeypatch)
+    with pytest.raises(zmq.ZMQError):
+        plane.dial(PeerBroker(name="h", control=address, public_key=key), "head")
+    assert [each.closed for each in made] == [True]
+    assert plane.dialled == set()
+    plane.close()
+
+
+def test_no_socket_is_left_of_an_address_that_is_none(plane, monkeypatch):
+    made = sockets_of(plane, monkeypatch)
+    with pytest.raises(zmq.ZMQError):
+        plane.dial(PeerBroker(name="h", control="nonsense"), "head")
+    assert [each.closed for each in made] == [True]
+
+
 def test_lines_that_were_hung_up_say_nothing(plane, router):
     plane.dial(PeerBroker(name="e", control=router.endpoint), "edge")
     plane.hang_up("e")

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from plimsoll.mediator.fleet_view import (
     HEAD_SILENT_SECONDS,
     REPORT_INTERVALS,
@@ -40,6 +42,11 @@ def known():
 def test_how_heads_are_dialled():
     [peer] = head_peers([CLUSTER, PROFILE, {**CLUSTER, "status": {}}])
     assert (peer.name, peer.control, peer.public_key) == ("east-head", "tcp://h:2", "k")
+
+
+@pytest.mark.parametrize("head", [{}, {"endpoints": {}}, {"endpoints": {"data": "tcp://a:1"}}])
+def test_a_status_that_someone_has_changed_names_no_head(head: dict[str, Any]):
+    assert list(head_peers([{**CLUSTER, "status": {"head": head}}])) == []
 
 
 def test_a_fleet_as_it_is():

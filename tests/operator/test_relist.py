@@ -138,6 +138,23 @@ def test_each_namespace_is_asked_for_where_some_are_served():
     assert [namespace for _, namespace, _ in server.asked] == ["x", "y"]
 
 
+def test_a_namespace_that_is_refused_hides_no_other_and_its_objects_stay():
+    class Refusing(Server):
+        async def list(self, kind: str, namespace: str, *rest: Any) -> list[dict[str, Any]]:
+            if namespace == "x":
+                raise ApiError(403, "no")
+            return await super().list(kind, namespace, *rest)
+
+    watches, _ = held(item("a"))
+    lost = {**item("b"), "metadata": {**item("b")["metadata"], "namespace": "x"}}
+    watches._indices["EdgeBroker"]["x"] = [lost]
+    gone: list[str] = []
+    server: Any = Refusing(item("c"))
+    told = WatchRelist(server, watches, ("x", "ns"), lambda _, each: gone.append(each["metadata"]["name"]))
+    asyncio.run(told.compare("EdgeBroker"))
+    assert gone == ["a"]
+
+
 def test_an_api_server_that_does_not_answer_makes_nothing_a_ghost_and_ends_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(relist, "RELIST_SECONDS", 0.001)
     watches, _ = held(item("a"))

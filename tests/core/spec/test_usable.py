@@ -284,6 +284,21 @@ def test_an_object_that_was_created_again_has_no_earlier_version():
     assert found.dropped == {("BrokerCluster", "east")}
 
 
+def test_a_fleet_that_runs_stays_with_keys_or_without_until_it_is_made_anew():
+    objects = healthy()
+    before = usable_fleet(objects.values())
+    fleet = objects["BrokerFleet", "stocks"]
+    objects["BrokerFleet", "stocks"] = changed(fleet, security={"plain": True})
+    found = usable_fleet(objects.values(), before.used.values())
+    assert found.resources is not None
+    assert not found.resources.fleet.spec.security.plain, "its brokers go on as they are"
+    assert "delete the fleet, and create it again" in found.faults["BrokerFleet", "stocks"].message
+    objects["BrokerFleet", "stocks"] = make("BrokerFleet", "stocks", security={"plain": True})
+    found = usable_fleet(objects.values(), before.used.values())
+    assert found.resources is not None
+    assert (found.resources.fleet.spec.security.plain, dict(found.faults)) == (True, {})
+
+
 def test_without_a_usable_fleet_there_is_none():
     objects = healthy()
     objects["BrokerFleet", "stocks"]["spec"] = {"defaults": {"logSize": "much"}}

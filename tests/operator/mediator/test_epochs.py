@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import chain, repeat
+from typing import Any
 
 import pytest
 from tests.operator import kube
 from tests.operator.faults import Faults
 
+from plimsoll.core.spec.status.objects import MOST_MEDIATOR_EPOCH
 from plimsoll.operator.api import Api, ApiNotFoundError
 from plimsoll.operator.mediator import epochs
-from plimsoll.operator.mediator.epochs import OperatorDeposedError
+from plimsoll.operator.mediator.epochs import EpochsExhaustedError, OperatorDeposedError
 
 FLEET = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BrokerFleet", "spec": {"security": {"plain": True}}}
 
@@ -47,6 +49,37 @@ def test_what_a_policy_remembers_is_written_unless_a_later_mediator_has():
     later = {**item, "status": first}
     assert epochs.with_memory(later, {"policy": "Bad", "memory": {}}, 2) == first
     assert epochs.with_memory(later, {"policy": "Bad", "memory": {}}, 4)["policyMemory"]["memory"] == {}
+
+
+class Stored:
+    """One fleet at an API server."""
+
+    def __init__(self, epoch: object) -> None:
+        self.item = {**FLEET, "metadata": {"name": "f"}, "status": {"mediatorEpoch": epoch, "clusters": 1}}
+
+    async def set_status(self, *asked: Any, retry: bool) -> dict[str, Any]:
+        self.item = {**self.item, "status": asked[-1](self.item)}
+        return self.item
+
+
+@pytest.mark.parametrize("epoch", [10**15, 2**63 - 1, MOST_MEDIATOR_EPOCH + 1, -1, "7", 1.5, True, None])
+def test_an_epoch_that_no_mediator_can_have_counts_as_none_and_is_written_over(epoch: object):
+    api: Any = Stored(epoch)
+    assert epochs.epoch_of(api.item) == 0
+    assert epochs.is_out_of_bounds(api.item)
+    epochs.check_epoch(api.item, 1)
+    asyncio.run(epochs.raise_epoch_to(api, "ns", "f", 5))
+    assert api.item["status"] == {"mediatorEpoch": 5, "clusters": 1}
+    assert not epochs.is_out_of_bounds(api.item)
+    for memory in (epoch, [], {"mediatorEpoch": epoch}):
+        cluster = {"status": {"policyMemory": memory}}
+        assert epochs.with_memory(cluster, {"looks": 1}, 2)["policyMemory"] == {"looks": 1, "mediatorEpoch": 2}
+
+
+def test_above_the_highest_epoch_there_is_none_and_the_error_says_what_to_do():
+    api: Any = Stored(MOST_MEDIATOR_EPOCH)
+    with pytest.raises(EpochsExhaustedError, match="kubectl patch brokerfleet f --subresource=status"):
+        asyncio.run(epochs.raise_epoch(api, "ns", "f"))
 
 
 @pytest.mark.cluster

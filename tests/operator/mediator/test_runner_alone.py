@@ -13,6 +13,7 @@ from plimsoll.mediator.fleet_view import policy_memories
 from plimsoll.operator.api import ApiNotFoundError
 from plimsoll.operator.mediator.event_queue import EVENT_QUEUE_LIMIT
 from plimsoll.operator.mediator.runner import FleetMediator
+from plimsoll.operator.mediator.session_store import ApiSessionStore
 from plimsoll.operator.session_metrics import SessionMetrics
 
 
@@ -151,3 +152,32 @@ def test_what_a_policy_remembers_goes_into_the_status_of_its_cluster():
         await mediating._perform(SaveMemory("gone", "Bad", {}))
 
     asyncio.run(story())
+
+
+class Listed(Stored):
+    """All sessions of a namespace, and no plan."""
+
+    def __init__(self, *records: object) -> None:
+        self.items = [{**item(f"s{number}"), "status": {"record": each}} for number, each in enumerate(records)]
+
+    async def list(self, kind: str, *_: str, retry: bool) -> list[dict[str, Any]]:
+        return self.items if kind == "LoadBalancingSession" else []
+
+
+def test_records_that_someone_has_changed_are_lost_by_themselves():
+    api: Any = Listed(5, [], "x", {"plan": 3}, {"batches": [1]}, {"history": 7}, {"plan": {}, "batches": {}})
+    loaded = asyncio.run(ApiSessionStore(api, "ns", 1).load())
+    assert (loaded.sessions, len(loaded.lost)) == ([], len(api.items))
+
+
+def test_a_batch_of_an_epoch_that_cannot_be_is_lost_and_raises_no_other():
+    record = {"uid": "s0", "name": "s0", "requestedAt": 1, "queuedAt": 1, "phaseAt": 1, "deadlineAt": 2, "kind": "move"}
+    batch = {
+        "id": f"{10**15}.1", "head": "h", "headEpoch": 1, "source": "s", "target": "t", "targetHead": "",
+        "replay": False, "prepareSeconds": 1, "drainSeconds": 1, "begunAt": 1, "members": {},
+    }  # fmt: skip
+    api: Any = Listed({**record, "batches": [batch]}, record)
+    loaded = asyncio.run(ApiSessionStore(api, "ns", 1).load())
+    ((_, why),) = loaded.lost
+    assert "a batch of epoch 1000000000000000 cannot be" in why
+    assert len(loaded.sessions) == 1

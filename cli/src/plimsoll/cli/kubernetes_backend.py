@@ -44,6 +44,7 @@ class KubernetesBackend:
         self._objects: Any = client.CustomObjectsApi(api)
         self._lists = ObjectLists(self._objects, namespace, self.title)
         self._core: Any = client.CoreV1Api(api)
+        self._written = operator_watch.WrittenStatus(namespace, api)
 
     @classmethod
     def from_kubeconfig(cls, namespace: str | None, context: str | None) -> KubernetesBackend:
@@ -89,11 +90,10 @@ class KubernetesBackend:
             raise CommandError(FAILED, f"the plan of {item['metadata']['name']} cannot be read now: {error}") from error
 
     def staleness_note(self) -> str:
-        """Always empty: the operator's own health shows whether it writes."""
-        return ""
+        return self._written.note()
 
     def displayed(self, items: Iterable[Object]) -> list[Object]:
-        return list(items)
+        return self._written.displayed(items)
 
     def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
         lists = {kind: self._lists.of(kind) for kind in kinds or KINDS}

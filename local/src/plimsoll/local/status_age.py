@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import Object
@@ -55,7 +54,4 @@ def _age(folder: FleetFolder) -> int | None:
 
 def _aged(item: Object, age: int | None) -> Object:
     """An object whose status says how old it is, in `writtenSecondsAgo`."""
-    status: dict[str, Any] | None = item.get("status")
-    if not status or age is None or item["kind"] not in fleet_resources.FLEET_KINDS:
-        return item
-    return {**item, "status": {**status, "writtenSecondsAgo": age}}
+    return item if age is None or item["kind"] not in fleet_resources.FLEET_KINDS else fleet_resources.aged(item, age)

@@ -202,12 +202,27 @@ class ControlPlane:
         self._context.term()
 
     def dial(self, peer: PeerBroker, role: Role) -> None:
-        """Connect to a broker, now or when it comes up; the same address again does nothing."""
+        """Connect to a broker, now or when it comes up; the same address again does nothing.
+
+        Raises:
+            zmq.ZMQError: its key or its address is none; it has no connection, and no socket is left.
+
+        """
         line = self._lines.get(peer.name)
         if line is not None and line.peer == peer:
             return
         self.hang_up(peer.name)
         socket = self._context.socket(zmq.DEALER)
+        try:
+            self._connect(socket, peer)
+        except BaseException:  # an open socket would keep `close` waiting for good
+            self._connector.forget(socket)
+            socket.close(0)
+            raise
+        self._lines[peer.name] = _ControlConnection(peer, role, socket, time.monotonic())
+        self._poller.register(socket, zmq.POLLIN)
+
+    def _connect(self, socket: zmq.Socket[bytes], peer: PeerBroker) -> None:
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.IMMEDIATE, 1)
         socket.setsockopt(zmq.CONNECT_TIMEOUT, 2000)
@@ -218,8 +233,6 @@ class ControlPlane:
             socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
             socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
         self._connector.connect(socket, peer.control)
-        self._lines[peer.name] = _ControlConnection(peer, role, socket, time.monotonic())
-        self._poller.register(socket, zmq.POLLIN)
 
     @property
     def dialled(self) -> set[str]:

@@ -68,6 +68,12 @@ def unsupervised(item: Object) -> Object:
     return with_unknown_conditions(item, "NotSupervised", "the fleet does not run")
 
 
+def aged(item: Object, seconds: int) -> Object:
+    """An object whose status says how old it is; one without a status has none still."""
+    status = item.get("status")
+    return {**item, "status": {**status, "writtenSecondsAgo": seconds}} if status else item
+
+
 def with_unknown_conditions(item: Object, reason: str, message: str) -> Object:
     """An object whose status is out of date: its conditions are Unknown, except those of ended sessions."""
     status = item.get("status")

@@ -114,11 +114,14 @@ def _version(report: Mapping[str, Any]) -> tuple[Any, Any]:
 def head_peers(objects: Iterable[Object]) -> Iterator[PeerBroker]:
     """The sockets and key of each head that has started."""
     for item in objects:
-        if item["kind"] == "BrokerCluster" and "endpoints" in (status := item.get("status", {}).get("head", {})):
-            ends = status["endpoints"]
+        if item["kind"] != "BrokerCluster":
+            continue
+        ends = item.get("status", {}).get("head", {}).get("endpoints", {})
+        if {"data", "control", "publicKey"} <= ends.keys():  # less is written by someone else; the next one is whole
             yield PeerBroker(
-                name=status["name"], data=ends["data"], control=ends["control"], public_key=ends["publicKey"]
-            )
+                name=head_name(item["metadata"]["name"]),
+                data=ends["data"], control=ends["control"], public_key=ends["publicKey"],
+            )  # fmt: skip
 
 
 def build_view(

@@ -28,7 +28,7 @@ NOT_CORDONED = HeadCordonView()
 
 def head_epoch(cluster: Object) -> int:
     """The epoch of a cluster's head, as it has last reported; 0 before it has."""
-    return int(cluster.get("status", {}).get("head", {}).get("epoch", 0))
+    return max(0, int(cluster.get("status", {}).get("head", {}).get("epoch", 0)))
 
 
 def cordoned_epoch(cluster: Object, draining: Collection[str] = ()) -> int:
@@ -65,4 +65,6 @@ def _address(cluster: Object) -> HeadAddress | None:
     ends = head.get("endpoints")
     if not ends or not head.get("ready", False) or "deletionTimestamp" in cluster["metadata"]:
         return None
-    return HeadAddress(head["name"], ends["data"], ends["publicKey"])
+    if not {"data", "publicKey"} <= ends.keys():
+        return None  # someone has changed the status; its next one is whole
+    return HeadAddress(head_name(cluster["metadata"]["name"]), ends["data"], ends["publicKey"])

@@ -12,12 +12,9 @@ import sys
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.operator.api import Api
-from plimsoll.operator.mediator.epochs import OperatorDeposedError
 from plimsoll.operator.process import OperatorProcess
 from plimsoll.operator.settings import OperatorSettings, OperatorSettingsError, read_settings
 from plimsoll.telemetry.log_lines import log_to_stderr
-
-log = logging.getLogger("plimsoll.operator")
 
 
 def main() -> int:
@@ -29,11 +26,7 @@ def main() -> int:
         return 2
     log_to_stderr(settings.log_level)
     logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))
-    try:
-        asyncio.run(_run_operator(settings))
-    except OperatorDeposedError as error:
-        log.error("%s", error)
-        return 1
+    asyncio.run(_run_operator(settings))
     return 0
 
 

@@ -166,6 +166,15 @@ class Api:
         _checked_answer(code, answer, f"get {api_version}")
         return True
 
+    async def serves_kind(self, kind: str) -> bool:
+        """Whether the API server serves a kind; every user may ask, whatever rights are missing."""
+        known = API_KINDS[kind]
+        root = "apis" if "/" in known.api_version else "api"
+        code, answer, _ = await self._once("get", f"/{root}/{known.api_version}", "apis", None)
+        return code < HTTPStatus.BAD_REQUEST and any(
+            each.get("name") == known.plural for each in answer.get("resources") or ()
+        )
+
     # -- writing
 
     async def create(self, obj: Mapping[str, Any], *, retry: bool = False) -> Object:

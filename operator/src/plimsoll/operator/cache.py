@@ -7,7 +7,7 @@ one, or some time has passed. Without that every change would be written twice.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -61,9 +61,13 @@ class Cache:
             watched = [item for item in watched if uid(item) not in gone]
         return {ref(item): item for item in watched}
 
-    def oldest_pending(self, now: float) -> tuple[str, float]:
-        """The kind of the oldest unconfirmed write, and its age in seconds; empty and 0 without one."""
-        found = [(key[0], now - one.at) for written in self._pending.values() for key, one in written.items()]
+    def oldest_pending(self, now: float, without: Collection[str] = ()) -> tuple[str, float]:
+        """The kind of the oldest unconfirmed write, and its age in seconds; empty and 0 without one.
+
+        `without`: namespaces whose watches cannot confirm any; empty: none can.
+        """
+        counted = [written for namespace, written in self._pending.items() if not {namespace, ""}.intersection(without)]
+        found = [(key[0], now - one.at) for written in counted for key, one in written.items()]
         return max(found, key=lambda each: each[1], default=("", 0.0))
 
     def drop_namespace(self, namespace: str) -> None:

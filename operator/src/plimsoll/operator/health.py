@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -17,6 +17,7 @@ from time import monotonic
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from plimsoll.core.printable import printable
 from plimsoll.operator.metrics import OperatorMetrics
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,9 @@ class OperatorHealth:
     """The kind of the oldest write that no watch has delivered yet, and its age in seconds."""
     stalled_watches: Mapping[str, str] = field(default_factory=dict)
     """By kind, an object that exists and that its watch did not deliver."""
+    unserved: Callable[[str], str] = lambda namespace: ""
+    """Why a namespace is not served in full; empty if it is."""
+    unserved_namespaces: Callable[[], Collection[str]] = tuple
     canary_written: float | None = None
     canary_seen: float = field(default_factory=monotonic)
 
@@ -82,7 +86,10 @@ async def http_server(
         return web.Response(status=503 if trouble else 200, text=f"{trouble or 'ok'}\n")
 
     async def readyz(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n") if health.ready else web.Response(status=503, text="watches are not synced\n")
+        if not health.ready:
+            return web.Response(status=503, text="watches are not synced\n")
+        reasons = [health.unserved(each) for each in health.unserved_namespaces()]  # others are served all the same
+        return web.Response(text="".join(f"{printable(each)}\n" for each in ("ok", *reasons)))
 
     async def get_metrics(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -60,6 +60,9 @@ class OperatorMetrics:
             registry=self.registry,
         )
         self.fleets = Gauge("plimsoll_fleets", "Fleets that are reconciled.", registry=self.registry)
+        self.unserved = Gauge(
+            "plimsoll_unserved_namespaces", "Namespaces with a watch that is refused.", registry=self.registry
+        )
         self.session = SessionMetrics(self.registry)
         """Metrics of sessions, from what mediators store."""
         self.registry.register(WatchSilenceMetrics(self))

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
 
@@ -17,12 +18,12 @@ from plimsoll.operator import names, watch
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.health import OperatorHealth, http_server, measure_lag
-from plimsoll.operator.mediator.epochs import OperatorDeposedError
 from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.metrics_api.group_figures import GroupFigure
 from plimsoll.operator.metrics_api.routes import https_server, metric_routes
 from plimsoll.operator.names import Object
 from plimsoll.operator.reconcile.fleet import FleetReconciler
+from plimsoll.operator.refusals import RefusedWatches
 from plimsoll.operator.relist import WatchRelist
 from plimsoll.operator.settings import OperatorSettings
 from plimsoll.operator.tasks import cancel_tasks
@@ -43,9 +44,13 @@ class OperatorProcess:
         self._watches = watch.Watches(
             self._on_watch_event, self.metrics, nodes=settings.read_nodes, spark=settings.spark
         )
-        self.relist = WatchRelist(api, self._watches, settings.namespaces, self._on_missed_deletion)
+        self._refused = RefusedWatches(self._wake_all)
+        self.relist = WatchRelist(api, self._watches, settings.namespaces, self._on_missed_deletion, self._refused)
         self.cache = Cache(self._watches.objects)
-        self.health.pending_write, self.health.stalled_watches = self.cache.oldest_pending, self.relist.stalled
+        self.health.pending_write, self.health.stalled_watches = self._oldest_pending, self.relist.stalled
+        self.health.unserved = self._refused.reason
+        self.health.unserved_namespaces = lambda: self._refused.namespaces
+        self.metrics.unserved.set_function(lambda: len(self._refused.namespaces))
         self._fleets: dict[str, FleetReconciler] = {}
         self._relevant_fields: dict[str, object] = {}
         self._announced: set[str] = set()
@@ -59,7 +64,6 @@ class OperatorProcess:
         """Serve all fleets until a signal ends the process.
 
         Raises:
-            OperatorDeposedError: another operator mediates one of the fleets.
             Exception: a fault of the watches, or of a task beside them.
 
         """
@@ -112,17 +116,26 @@ class OperatorProcess:
                 yield item
 
     async def _watch(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
-        await kopf.operator(
-            registry=self._watches.registry,
-            settings=watch.kopf_settings(),
-            clusterwide=not self.settings.namespaces,
-            namespaces=self.settings.namespaces,
-            standalone=True,
-            # Without an identity kopf looks up the user's name, which fails in a pod, where the user has none.
-            identity=self.settings.pod_name or "plimsoll",  # type: ignore[arg-type]  # its NewType is not exported
-            stop_flag=stop,
-            ready_flag=ready,
-        )
+        with self._refused.outlived():
+            await kopf.operator(
+                registry=self._watches.registry,
+                settings=watch.kopf_settings(),
+                clusterwide=not self.settings.namespaces,
+                namespaces=self.settings.namespaces,
+                standalone=True,
+                # Without an identity kopf looks up the user's name, which fails in a pod, where the user has none.
+                identity=self.settings.pod_name or "plimsoll",  # type: ignore[arg-type]  # its NewType is not exported
+                stop_flag=stop,
+                ready_flag=ready,
+            )
+
+    def _wake_all(self) -> None:
+        for each in self._fleets.values():
+            each.wake()
+
+    def _oldest_pending(self, now: float) -> tuple[str, float]:
+        """The oldest write that no watch has delivered, without those where watches are refused: a restart is none."""
+        return self.cache.oldest_pending(now, self._refused.namespaces)
 
     async def _await_kinds(self) -> None:
         """Wait until the CRDs are installed: kopf looks for them only once, at its start."""
@@ -132,6 +145,13 @@ class OperatorProcess:
                 try:
                     await self.api.list(kind, namespace, retry=True)
                     break
+                except ApiError as error:
+                    if error.code != HTTPStatus.FORBIDDEN:
+                        raise
+                    if await self.api.serves_kind(kind):
+                        break  # this namespace is not served until the right is there; the others are
+                    log.warning("CRD of %s is not installed: %s; next try in %g s", kind, error, RESTART_SECONDS)
+                    await asyncio.sleep(RESTART_SECONDS)
                 except ApiNotFoundError:
                     log.warning(
                         "CRD of %s is not installed: install the chart's CRDs; next try in %g s", kind, RESTART_SECONDS
@@ -145,8 +165,7 @@ class OperatorProcess:
         self._detect_restarted_watch(type_, kind, item)
         self.health.ready = True
         if kind == watch.NODE_KIND:
-            for each in self._fleets.values():
-                each.wake()
+            self._wake_all()
             return
         if CANARY_LABEL in (item["metadata"].get("labels") or {}):
             self.health.canary_seen = monotonic()
@@ -210,9 +229,6 @@ class OperatorProcess:
                 if not any(item["kind"] in FLEET_KINDS for item in self._watches.objects(fleet.namespace)):
                     break
                 fleet.is_gone = False  # created again while the task was ending
-            except OperatorDeposedError as error:
-                self._fail(error)
-                return
             except Exception:  # a bug that one fleet triggers must not stop the others
                 log.exception("%s: fleet task failed, restarting in %g s", fleet.namespace, RESTART_SECONDS)
                 self.metrics.reconciles.labels("fleet", "fault").inc()

@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll.operator.api import Api, ApiError, ApiNotFoundError
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import uid
+from plimsoll.operator.refusals import RefusedWatches
 from plimsoll.operator.watch import Watches, watch_selector
 
 log = logging.getLogger(__name__)
@@ -46,8 +47,14 @@ class WatchRelist:
     """
 
     def __init__(
-        self, api: Api, watches: Watches, namespaces: Sequence[str], on_deleted: Callable[[str, Object], None]
+        self,
+        api: Api,
+        watches: Watches,
+        namespaces: Sequence[str],
+        on_deleted: Callable[[str, Object], None],
+        refused: RefusedWatches | None = None,
     ) -> None:
+        self._refused = refused or RefusedWatches()
         self._api, self._watches, self._namespaces, self._on_deleted = api, watches, namespaces, on_deleted
         self.stalled: dict[str, str] = {}
         self._requested: set[str] = set()
@@ -81,8 +88,9 @@ class WatchRelist:
 
     async def compare(self, kind: str) -> None:
         """Compare one kind with a list."""
-        held, listed = self._watches.all_of_kind(kind), await self._list(kind)
-        for item in stale_objects(held, listed):
+        held = self._watches.all_of_kind(kind)
+        listed, skipped = await self._list(kind)
+        for item in stale_objects((each for each in held if _namespace(each) not in skipped), listed):
             metadata = item["metadata"]
             log.warning(
                 "deletion of %s %s/%s was missed by its watch", kind, metadata.get("namespace", ""), metadata["name"]
@@ -91,17 +99,28 @@ class WatchRelist:
             self._on_deleted(kind, item)
         await self._check_stalled(kind, missed_objects(listed, self._watches.all_of_kind(kind)))
 
-    async def _list(self, kind: str) -> list[Object]:
+    async def _list(self, kind: str) -> tuple[list[Object], set[str]]:
+        """All objects of a kind, and the namespaces that could not be listed: one that is refused hides no other."""
         listed: list[Object] = []
+        skipped = set()
         for namespace in self._namespaces or ("",):
-            listed += await self._api.list(kind, namespace, watch_selector(kind))
-        return listed
+            try:
+                listed += await self._api.list(kind, namespace, watch_selector(kind))
+            except (ApiError, ApiNotFoundError) as error:
+                if not namespace:
+                    raise
+                skipped.add(namespace)
+                if namespace not in self._refused.namespaces:
+                    log.warning("watch of %s in %s could not be compared with a list: %s", kind, namespace, error)
+        return listed, skipped
 
     async def _check_stalled(self, kind: str, late: Sequence[Object]) -> None:
         """Note whether a watch is stalled: it still misses an object that a second list contains, too."""
+        refused = self._refused.namespaces
+        late = [item for item in late if _namespace(item) not in refused and "" not in refused]
         if late:
             await asyncio.sleep(SETTLE_SECONDS)
-            there = {uid(item) for item in await self._list(kind)}
+            there = {uid(item) for item in (await self._list(kind))[0]}
             late = [item for item in missed_objects(late, self._watches.all_of_kind(kind)) if uid(item) in there]
         if not late:
             self.stalled.pop(kind, None)
@@ -109,3 +128,7 @@ class WatchRelist:
         metadata = late[0]["metadata"]
         self.stalled[kind] = f"{kind} {metadata.get('namespace', '')}/{metadata['name']}"
         log.error("a watch is stalled: %s exists and was not delivered", self.stalled[kind])
+
+
+def _namespace(item: Object) -> str:
+    return str(item["metadata"].get("namespace", ""))

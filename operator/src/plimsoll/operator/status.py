@@ -120,6 +120,10 @@ def fault_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]
     for key in facts.specs.found.faults.keys() & facts.specs.found.used.keys() & facts.observed.objects.keys():
         item = facts.observed.objects[key]
         yield item, spec_faults.with_accepted(item, dict(item.get("status", {})), facts.specs, facts.time)
+    for fleet in facts.of("BrokerFleet"):
+        told = _operator_conditions(facts, fleet, None)
+        if ref(fleet) in facts.faults and ref(fleet) not in facts.specs.found.faults:
+            yield fleet, {**fleet.get("status", {}), **resource_status.merged_conditions(fleet, told, facts.time)}
 
 
 def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, Any]]]:

@@ -64,3 +64,8 @@ def test_the_silence_after_which_another_may_lead_is_above_the_lease_and_the_pat
     assert silence_seconds(1.0) == 3.25
     assert silence_seconds(0.4) == LEASE_SECONDS + 0.1
     assert silence_seconds(2.0) == SILENT_HEARTBEATS * 2.0 + 0.5
+
+
+@pytest.mark.parametrize("stored", [None, 7, [], {"leader": 7, "term": 3}, {"leader": -1, "term": 3}, {"leader": "1"}])
+def test_of_a_status_that_someone_has_changed_only_a_leader_that_can_be_is_read(stored: object):
+    assert stored_leadership({"leadership": stored}).leader == 0

@@ -121,6 +121,10 @@ class _Assembly:
         resources, problems = parse_each([SourceDocument(item, "")])
         if problems:
             self._faults[key] += [(INVALID, each) for each in problems]
+        before = self._accepted.get(key)
+        if resources and before is not None and key[0] == FLEET and (problem := _key_change(before, resources[0])):
+            self._faults[key].append((INVALID, problem))
+            resources = []
         if resources:
             if key[0] != EDGE or resources[0].owner is None or resources[0].owner[0] != CLUSTER:
                 self._chosen[key] = resources[0]
@@ -320,6 +324,14 @@ def _accepted(present: Mapping[Key, Content], before: Iterable[Content]) -> Iter
         resources, _ = parse_each([SourceDocument(item, "")])
         if resources:
             yield key, resources[0]
+
+
+def _key_change(before: Found, now: Found) -> ResourceProblem | None:
+    """Between keys and none no change can be rolled out: brokers of the two kinds cannot talk to each other."""
+    if before.spec.security.plain == now.spec.security.plain:
+        return None
+    remedy = "Take the change back; or delete the fleet, and create it again: its brokers start anew."
+    return now.problem(("spec", "security", "plain"), "this cannot change while the fleet runs", remedy)
 
 
 def _own(problem: ResourceProblem, *, missing: bool = False) -> _Finding:

@@ -6,10 +6,13 @@ It goes on even while the API server is away: heads that are not polled would ta
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
+
+import zmq
 
 from plimsoll.core.config import PeerBroker, Role
 from plimsoll.mediator import fleet_view
@@ -26,6 +29,8 @@ from plimsoll.mediator.control_plane import (
     MediatorKeyPair,
     StatusReceived,
 )
+
+log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.02
 STATUS_QUERY_SECONDS = 0.5
@@ -61,6 +66,7 @@ class BrokerPoller:
         self._edges: Mapping[str, ClusterEdges] = {}
         self._answers: dict[str, tuple[Mapping[str, Any], float]] = {}
         self._control: ControlPlane | None = None
+        self._undialled: set[PeerBroker] = set()
         self.draining: frozenset[str] = frozenset()
         self.known = fleet_view.FleetReadings()
 
@@ -102,7 +108,14 @@ class BrokerPoller:
             self.known.reports.pop(gone, None)
             self.known.answers.pop(gone, None)
         for peer, role in self._peers.values():
-            self._control.dial(peer, role)
+            try:
+                self._control.dial(peer, role)
+            except zmq.ZMQError as error:  # one broker keeps no other waiting
+                if peer not in self._undialled:
+                    log.error(
+                        "%s at %s cannot be dialled: its key or address is none: %s", peer.name, peer.control, error
+                    )
+                self._undialled.add(peer)
 
     def send(self, head: str, message: HeadCommand) -> None:
         """Send a command to a head; it is lost if there is no connection, and the session engine sends it again."""

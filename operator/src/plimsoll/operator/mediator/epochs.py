@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from plimsoll.core.spec.status.objects import MOST_MEDIATOR_EPOCH
 from plimsoll.operator.api import Api, Object
 
 FLEET_KIND = "BrokerFleet"
@@ -18,11 +19,28 @@ class OperatorDeposedError(RuntimeError):
     """A mediator of a higher epoch has taken over."""
 
 
+class EpochsExhaustedError(RuntimeError):
+    """There is no higher epoch: someone has written the highest one into a status."""
+
+
 async def raise_epoch(api: Api, namespace: str, fleet: str, above: int = 0) -> int:
-    """Take the next epoch, higher than `above`. Raises `ApiNotFoundError` if there is no fleet."""
+    """Take the next epoch, higher than `above`.
+
+    Raises:
+        ApiNotFoundError: there is no fleet.
+        EpochsExhaustedError: there is no higher one.
+
+    """
 
     def change(item: Object) -> Object:
-        return {**item.get("status", {}), "mediatorEpoch": max(epoch_of(item), above) + 1}
+        epoch = max(epoch_of(item), above) + 1
+        if epoch > MOST_MEDIATOR_EPOCH:
+            raise EpochsExhaustedError(
+                f"epoch {epoch - 1} is the highest, and was written into `status.mediatorEpoch` by someone else: set"
+                f" it to 0 (`kubectl patch brokerfleet {fleet} --subresource=status --type=merge -p"
+                """ '{"status":{"mediatorEpoch":0}}'`); sessions with this epoch must be deleted"""
+            )
+        return {**item.get("status", {}), "mediatorEpoch": epoch}
 
     return epoch_of(await api.set_status(FLEET_KIND, namespace, fleet, change, retry=True))
 
@@ -55,13 +73,30 @@ async def write_memory(api: Api, namespace: str, cluster: str, epoch: int, value
 def with_memory(item: Mapping[str, Any], value: Mapping[str, Any], epoch: int) -> Object:
     """The status of a cluster with this memory. One that a mediator of a higher epoch has written stays."""
     old: Object = item.get("status", {})
-    is_later = int(old.get("policyMemory", {}).get("mediatorEpoch", 0)) > epoch
+    stored = old.get("policyMemory")
+    is_later = isinstance(stored, Mapping) and _bounded(stored.get("mediatorEpoch")) > epoch
     return old if is_later else {**old, "policyMemory": {**value, "mediatorEpoch": epoch}}
 
 
 def epoch_of(item: Mapping[str, Any]) -> int:
-    """The epoch in which the status of a fleet or a session was written; 0 if in none."""
-    return int(item.get("status", {}).get("mediatorEpoch", 0))
+    """The epoch in which the status of a fleet or a session was written; 0 if in none, or if none can be so high."""
+    return _bounded(item.get("status", {}).get("mediatorEpoch"))
+
+
+def is_out_of_bounds(item: Mapping[str, Any]) -> bool:
+    """Whether a status has an epoch that no mediator has taken."""
+    stored: object = item.get("status", {}).get("mediatorEpoch", 0)
+    return isinstance(stored, bool) or stored != epoch_of(item)
+
+
+def _bounded(epoch: object) -> int:
+    """A stored epoch. Anyone with rights on a status may write it, and a definition of an earlier version bounds none.
+
+    Heads obey no epoch out of bounds, since none was ever sent; those that obey one above 0 depose who begins anew.
+    """
+    if not isinstance(epoch, int) or isinstance(epoch, bool):
+        return 0
+    return epoch if 0 <= epoch <= MOST_MEDIATOR_EPOCH else 0
 
 
 def check_epoch(item: Mapping[str, Any], epoch: int) -> None:

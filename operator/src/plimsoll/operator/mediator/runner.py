@@ -236,6 +236,8 @@ class FleetMediator:
         for item in self._objects:
             if item["kind"] == epochs.FLEET_KIND:
                 epochs.check_epoch(item, self.epoch)
+                if epochs.is_out_of_bounds(item):
+                    await epochs.raise_epoch_to(self._api, self._namespace, self._fleet, self.epoch)
         for _ in range(len(self._inbox)):
             await self._observe_fleet()
             message = self._inbox.popleft()

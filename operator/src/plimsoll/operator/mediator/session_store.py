@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll.core.session import Session, status
 from plimsoll.core.session.status import rfc3339 as status_time
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
+from plimsoll.core.spec.status.objects import MOST_MEDIATOR_EPOCH
 from plimsoll.mediator import plan_storage, session_objects
 from plimsoll.operator.api import Api, ApiConflictError, ApiNotFoundError, Object
 from plimsoll.operator.mediator import epochs
@@ -78,7 +79,7 @@ class ApiSessionStore:
         for item in items:
             try:
                 session, text = _read_session(item, maps)
-            except ValueError as error:
+            except (ValueError, TypeError, KeyError, AttributeError) as error:  # a status is what anyone has written
                 loaded.lost.append((item, str(error)))
                 session, text = None, ""
             self._known[item["metadata"]["uid"]] = _StoredObject(item, text)
@@ -164,4 +165,8 @@ def _require_same_uid(item: Object, session: Session) -> Object:
 
 def _read_session(item: Object, maps: Mapping[str, Mapping[str, Any]]) -> tuple[Session | None, str]:
     text = plan_storage.plan_text(item.get("status", {}), maps)
-    return session_objects.stored_session(plan_storage.with_full_record(item, maps.values())), text
+    session = session_objects.stored_session(plan_storage.with_full_record(item, maps.values()))
+    epoch = max((batch.epoch for batch in session.batches), default=0) if session is not None else 0
+    if not 0 <= epoch <= MOST_MEDIATOR_EPOCH:
+        raise ValueError(f"a batch of epoch {epoch} cannot be: the highest is {MOST_MEDIATOR_EPOCH}")
+    return session, text

@@ -98,6 +98,8 @@ class FleetReconciler:
         """What the fleet was built of last; None until the first look, which reads what an earlier operator stored."""
         self._no_fleet = ""
         """Why there is no fleet to serve; empty if there is one."""
+        self._failure = ""
+        """The unexpected error of the last reconciliation; empty if it had none."""
         self._judged: dict[Ref, int] = {}
         self._acted: dict[Ref, int] = {}
         """By object, the generation that was last looked at, and the one that the fleet was last built of."""
@@ -129,12 +131,7 @@ class FleetReconciler:
         self._mediator.session_changed(type_, item)
 
     async def run(self) -> None:
-        """Reconcile until the fleet is gone.
-
-        Raises:
-            OperatorDeposedError: another operator mediates this fleet.
-
-        """
+        """Reconcile until the fleet is gone."""
         due_at = 0.0
         try:
             while not self.is_gone:
@@ -172,6 +169,8 @@ class FleetReconciler:
         """Reconcile; how many seconds later to do so again at the latest."""
         if self._mediator.may_be_deposed:
             return RETRY_SECONDS  # the API server was away for long: another operator may have changed the fleet
+        if self._health.unserved(self.namespace):
+            return RETRY_SECONDS  # some kinds cannot be seen, so nothing may be taken for missing
         begun = monotonic()
         result, pause = "success", self._settings.resync_seconds
         try:
@@ -179,6 +178,11 @@ class FleetReconciler:
         except (ApiError, ApiConflictError, ApiNotFoundError) as error:
             log.warning("%s: reconciliation failed, next try in %g s: %s", self.namespace, RETRY_SECONDS, error)
             result, pause = "error", RETRY_SECONDS
+        except Exception as error:  # a bug that one object triggers must neither stop the rest nor stay unsaid
+            log.exception("%s: reconciliation failed, next try in %g s", self.namespace, RETRY_SECONDS)
+            result, pause, self._failure = "fault", RETRY_SECONDS, f"{type(error).__name__}: {error}"
+        else:
+            self._failure = ""
         if self._executor.faults or self._executor.blocked:
             pause = min(pause, RETRY_SECONDS)
         if result == "success" and (self._executor.faults or self._found.faults or self._no_fleet):
@@ -291,6 +295,15 @@ class FleetReconciler:
     def _other_faults(self) -> dict[Ref, Fault]:
         return {**self._mediator.faults, **self._keys.faults}
 
+    def _faults(self) -> dict[Ref, Fault]:
+        """What the last reconciliation could not do, and what has failed since."""
+        failed = Fault("OperatorFault", f"a reconciliation failed and is tried again: {self._failure}")
+        if unserved := self._health.unserved(self.namespace):
+            failed = Fault("Refused", unserved)
+        is_hurt = self._failure or unserved
+        fleets = [ref(item) for item in self._client.observe().kind("BrokerFleet")] if is_hurt else []
+        return {**self._executor.faults, **self._mediator.faults, **dict.fromkeys(fleets, failed)}
+
     # -- resources
 
     def _accept(self, custom: Sequence[Object], observed: ObservedObjects) -> UsableFleet:
@@ -340,7 +353,7 @@ class FleetReconciler:
             desired=self._desired,
             observed=observed,
             readings=self._mediator.readings,
-            faults=self._executor.faults,
+            faults=self._faults(),
             blocked=self._executor.blocked,
             refusals=self._refusals.messages,
             container_seconds=self._containers.look(observed, monotonic()),

@@ -13,6 +13,7 @@ from plimsoll.mediator.fleet_view import TelemetryLoads
 from plimsoll.operator import names
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.mediator.broker_poller import BrokerReading
+from plimsoll.operator.mediator.epochs import EpochsExhaustedError, OperatorDeposedError
 from plimsoll.operator.mediator.runner import FleetMediator
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import Ref, ref
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, STABLE_SECONDS = 1.0, 60.0, 60.0
 """A mediator that fails is restarted after a pause, which doubles until one has run for STABLE_SECONDS."""
+
+_API_ERRORS = ApiError | ApiConflictError | ApiNotFoundError
 
 
 class MediatorSupervisor:
@@ -138,11 +141,8 @@ class MediatorSupervisor:
     async def check(self) -> None:
         """Notice that the mediator has ended; the next reconciliation after a pause restarts it.
 
-        A failed write stays a fault of the fleet until a mediator has lasted: meanwhile no session proceeds.
-
-        Raises:
-            OperatorDeposedError: another operator mediates this fleet.
-
+        A failure stays a fault of the fleet until a mediator has lasted: meanwhile no session proceeds. So does a
+        mediator that was deposed: the next one waits for the Lease, as long as another operator has it.
         """
         if self._task is None or not self._task.done():
             if self._task is not None and self.age_seconds >= STABLE_SECONDS:
@@ -153,17 +153,21 @@ class MediatorSupervisor:
         error = task.exception()
         if error is None:
             return
-        if not isinstance(error, ApiError | ApiConflictError | ApiNotFoundError):
-            raise error
+        is_expected = isinstance(error, OperatorDeposedError | EpochsExhaustedError | _API_ERRORS)
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS) if lasted < STABLE_SECONDS else FIRST_PAUSE_SECONDS
         self._due_at = monotonic() + self._pause
-        log.error("%s: mediator failed, restarting in %g s: %s", self._client.namespace, self._pause, error)
+        log.error(
+            "%s: mediator failed, restarting in %g s: %s", self._client.namespace, self._pause, error,
+            exc_info=None if is_expected else error,
+        )  # fmt: skip
         self._wake()
         fleet = next(self._client.observe().kind("BrokerFleet"), None)
-        message = f"the mediator failed and restarts in {self._pause:g} s: {error}"
+        why = str(error) if is_expected else f"{type(error).__name__}: {error}"
+        message = f"the mediator failed and restarts in {self._pause:g} s: {why}"
         await self._client.emit_event(fleet, "Warning", "MediatorExited", message)
         if fleet is not None:
-            self.faults[ref(fleet)] = Fault("Refused", f"the mediator cannot go on: {error}")
+            reason = "Refused" if isinstance(error, _API_ERRORS) else "OperatorFault"
+            self.faults[ref(fleet)] = Fault(reason, f"the mediator cannot go on: {why}")
 
     async def stop(self) -> None:
         task, self._task, self._mediator = self._task, None, None

@@ -118,6 +118,17 @@ class HeadListener:
 
     def _dial(self, cluster: str, peer: PeerBroker) -> None:
         socket = self._context.socket(zmq.DEALER)
+        try:
+            self._connect(socket, peer)
+        except BaseException:  # an open socket would keep the end of the context waiting for good
+            self._connector.forget(socket)
+            socket.close(0)
+            raise
+        self._connections[cluster] = _HeadConnection(peer, socket)
+        self._cluster_of[socket] = cluster
+        self._poller.register(socket, zmq.POLLIN)
+
+    def _connect(self, socket: zmq.Socket[bytes], peer: PeerBroker) -> None:
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.IMMEDIATE, 1)
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
@@ -128,9 +139,6 @@ class HeadListener:
             socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
             socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
         self._connector.connect(socket, peer.control)
-        self._connections[cluster] = _HeadConnection(peer, socket)
-        self._cluster_of[socket] = cluster
-        self._poller.register(socket, zmq.POLLIN)
 
     def _disconnect(self, cluster: str) -> None:
         socket = self._connections.pop(cluster).socket

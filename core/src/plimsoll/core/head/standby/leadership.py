@@ -81,8 +81,10 @@ class HeadLeadership:
 
 def stored_leadership(status: Mapping[str, Any]) -> HeadLeadership:
     """What the status of a cluster says; of one that has never had a standby, term 0."""
-    found = status.get("leadership", {})
-    return HeadLeadership(**{name: _whole(found, name) for name in asdict(HeadLeadership())})
+    stored = status.get("leadership")
+    found = stored if isinstance(stored, Mapping) else {}
+    known = HeadLeadership(**{name: _whole(found, name) for name in asdict(HeadLeadership())})
+    return known if known.leader in (0, 1) else replace(known, leader=0)  # anyone with rights may write a status
 
 
 def leadership_status(leadership: HeadLeadership) -> dict[str, int]:

@@ -265,7 +265,20 @@ def _storage_class(root: str) -> str:
     return f"(has({_disk(root)}.storageClass) ? {_disk(root)}.storageClass : '')"
 
 
+def _is_plain(root: str) -> str:
+    security = f"{root}.spec.security"
+    return f"(has({root}.spec) && has({security}) && has({security}.plain) && {security}.plain)"
+
+
 ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
+    "BrokerFleet": (
+        CelRule(
+            f"{_is_plain('self')} == {_is_plain('oldSelf')}",
+            "brokers with keys and brokers without cannot talk to each other, so this stays as it was made: delete"
+            " the fleet, and create it again",
+            ".spec.security.plain",
+        ),
+    ),
     "BrokerCluster": (
         CelRule(
             "!has(self.spec.neighbors) || self.spec.neighbors.all(n, n.name != self.metadata.name)",

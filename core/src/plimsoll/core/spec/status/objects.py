@@ -11,6 +11,11 @@ from typing import Annotated, Any, Literal
 
 from plimsoll.core.spec.field_info import FieldInfo
 
+MOST_MEDIATOR_EPOCH = 2**31 - 1
+"""The number of a query has the epoch of its mediator in front, in 63 bits together."""
+MOST_TERM = 2**53 - 1
+"""The largest whole number that every reader of JSON has."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ConditionStatus:
@@ -93,7 +98,7 @@ class HeadStatus(BrokerStatus):
     """The status of the head of a cluster."""
 
     name: Annotated[str, FieldInfo("The broker.")]
-    epoch: Annotated[int, FieldInfo("The epoch of its present process; 0 before its first load report.")]
+    epoch: Annotated[int, FieldInfo("The epoch of its present process; 0 before its first load report.", low=0)]
     ready: Annotated[bool, FieldInfo("Whether it answers and is connected to its edges and neighbours.")]
 
 
@@ -218,12 +223,14 @@ class TopicStatus:
 class LeadershipStatus:
     """Which of the two processes of a head leads; changed by compare-and-set alone (docs/durability.md)."""
 
-    term: Annotated[int, FieldInfo("How many times one of the two has been made the head.")]
-    leader: Annotated[int, FieldInfo("The process that leads, 0 or 1.")]
-    standby: Annotated[int, FieldInfo("The incarnation of the other one, if it is in sync; 0: it is not.")]
-    sync: Annotated[int, FieldInfo("Number of the period in sync, counted within the term.")]
-    ended: Annotated[int, FieldInfo("Number of the last such period that has ended.")]
-    leads: Annotated[int, FieldInfo("The incarnation that the term was given to; 0: whichever was started for it.")]
+    term: Annotated[int, FieldInfo("How many times one of the two has been made the head.", low=0, high=MOST_TERM)]
+    leader: Annotated[int, FieldInfo("The process that leads, 0 or 1.", low=0, high=1)]
+    standby: Annotated[int, FieldInfo("The incarnation of the other one, if it is in sync; 0: it is not.", low=0)]
+    sync: Annotated[int, FieldInfo("Number of the period in sync, counted within the term.", low=0, high=MOST_TERM)]
+    ended: Annotated[int, FieldInfo("Number of the last such period that has ended.", low=0, high=MOST_TERM)]
+    leads: Annotated[
+        int, FieldInfo("The incarnation that the term was given to; 0: whichever was started for it.", low=0)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,7 +361,9 @@ class FleetStatus:
     security: Annotated[Literal["Curve", "Plain"], FieldInfo("How its links are protected.")]
     supervisor: Annotated[ProcessStatus, FieldInfo("The supervisor of its brokers; on one machine only.")]
     mediator: Annotated[ProcessStatus, FieldInfo("The mediator, which runs its sessions.")]
-    mediator_epoch: Annotated[int, FieldInfo("The epoch of its mediator: heads obey the highest only.")]
+    mediator_epoch: Annotated[
+        int, FieldInfo("The epoch of its mediator: heads obey the highest only.", low=0, high=MOST_MEDIATOR_EPOCH)
+    ]
     draining: Annotated[tuple[str, ...], FieldInfo("Edges that are being drained, and take no new subscribers.")]
     telemetry: Annotated[TelemetryStatus, FieldInfo("Collectors and the snapshot; absent without collectors.")]
 

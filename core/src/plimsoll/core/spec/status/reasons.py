@@ -169,6 +169,12 @@ BROKERS = ReasonSection(
             "Grant the operator the permission that it names, or correct the admission policy that refuses.",
         ),
         StatusReason(
+            "OperatorFault",
+            "Degraded, event",
+            "the operator, or the mediator in it, fails at this fleet and tries again; it goes on serving other fleets",
+            "Do what the message says; without advice there, take back the last change, and report the message.",
+        ),
+        StatusReason(
             "Reporting", "LoadDataFresh", "the last load report of every broker is at most three intervals old"
         ),
         StatusReason(
@@ -213,8 +219,10 @@ BROKERS = ReasonSection(
             "NotWritten",
             "all",
             "on one machine: the supervisor runs and has written no status for over five seconds, as it is stopped or"
-            " its disk is full; `status.writtenSecondsAgo` is the age of the status. Brokers go on",
-            "Free space on the disk of `$PLIMSOLL_HOME`, or continue the supervisor with `kill -CONT`.",
+            " its disk is full; on Kubernetes: no operator has renewed the fleet's Lease for over 30 seconds, as"
+            " `plimsoll get` finds. `status.writtenSecondsAgo` is the age of the status. Brokers go on",
+            "Free space on the disk of `$PLIMSOLL_HOME`, or continue the supervisor with `kill -CONT`; on Kubernetes"
+            " look at the operator's pods and their logs.",
         ),
     ),
 )

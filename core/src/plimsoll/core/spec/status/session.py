@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from plimsoll.core.spec.field_info import FieldInfo
 from plimsoll.core.spec.quantities import Quantity
-from plimsoll.core.spec.status.objects import CONDITIONS, GENERATION, ConditionStatus
+from plimsoll.core.spec.status.objects import CONDITIONS, GENERATION, MOST_MEDIATOR_EPOCH, ConditionStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +293,12 @@ class SessionStatus:
         FieldInfo("ConfigMaps with the whole plan: all subscribers, with the reason of each move and rejection."),
     ]
     plan_key: Annotated[str, FieldInfo("Its key in the ConfigMaps; the values under it are parts of one text.")]
-    mediator_epoch: Annotated[int, FieldInfo("The epoch of the mediator that wrote this; no lower epoch may write it.")]
+    mediator_epoch: Annotated[
+        int,
+        FieldInfo(
+            "The epoch of the mediator that wrote this; no lower epoch may write it.", low=0, high=MOST_MEDIATOR_EPOCH
+        ),
+    ]
     record: Annotated[
         Any,
         FieldInfo("State from which a mediator resumes, together with the plan. Its fields may change with each"
