@@ -29,6 +29,7 @@ CONDITIONS = {
     "Calibrated",
     "Succeeded",
     "SparkReady",
+    "StatusUncomputed",
     "KeysReplaced",
     "TakesPublishers",
     "LogSafe",

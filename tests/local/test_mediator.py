@@ -315,7 +315,12 @@ def test_a_step_of_the_clock_ends_no_session(home: Path, monkeypatch: pytest.Mon
         shell._clock = SteadyClock(lambda: time.time())
         times: list[float] = []
         handle = shell._mediator.handle
-        monkeypatch.setattr(shell._mediator, "handle", lambda event, now: (times.append(now), handle(event, now))[1])
+
+        def noted(event, now):
+            times.append(now)
+            return handle(event, now)
+
+        monkeypatch.setattr(shell._mediator, "handle", noted)
         store_edits.create_session(folder, "one", {**MOVE, "deadline": "1h"})
         for _ in range(2):
             shell.run_once()

@@ -41,3 +41,9 @@ def test_what_a_head_of_another_version_says_is_passed_over() -> None:
     assert group_status(head({})) == {}
     assert group_status(head({"consumer_groups": [1]})) == {}
     assert group_status(head(report_field({"b": {"slices": "x"}})))["consumerGroups"][0]["slices"] == 0
+
+
+def test_a_figure_that_cannot_be_is_shown_as_nothing() -> None:
+    for bad in (1e308, -1.0, 10**30):
+        (group,) = group_status(head(report_field({"g": {**FOUND, "busy_consumers": bad}})))["consumerGroups"]
+        assert (group["busyPercent"], group["lag"]) == (0, 11)

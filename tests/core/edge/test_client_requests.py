@@ -151,9 +151,17 @@ def test_an_attachment_number_that_is_used_again_closes_the_older_one():
 
 def test_an_unknown_policy_is_refused():
     fleet = one_cluster()
-    client, _ = start(fleet, resume(1, "s", slow="never-mind"), resume(2, "t", block_seconds=float("nan")))
+    client, _ = start(fleet, resume(1, "s", slow="never-mind"), resume(2, "t", block_seconds=-1.0))
     assert [(s.attachment, s.code) for s in client.of("e1", msg.AttachmentClosed)] == [(1, "policy"), (2, "policy")]
     assert fleet.edge("e1").attachments.by_subscriber == {}
+
+
+def test_a_number_that_is_none_is_refused_before_its_request_and_others_go_on():
+    fleet = one_cluster()
+    client, _ = start(fleet, resume(1, "s", block_seconds=float("nan")), resume(2, "t"))
+    assert client.of("e1", msg.AttachmentClosed) == []
+    assert list(fleet.edge("e1").attachments.by_subscriber) == ["t"]
+    assert fleet.edge("e1").counters["records_refused_malformed"] == 1
 
 
 def test_numbers_from_which_no_broker_could_count_on_are_refused():

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.local.conftest import Fleet
@@ -17,6 +18,7 @@ from plimsoll.local.status_age import staleness_note
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.storage.state_files import StateWriteError
 from plimsoll.local.supervision.fleet_events import FleetEvents
+from plimsoll.local.supervision.fleet_status_writer import FleetStatusWriter
 from plimsoll.local.supervision.write_faults import WriteFaults
 
 
@@ -70,6 +72,47 @@ def test_a_fault_is_said_once_and_its_end_once(place: Place):
     assert len(place.said) == 3
 
 
+def test_a_fault_of_the_program_ends_nothing_and_is_said_ever_more_rarely(place: Place):
+    def fail() -> None:
+        raise OverflowError("cannot convert float infinity to integer")
+
+    for _ in range(100):
+        assert not place.faults.attempt("status", fail)
+        assert place.faults.attempt("brokers", place.write)
+        place.faults.settle()
+    assert place.reasons() == ["PartFailed"] * 3
+    first = place.said[0]
+    assert first.startswith("status failed (1 times so far), and the rest goes on: OverflowError: cannot convert float")
+    assert "(test_write_faults.py, line " in first
+
+
+def test_a_status_that_cannot_be_computed_is_shown_as_such_and_hinders_no_other(place: Place):
+    store = place._store
+    for name in ("east", "west"):
+        meta = {"name": name, "generation": 1}
+        store.create({"kind": "BrokerCluster", "metadata": meta, "spec": {}}, "2026-01-01T00:00:00Z")
+    parts: Any = None
+    writer = FleetStatusWriter(
+        store, {}, parts, parts, parts, parts, parts, pid=1, plain=True, on_fault=place.faults.note_fault
+    )
+
+    def fail(old: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("cannot convert float NaN to integer")
+
+    writer._set("BrokerCluster", "east", lambda old: {"subscribers": 7})
+    writer._set("BrokerCluster", "east", fail)
+    writer._set("BrokerCluster", "west", lambda old: {"subscribers": 8})
+    status = store.get("BrokerCluster", "east")["status"]
+    (condition,) = status.pop("conditions")
+    assert (condition["type"], condition["status"], condition["reason"]) == ("StatusUncomputed", "True", "PartFailed")
+    assert "NaN" in condition["message"]
+    assert status == {"subscribers": 7}  # as of before
+    assert store.get("BrokerCluster", "west")["status"] == {"subscribers": 8}
+    assert place.reasons() == ["PartFailed"]
+    writer._set("BrokerCluster", "east", lambda old: {**old["status"], "subscribers": 9})
+    assert store.get("BrokerCluster", "east")["status"] == {"subscribers": 9, "conditions": []}
+
+
 def test_events_wait_in_order_and_within_bounds(place: Place, monkeypatch: pytest.MonkeyPatch):
     place.is_full = True
     for number in range(2000):
@@ -78,14 +121,6 @@ def test_events_wait_in_order_and_within_bounds(place: Place, monkeypatch: pytes
     place.is_full = False
     place.events.record_fleet_event("Normal", "Last", "text")
     assert place.reasons() == [*(f"E{number}" for number in range(1001, 2000)), "Last"]
-
-
-def test_other_errors_are_not_taken_for_a_full_disk(place: Place):
-    def fail() -> None:
-        raise ValueError("a mistake")
-
-    with pytest.raises(ValueError, match="a mistake"):
-        place.faults.attempt("status", fail)
 
 
 def limit_files(pid: int, size: int) -> None:

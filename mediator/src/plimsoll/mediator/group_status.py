@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.core.policies.consumer_groups.reported import reported_groups
+from plimsoll.mediator.reply_checks import IMPLAUSIBLE_FROM
 from plimsoll.mediator.resource_status import ObservedBroker
 
 
@@ -49,4 +50,4 @@ def _consumer(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole(found: Mapping[str, Any], name: str, factor: float = 1.0) -> int:
     value = found.get(name, 0)
-    return round(value * factor) if isinstance(value, int | float) else 0
+    return round(value * factor) if isinstance(value, int | float) and 0.0 <= value < IMPLAUSIBLE_FROM else 0

@@ -22,3 +22,5 @@ def test_what_cannot_be_read_is_left_out() -> None:
     assert reported_groups({}) == {}
     assert reported_groups({"consumer_groups": [1]}) == {}
     assert reported_groups({"consumer_groups": {"a": "{", "b": 1, "c": "[]", "d": "{}"}}) == {"d": {}}
+    beyond = {"a": '{"cpu": NaN}', "b": '{"cpu": Infinity}', "c": '{"cpu": 1e400}', "d": "{}"}
+    assert reported_groups({"consumer_groups": beyond}) == {"d": {}}

@@ -31,6 +31,7 @@ from plimsoll.mediator import fleet_resources
 from plimsoll.mediator.control_plane import (
     ControlEvent,
     ControlPlane,
+    HeadMessageReceived,
     LeadershipReceived,
     LoadReportReceived,
     MalformedReply,
@@ -96,6 +97,7 @@ class Supervisor:
             self._channels,
             pid=pid,
             plain=plain,
+            on_fault=self._faults.note_fault,
         )
         self._ask_at = self._status_at = self._reconcile_at = 0.0
         self._is_ready = False
@@ -174,13 +176,15 @@ class Supervisor:
         if now >= self._reconcile_at and not self._stop and not self._attempt("brokers", lambda: self._follow(now)):
             self._reconcile_at = now + RETRY_SECONDS
         for broker in list(self._brokers.values()):
-            broker.poll(now, self._command, self._events.record_broker_event)
+            poll = partial(broker.poll, now, self._command, self._events.record_broker_event)
+            self._attempt(f"the process of {broker.name}", poll)
             if broker.stopping and not broker.running and not self._stop:
                 self._attempt(broker.name, partial(self._reconciler.forget, broker))
-        self._mediator.poll(now, self._events.record_fleet_event)
-        self._collectors.poll(now, self._events.record_fleet_event)
+        note = self._events.record_fleet_event
+        self._attempt("the mediator", lambda: self._mediator.poll(now, note))
+        self._attempt("the collectors", lambda: self._collectors.poll(now, note))
         if self._is_ready:
-            self._spark.poll(now, self._collectors.observed, self._events.record_fleet_event)
+            self._attempt("Spark", lambda: self._spark.poll(now, self._collectors.observed, note))
             if not self._stop:
                 resources, record = self._reconciler.resources, self._events.record_fleet_event
                 self._attempt("feeds", lambda: self._feeds.poll(now, resources, record))
@@ -192,7 +196,8 @@ class Supervisor:
             early = any(broker.observed(now).answer_age is None for broker in self._brokers.values())
             self._ask_at = now + (ASK_EARLY_SECONDS if early else ASK_SECONDS)
         for said in self._control.poll(seconds):
-            self._on_reply(said, time.monotonic())
+            sender = said.head if isinstance(said, HeadMessageReceived) else said.broker
+            self._attempt(f"{type(said).__name__} of {sender}", partial(self._on_reply, said, time.monotonic()))
         if now >= self._status_at:
             if not self._stop:
                 self._attempt("collectors", lambda: self._collectors.write_configs(self._brokers.values()))

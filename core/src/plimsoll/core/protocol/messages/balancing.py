@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from plimsoll.core.protocol.wire import U32, U63, Name, Scalar, Text
+from plimsoll.core.protocol.wire import U32, U63, Figure, Name, Number, Text
 
-LoadReport = dict[str, Scalar | list[str] | dict[str, Scalar] | None]
+LoadReport = dict[str, Figure | list[str] | dict[str, Figure] | None]
 Metric = Name
 """The name of a metric that a policy balances; a policy passes over names that it does not know."""
 
@@ -33,7 +33,7 @@ class ActionItem(Struct, array_like=True, frozen=True):
 
     target: Name
     metric: Metric
-    difference: float
+    difference: Number
     overloaded: list[Resource] = []
 
 
@@ -49,7 +49,7 @@ class Reservation(Struct, array_like=True, frozen=True, tag=112):
     edge: Name
     session: Name
     state: Literal["ASK", "BUSY", "STABILIZING", "OK"]
-    seconds: float
+    seconds: Number
     tried: list[ActionItem] = []
 
 
@@ -109,8 +109,8 @@ class BlockItem(Struct, array_like=True, frozen=True):
     """`width` samples, each of which stands for `rate` publications a second of `size_bytes` on average."""
 
     width: U32
-    rate: float
-    size_bytes: float
+    rate: Number
+    size_bytes: Number
 
 
 class RowItem(Struct, array_like=True, frozen=True):
@@ -148,7 +148,7 @@ class ProfileBody(Struct, array_like=True, frozen=True):
 
     blocks: list[BlockItem]
     accepting: Bits
-    overhead_bytes: float
+    overhead_bytes: Number
     rows: list[RowItem]
     rest: Bits = b""
     takers: list[TakerItem] = []
@@ -163,7 +163,7 @@ class PeerClusterLoads(Struct, array_like=True, frozen=True, tag=117):
 
     mediator: U63
     cluster: Name
-    seconds: float
+    seconds: Number
     reports: list[LoadReport]
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from plimsoll.core.protocol.messages.handover import MemberItem
 from plimsoll.core.protocol.messages.overlay import ReleasedBundle
-from plimsoll.core.protocol.wire import U32, U63, Name, Scalar, Text
+from plimsoll.core.protocol.wire import U32, U63, Count, Figure, Name, Number, Text
 
 
 class Identify(Struct, array_like=True, frozen=True, tag=100):
@@ -18,7 +18,7 @@ class Identify(Struct, array_like=True, frozen=True, tag=100):
 
 
 class LoadUpdate(Struct, array_like=True, frozen=True, tag=101):
-    report: dict[str, Scalar | list[str | dict[str, Scalar]] | dict[str, Scalar] | None]
+    report: dict[str, Figure | list[str | dict[str, Figure]] | dict[str, Figure] | None]
 
 
 class StatusQuery(Struct, array_like=True, frozen=True, tag=102):
@@ -27,7 +27,7 @@ class StatusQuery(Struct, array_like=True, frozen=True, tag=102):
 
 class StatusReply(Struct, array_like=True, frozen=True, tag=103):
     id: U63
-    status: dict[str, Scalar | list[str] | dict[str, Scalar] | None]
+    status: dict[str, Figure | list[str] | dict[str, Figure] | None]
 
 
 class Leave(Struct, array_like=True, frozen=True, tag=104):
@@ -106,8 +106,8 @@ class HandoverPlan(Struct, array_like=True, frozen=True):
     target_head: Name
     members: list[Name]
     replay: bool
-    prepare_seconds: float
-    drain_seconds: float
+    prepare_seconds: Number
+    drain_seconds: Number
 
 
 class Command(Struct, array_like=True, frozen=True, tag=107):
@@ -127,14 +127,14 @@ class AuditItem(Struct, array_like=True, frozen=True):
     were due to those that have counted, of what the head that the publishers left had accepted, and of the rest.
     """
 
-    members: U63
-    lost: U63
-    duplicated: U63
-    reordered: U63
-    suppressed: U63
-    asked: U63 = 0
-    before: U63 = 0
-    after: U63 = 0
+    members: Count
+    lost: Count
+    duplicated: Count
+    reordered: Count
+    suppressed: Count
+    asked: Count = 0
+    before: Count = 0
+    after: Count = 0
 
 
 class Outcome(Struct, array_like=True, frozen=True, tag=108):

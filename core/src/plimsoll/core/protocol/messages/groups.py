@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Raw, Struct
 
 from plimsoll.core.protocol.messages.publications import PubOpen
-from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, Text, Token
+from plimsoll.core.protocol.wire import U32, U63, Count, Listed, Name, Named, Number, Text, Token
 
 
 class GroupDefinition(Struct, array_like=True, frozen=True):
@@ -20,8 +20,8 @@ class GroupDefinition(Struct, array_like=True, frozen=True):
     count: U32
     function: Text
     by: Text = ""
-    low: float = 0.0
-    high: float = 0.0
+    low: Number = 0.0
+    high: Number = 0.0
     unassigned: Text = "Drop"
     balancing: Text = "Rates"
     in_session: Text = "Deliver"
@@ -39,9 +39,9 @@ class DeclaredGroupItem(Struct, array_like=True, frozen=True):
 class SliceCount(Struct, array_like=True, frozen=True):
     """What a member's application has finished of a slice since it was assigned to it: items, and faults among them."""
 
-    items: U63
-    duplicated: U63 = 0
-    reordered: U63 = 0
+    items: Count
+    duplicated: Count = 0
+    reordered: Count = 0
 
 
 class SlicePlace(Struct, array_like=True, frozen=True):
@@ -67,17 +67,17 @@ class SliceReport(Struct, array_like=True, frozen=True):
     """What a slice brings to its member, since its last report."""
 
     number: U32
-    items_per_second: float
-    seconds_per_item: float
-    backlog: U63
+    items_per_second: Number
+    seconds_per_item: Number
+    backlog: Count
 
 
 class MemberLoad(Struct, array_like=True, frozen=True):
     """The load of a member's process, 0 to 1 of what it may use, and of its slices. `seconds`: it was measured for."""
 
-    seconds: float = 0.0
-    cpu: float = 0.0
-    memory: float = 0.0
+    seconds: Number = 0.0
+    cpu: Number = 0.0
+    memory: Number = 0.0
     slices: Listed[SliceReport] = []
 
 
@@ -99,8 +99,8 @@ class GroupJoined(Struct, array_like=True, frozen=True, tag=42):
 
     group: Name
     definition: GroupDefinition
-    beat_seconds: float
-    lease_seconds: float
+    beat_seconds: Number
+    lease_seconds: Number
     head: Text = ""
 
 
@@ -110,7 +110,7 @@ class GroupRefused(Struct, array_like=True, frozen=True, tag=43):
     group: Name
     code: Name
     text: Text
-    retry_seconds: float = 0.0
+    retry_seconds: Number = 0.0
 
 
 class GroupBeat(Struct, array_like=True, frozen=True, tag=44):

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from plimsoll.core.protocol.messages.overlay import Cover
 from plimsoll.core.protocol.messages.subscribers import Join, Policy, SubscriptionItem
-from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, OwnerEpoch, Text, Token
+from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, Number, OwnerEpoch, Text, Token
 
 ExpectedCount = tuple[Name, U63, U63, U63]
 """Of an origin (head, epoch): an offset, and the number of publications due up to it."""
@@ -31,7 +31,7 @@ class Prepare(Struct, array_like=True, frozen=True, tag=70):
 
     session: Name
     members: list[Name]
-    seconds: float
+    seconds: Number
     replay: bool
     identities: list[Text] = []
 
@@ -69,7 +69,7 @@ class AttachItem(Struct, array_like=True, frozen=True):
     version: U63
     subscriptions: Listed[SubscriptionItem]
     policy: Policy
-    lease_seconds: float = 0.0
+    lease_seconds: Number = 0.0
 
 
 class Attach(Struct, array_like=True, frozen=True, tag=73):

@@ -7,7 +7,19 @@ import math
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.publications import Gap, PubOpen
-from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, OwnerEpoch, Text, Token
+from plimsoll.core.protocol.wire import (
+    U32,
+    U63,
+    Listed,
+    Name,
+    Named,
+    Number,
+    OwnerEpoch,
+    Since,
+    Text,
+    Token,
+    check_since,
+)
 
 
 class CoverItem(Struct, array_like=True, frozen=True):
@@ -45,7 +57,10 @@ class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
     session: Name | None = None
     identity: Text = ""
     member: Text = ""
-    since: Token | float | None = None
+    since: Since = None
+
+    def __post_init__(self) -> None:
+        check_since(self.since)
 
 
 class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
@@ -63,7 +78,7 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
     since: tuple[U63, U63]
     gap: Gap | None
     lapsed: bool
-    lease_seconds: float = 0.0
+    lease_seconds: Number = 0.0
     is_awaited: bool = False
     is_again: bool = False
 
@@ -211,7 +226,7 @@ class KeepPlace(Struct, array_like=True, frozen=True, tag=66):
 
     subscriber: Name
     epoch: OwnerEpoch
-    lease_seconds: float
+    lease_seconds: Number
     texts: Listed[Text]
     identity: Text = ""
     most_places: U63 = 0
@@ -266,10 +281,10 @@ class OriginPath(Struct, array_like=True, frozen=True):
     """
 
     head: Name
-    publisher_seconds: float
-    links_seconds: float
-    brokers_seconds: float
-    topics: Named[tuple[U32, float]] = []
+    publisher_seconds: Number
+    links_seconds: Number
+    brokers_seconds: Number
+    topics: Named[tuple[U32, Number]] = []
 
     @property
     def is_possible(self) -> bool:
@@ -288,7 +303,7 @@ class PublisherPaths(Struct, array_like=True, frozen=True, tag=131):
     attribute: Text
     origins: Named[OriginPath]
     is_wanted: bool = False
-    rates: Named[tuple[U32, float]] = []
+    rates: Named[tuple[U32, Number]] = []
 
 
 class Leaving(Struct, array_like=True, frozen=True, tag=65):

@@ -41,7 +41,7 @@ def attributes_fault(attributes: Mapping[str, Scalar]) -> str:
 class Publish(Struct, array_like=True, frozen=True, tag=1):
     handle: U32
     seq: U63
-    flags: int
+    flags: U32
     sent_us: U63
     body: Raw
 
@@ -56,7 +56,7 @@ class Pub(Struct, array_like=True, frozen=True, tag=2):
     publisher: Name
     incarnation: U63
     seq: U63
-    flags: int
+    flags: U32
     sent_us: U63
     body: Raw
 
@@ -71,7 +71,7 @@ class PubOpen(Struct, array_like=True, frozen=True, tag=2):
     publisher: Name
     incarnation: U63
     seq: U63
-    flags: int
+    flags: U32
     sent_us: U63
     body: Body
 

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.control import AuditItem
-from plimsoll.core.protocol.wire import U32, U63, Name, Text
+from plimsoll.core.protocol.wire import U32, U63, Name, Number, Text
 
 # -- between a publisher and its heads
 
@@ -110,7 +110,7 @@ class PublisherPlan(Struct, array_like=True, frozen=True):
     endpoint: Text
     public_key: Text
     publishers: list[Name]
-    seconds: float
+    seconds: Number
 
 
 class PublisherCommand(Struct, array_like=True, frozen=True, tag=126):

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from plimsoll.core.protocol.messages.control import AuditItem
 from plimsoll.core.protocol.messages.groups import SliceReport
-from plimsoll.core.protocol.wire import U32, U63, Name, Text
+from plimsoll.core.protocol.wire import U32, U63, Name, Number, Text
 
 
 class SliceMovesPlan(Struct, array_like=True, frozen=True):
@@ -21,7 +21,7 @@ class SliceMovesPlan(Struct, array_like=True, frozen=True):
     giver: Name
     taker: Name
     slices: list[U32]
-    seconds: float
+    seconds: Number
     empties: bool = False
 
 
@@ -65,8 +65,8 @@ class ConsumerItem(Struct, array_like=True, frozen=True):
     """
 
     consumer: Name
-    cpu: float = 0.0
-    memory: float = 0.0
+    cpu: Number = 0.0
+    memory: Number = 0.0
     has_measured: bool = True
     takes_part: bool = True
 

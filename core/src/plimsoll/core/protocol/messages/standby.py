@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from plimsoll.core.protocol.wire import U63
+from plimsoll.core.protocol.wire import U63, Figure
 
 
 class FollowLog(Struct, array_like=True, frozen=True, tag=170):
@@ -113,4 +113,4 @@ class LeadershipReply(Struct, array_like=True, frozen=True, tag=182):
     """The answer to LeadershipQuery: scalars, of which `role` says `waiting`, `standby` or `head`. Control."""
 
     id: U63
-    status: dict[str, bool | int | float | str]
+    status: dict[str, Figure]

@@ -5,7 +5,20 @@ from __future__ import annotations
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages.publications import Gap
-from plimsoll.core.protocol.wire import U32, U63, Listed, Name, Named, Options, OwnerEpoch, Text, Token
+from plimsoll.core.protocol.wire import (
+    U32,
+    U63,
+    Listed,
+    Name,
+    Named,
+    Number,
+    Options,
+    OwnerEpoch,
+    Since,
+    Text,
+    Token,
+    check_since,
+)
 
 
 class Join(Struct, array_like=True, frozen=True, tag=20):
@@ -18,7 +31,7 @@ class Join(Struct, array_like=True, frozen=True, tag=20):
     exclude: Named[Name] = []
     prefer: Text = ""
     head: Text = ""
-    location: tuple[float, float] | None = None
+    location: tuple[Number, Number] | None = None
 
 
 class Placed(Struct, array_like=True, frozen=True, tag=21):
@@ -38,7 +51,7 @@ class Placed(Struct, array_like=True, frozen=True, tag=21):
 class Unplaced(Struct, array_like=True, frozen=True, tag=22):
     subscriber: Name
     text: Text
-    retry_seconds: float
+    retry_seconds: Number
 
 
 class SeeHead(Struct, array_like=True, frozen=True, tag=28):
@@ -65,7 +78,7 @@ class Policy(Struct, frozen=True):
 
     slow: Text = ""
     queue_bytes: U63 = 0
-    block_seconds: float = 0.0
+    block_seconds: Number = 0.0
 
 
 class Resume(Struct, array_like=True, frozen=True, tag=30):
@@ -84,8 +97,11 @@ class Resume(Struct, array_like=True, frozen=True, tag=30):
     token: Token | None
     watermarks: Named[Token]
     session: Name | None = None
-    lease_seconds: float = 0.0
-    since: Token | float | None = None
+    lease_seconds: Number = 0.0
+    since: Since = None
+
+    def __post_init__(self) -> None:
+        check_since(self.since)
 
 
 class Resumed(Struct, array_like=True, frozen=True, tag=31):
@@ -97,7 +113,7 @@ class Resumed(Struct, array_like=True, frozen=True, tag=31):
     position: U63
     gap: Gap | None
     lapsed: bool
-    lease_seconds: float = 0.0
+    lease_seconds: Number = 0.0
 
 
 class Suback(Struct, array_like=True, frozen=True, tag=32):

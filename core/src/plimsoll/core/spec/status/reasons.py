@@ -36,7 +36,8 @@ class ReasonSection:
 BROKERS = ReasonSection(
     "Brokers, clusters and fleets",
     "condition",
-    "Reasons of `Accepted`, `Ready`, `Progressing`, `Degraded`, `KeysReplaced`, `LoadDataFresh` and `TakesPublishers`."
+    "Reasons of `Accepted`, `Ready`, `Progressing`, `Degraded`, `KeysReplaced`, `LoadDataFresh`,"
+    " `StatusUncomputed` and `TakesPublishers`."
     " A cluster or a"
     " fleet has the reasons of its brokers, failures first."
     " `Accepted` is about the present specification, all others about the generation that they name: kubectl wait"
@@ -223,6 +224,12 @@ BROKERS = ReasonSection(
             " `plimsoll get` finds. `status.writtenSecondsAgo` is the age of the status. Brokers go on",
             "Free space on the disk of `$PLIMSOLL_HOME`, or continue the supervisor with `kill -CONT`; on Kubernetes"
             " look at the operator's pods and their logs.",
+        ),
+        StatusReason(
+            "PartFailed",
+            "StatusUncomputed",
+            "on one machine: the status of this object cannot be computed, and is as of before; the message says why",
+            "Report it, with the message and the version.",
         ),
     ),
 )
@@ -468,6 +475,14 @@ EVENTS = ReasonSection(
             "Do what the message says: free space on that disk, make it writable, or raise the limit.",
         ),
         StatusReason("WritesResumed", "Normal", "on one machine: the state of the fleet is written again"),
+        StatusReason(
+            "PartFailed",
+            "Warning",
+            "on one machine: a fault of the program in one part of the supervisor, as in the status of one object, or"
+            " one answer of a broker; the message names both. All else goes on. The same again is said the tenth time,"
+            " the hundredth and so on",
+            "Report it, with the message and the version.",
+        ),
         StatusReason("MediatorStarted", "Normal", "the mediator was started"),
         StatusReason(
             "MediatorExited",
