@@ -17,6 +17,7 @@ from plimsoll.mediator.control_plane import (
     MalformedReply,
     MediatorKeyPair,
     StatusReceived,
+    UndialledBrokerError,
 )
 
 
@@ -228,7 +229,7 @@ def test_no_socket_is_left_of_a_broker_that_cannot_be_dialled(key, address, monk
     public, secret = zmq.curve_keypair()
     plane = ControlPlane("m", MediatorKeyPair(public.decode(), secret.decode()), 1)
     made = sockets_of(plane, monkeypatch)
-    with pytest.raises(zmq.ZMQError):
+    with pytest.raises(UndialledBrokerError):
         plane.dial(PeerBroker(name="h", control=address, public_key=key), "head")
     assert [each.closed for each in made] == [True]
     assert plane.dialled == set()
@@ -237,7 +238,7 @@ def test_no_socket_is_left_of_a_broker_that_cannot_be_dialled(key, address, monk
 
 def test_no_socket_is_left_of_an_address_that_is_none(plane, monkeypatch):
     made = sockets_of(plane, monkeypatch)
-    with pytest.raises(zmq.ZMQError):
+    with pytest.raises(UndialledBrokerError):
         plane.dial(PeerBroker(name="h", control="nonsense"), "head")
     assert [each.closed for each in made] == [True]
 

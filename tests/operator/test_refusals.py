@@ -21,7 +21,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def watched(namespace: str | None, plural: str = "pods") -> list[Any]:
     resource = SimpleNamespace(plural=plural)
-    return [each async for each in watching.continuous_watch(namespace=namespace, resource=resource)]  # type: ignore[call-arg, arg-type]
+    return [each async for each in watching.continuous_watch(namespace=namespace, resource=resource)]  # type: ignore[call-arg, arg-type]  # as far as it is asked
 
 
 @pytest.mark.parametrize("kind", [errors.APIForbiddenError, errors.APINotFoundError])
@@ -109,6 +109,6 @@ def test_kopf_does_not_ask_a_watch_that_is_refused_again_for_good():
         with RefusedWatches().outlived():
             assert await check(Response()) == "APIForbiddenError", "elsewhere it does, as during an upgrade"
             refusals._IN_WATCH.set(True)
-            assert await check(Response()) == "_RefusedError"
+            assert await check(Response()) == "_WatchRefusedError"
 
     asyncio.run(story())

@@ -28,6 +28,10 @@ REDIAL_SECONDS = 5.0
 the wrong peer, as when an address is used before its routes are set up."""
 
 
+class UndialledBrokerError(ValueError):
+    """A broker cannot be dialled, whoever tries."""
+
+
 @dataclass(frozen=True)
 class MediatorKeyPair:
     """The mediator's own CURVE key pair."""
@@ -205,7 +209,7 @@ class ControlPlane:
         """Connect to a broker, now or when it comes up; the same address again does nothing.
 
         Raises:
-            zmq.ZMQError: its key or its address is none; it has no connection, and no socket is left.
+            UndialledBrokerError: its key or its address is none; it has no connection, and no socket is left.
 
         """
         line = self._lines.get(peer.name)
@@ -215,10 +219,10 @@ class ControlPlane:
         socket = self._context.socket(zmq.DEALER)
         try:
             self._connect(socket, peer)
-        except BaseException:  # an open socket would keep `close` waiting for good
+        except zmq.ZMQError as error:  # an open socket would keep `close` waiting for good
             self._connector.forget(socket)
             socket.close(0)
-            raise
+            raise UndialledBrokerError(f"{peer.name} has a key or an address ({peer.control}) that is none") from error
         self._lines[peer.name] = _ControlConnection(peer, role, socket, time.monotonic())
         self._poller.register(socket, zmq.POLLIN)
 

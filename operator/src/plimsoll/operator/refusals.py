@@ -26,7 +26,7 @@ SETTLE_SECONDS = 2.0
 _IN_WATCH: ContextVar[bool] = ContextVar("in_watch", default=False)
 
 
-class _RefusedError(errors.APIClientError):
+class _WatchRefusedError(errors.APIClientError):
     """As `APIForbiddenError`, which kopf would meet by asking again for good."""
 
 
@@ -85,7 +85,9 @@ class RefusedWatches:
             except errors.APIForbiddenError as error:
                 if not _IN_WATCH.get():
                     raise
-                raise _RefusedError(str(error.message or error), status=error.status, headers=error.headers) from error
+                raise _WatchRefusedError(
+                    str(error.message or error), status=error.status, headers=error.headers
+                ) from error
 
         async def continuous_watch(**asked: Any) -> AsyncIterator[Any]:
             where = str(asked["namespace"] or ""), str(asked["resource"].plural)
@@ -97,7 +99,7 @@ class RefusedWatches:
                             pauses.pop(where, None)
                             self._settle(where)
                         yield each
-            except (_RefusedError, errors.APIForbiddenError, errors.APINotFoundError) as error:
+            except (_WatchRefusedError, errors.APIForbiddenError, errors.APINotFoundError) as error:
                 self.note(*where, str(error.args[0] if error.args else error))
                 yield watching.Bookmark.LISTED  # kopf shows nothing to anyone before all have been listed
                 pause = pauses.setdefault(where, backoff_pauses(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, _RANDOM))

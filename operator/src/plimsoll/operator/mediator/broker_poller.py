@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-import zmq
-
 from plimsoll.core.config import PeerBroker, Role
 from plimsoll.mediator import fleet_view
 from plimsoll.mediator.control_plane import (
@@ -28,6 +26,7 @@ from plimsoll.mediator.control_plane import (
     MalformedReply,
     MediatorKeyPair,
     StatusReceived,
+    UndialledBrokerError,
 )
 
 log = logging.getLogger(__name__)
@@ -110,11 +109,9 @@ class BrokerPoller:
         for peer, role in self._peers.values():
             try:
                 self._control.dial(peer, role)
-            except zmq.ZMQError as error:  # one broker keeps no other waiting
+            except UndialledBrokerError as error:  # one broker keeps no other waiting
                 if peer not in self._undialled:
-                    log.error(
-                        "%s at %s cannot be dialled: its key or address is none: %s", peer.name, peer.control, error
-                    )
+                    log.error("%s", error)
                 self._undialled.add(peer)
 
     def send(self, head: str, message: HeadCommand) -> None:

@@ -1,0 +1,81 @@
+"""What fails in an unforeseen way, or is refused, is said of the fleet and ends nothing."""
+
+import asyncio
+
+import pytest
+from tests.operator.reconcile.test_fleet_alone import degraded_of, looker
+from tests.operator.world import World
+
+from plimsoll.operator.mediator.epochs import EpochsExhaustedError, OperatorDeposedError
+from plimsoll.operator.reconcile.retries import RETRY_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OperatorDeposedError("mediator epoch 2 is over"), "the mediator cannot go on: mediator epoch 2 is over"),
+        (EpochsExhaustedError("set it to 0"), "the mediator cannot go on: set it to 0"),
+        (OverflowError("too large"), "the mediator cannot go on: OverflowError: too large"),
+    ],
+)
+def test_a_mediator_that_cannot_go_on_ends_nothing_and_is_said(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+):
+    world = World()
+    fleet, _ = looker(world, monkeypatch)
+
+    async def failing() -> None:
+        raise error
+
+    async def story() -> None:
+        await fleet._reconcile()
+        fleet._mediator._task = asyncio.create_task(failing())
+        await asyncio.wait([fleet._mediator._task])
+        await fleet._mediator.check()
+        await fleet._write_status()
+        degraded = degraded_of(world)
+        assert (degraded["reason"], degraded["message"]) == ("OperatorFault", said)
+
+    asyncio.run(story())
+
+
+def test_a_reconciliation_that_fails_in_an_unforeseen_way_is_said_until_one_has_not(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, _ = looker(world, monkeypatch)
+
+    async def failing(*_: object) -> None:
+        raise OverflowError("too large")
+
+    async def story() -> None:
+        await fleet._reconcile()
+        with monkeypatch.context() as patched:
+            patched.setattr(fleet._pairs, "update", failing)
+            assert await fleet._reconcile_safely() <= RETRY_SECONDS
+        await fleet._write_status()
+        degraded = degraded_of(world)
+        assert degraded["reason"] == "OperatorFault"
+        assert degraded["message"].endswith("is tried again: OverflowError: too large")
+        await fleet._reconcile_safely()
+        await fleet._write_status()
+        assert degraded_of(world)["status"] == "False"
+
+    asyncio.run(story())
+
+
+def test_what_cannot_be_seen_is_not_missing_and_the_fleet_says_what_is_refused(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._reconcile()
+            world.controllers()
+        fleet._health.unserved = lambda namespace: f"no pods in {namespace}"
+        del world.objects["BrokerCluster", "east"]
+        server.asked.clear()
+        assert await fleet._reconcile_safely() == RETRY_SECONDS
+        assert server.asked == [], "the cluster may be there"
+        await fleet._write_status()
+        assert (degraded_of(world)["reason"], degraded_of(world)["message"]) == ("Refused", "no pods in ns")
+
+    asyncio.run(story())
