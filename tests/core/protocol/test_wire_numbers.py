@@ -17,7 +17,7 @@ from plimsoll.core.protocol import wire
 
 TOO_MUCH_FLOAT = (math.nan, math.inf, -math.inf, 1e308, -1e308)
 TOO_MUCH_INT = (2**64 - 1, -(2**63))
-OF_APPLICATIONS = types.type_info(dict[str, wire.Scalar])
+OF_APPLICATIONS = types.DictType(types.StrType(), types.type_info(wire.Scalar))
 """Attributes and options: values that are compared and passed on."""
 KINDS: dict[str, Any] = {
     **STRUCTS,
@@ -95,10 +95,10 @@ def numbers(kind: types.Type, path: str) -> Iterator[Place]:
             for each in kind.types:
                 yield from numbers(each, path)
         case types.StructType():
-            values = {each.name: sample(each.type) for each in kind.fields}
-            for each in kind.fields:
-                for name, of, make in numbers(each.type, f"{path}.{each.name}"):
-                    yield name, of, lambda bad, n=each.name, make=make: of_struct(kind, {**values, n: make(bad)})
+            values = {field.name: sample(field.type) for field in kind.fields}
+            for field in kind.fields:
+                for name, of, make in numbers(field.type, f"{path}.{field.name}"):
+                    yield name, of, lambda bad, n=field.name, make=make: of_struct(kind, {**values, n: make(bad)})
 
 
 PLACES = [place for name, kind in KINDS.items() for place in numbers(types.type_info(kind), name)]
