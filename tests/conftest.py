@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.images import missing_image
+from tests.patience import be_patient
 
 # A busy machine is not a failing property: neither a deadline per example nor the check for slow examples. The runner's
 # timeout bounds each test.
@@ -26,6 +27,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("markexpr") == NO_SWEEPS:
         profile = "quick-ci" if os.environ.get("CI") else "quick"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or profile)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> None:
+    """The client library waits longer than by default: where a test passes no time-out, the machine may be busy."""
+    be_patient()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

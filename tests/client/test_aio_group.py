@@ -40,8 +40,8 @@ def test_two_members_share_a_stream_and_one_leaves(fleet: Any) -> None:
                 await asyncio.sleep(0.01)  # a beat of the head
             for n in range(20):
                 await publisher.publish({"topic": word, "n": n})
-            own = [await first.receive(30) for _ in range(10)]
-            others = [await second.receive(30) for _ in range(10)]
+            own = [await first.receive(300) for _ in range(10)]
+            others = [await second.receive(300) for _ in range(10)]
             assert sorted(item.attributes["n"] for item in own + others) == list(range(20))
             await second.close()
             assert list(second.slices) == []

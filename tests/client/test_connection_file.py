@@ -144,12 +144,12 @@ def test_connections_are_made_with_it(own_fleet: Callable[..., Any], tmp_path: P
     fleet = own_fleet(curve=curve)
     path = written(tmp_path, fleet.connection_file())
     with Connection.from_file(path, name="app") as connection:
-        connection.wait_open(20)
+        connection.wait_open(300)
         assert (connection.name, connection.status()["head"], connection.status()["plain"]) == ("app", "h", not curve)
 
     async def opened() -> str:
         async with AsyncConnection.from_file(path) as twin:
-            await twin.wait_open(20)
+            await twin.wait_open(300)
             return str(twin.status()["head"])
 
     assert asyncio.run(opened()) == "h"

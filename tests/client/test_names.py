@@ -37,7 +37,7 @@ def connect(fleet: Fleet, key: str, name: str = "") -> Connection:
 
 def publisher_of(subscriber: Subscriber) -> str:
     """Of the next delivery."""
-    item = subscriber.receive(10)
+    item = subscriber.receive(300)
     assert isinstance(item, Delivery)
     return item.publisher
 
@@ -50,9 +50,9 @@ def test_names_of_subscribers_and_publishers_are_their_makers(fleet: Fleet):
             Subscriber(eve, name="x").subscribe(STOCK)
         assert refused.value.code == "role"
         with pytest.raises(errors.NotAcceptedError, match=FOREIGN.format("publisher 'feed'")) as unheard:
-            Publisher(eve, name="feed").publish({"class": "STOCK"}).wait(10)
+            Publisher(eve, name="feed").publish({"class": "STOCK"}).wait(300)
         assert [answer.code for answer in unheard.value.answers] == ["role"]
-        feed.publish({"class": "STOCK"}).wait(10)
+        feed.publish({"class": "STOCK"}).wait(300)
         assert publisher_of(owner) == "feed"
         with pytest.raises(errors.FailedError, match="belongs to another identity"):
             Subscriber(eve, name="desk-1").subscribe(STOCK)

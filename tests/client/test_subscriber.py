@@ -30,7 +30,7 @@ def publish(publisher: Publisher, topic: str, *values: int, payload: bytes = b""
 def take(subscriber: Subscriber, count: int) -> list[Any]:
     items: list[Any] = []
     while len(items) < count:
-        items += subscriber.receive_many(count - len(items), 60)
+        items += subscriber.receive_many(count - len(items), 300)
     return items
 
 
@@ -75,7 +75,7 @@ def test_gaps_go_where_the_caller_says(fleet: Any, topic: str, own_fleet: Any):
         subscriber.pause()
         subscriber.subscribe(f"[topic,=,'{topic}']")  # answered behind the pause
         publish(publisher, topic, *range(300), payload=b"x" * 200)  # accepted when the edge has them
-        publisher.flush(60)
+        publisher.flush(300)
         end = Publisher(connection)
         subscriber.resume()
         publish(end, topic, -1)
@@ -157,7 +157,7 @@ def test_many_subscriptions_are_waited_for_in_one_go(fleet: Any, topic: str):
     with fleet.connection() as connection:
         subscriber = Subscriber(connection)
         made = [subscriber.subscribe(f"[topic,=,'{topic}'],[n,=,{n}]", wait=False) for n in range(300)]
-        subscriber.wait_acknowledged(60)
+        subscriber.wait_acknowledged(300)
         assert all(each.acknowledged for each in made)
 
 
@@ -192,7 +192,7 @@ def test_the_token_is_behind_what_was_read_and_not_what_has_arrived(fleet: Any, 
         subscriber.subscribe(f"[topic,=,'{topic}']")
         publish(publisher, topic, *range(10))
         eventually(lambda: subscriber.statistics()["delivered"] == 10)
-        items = [subscriber.receive(10) for _ in range(4)]
+        items = [subscriber.receive(300) for _ in range(4)]
         token, marks = subscriber.token, subscriber.watermarks
         assert token == items[-1].token
         subscriber.close(withdraw=False)
@@ -233,13 +233,13 @@ def test_who_is_disconnected_by_policy_is_told_after_its_last_delivery(own_fleet
         subscriber = Subscriber(connection, policy=Policy(slow="disconnect"))
         subscriber.subscribe(f"[topic,=,'{topic}']")
         publish(publisher, topic, 1)
-        publisher.flush(60)
+        publisher.flush(300)
         assert numbers(take(subscriber, 1)) == [1]
         subscriber.pause()
         publish(publisher, topic, *range(2, 200), payload=b"x" * 200)
-        publisher.flush(60)
+        publisher.flush(300)
         with pytest.raises(errors.FailedError) as caught:
-            subscriber.receive(60)
+            subscriber.receive(300)
         assert caught.value.code == "slow"
 
 
