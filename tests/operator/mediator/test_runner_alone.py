@@ -129,13 +129,14 @@ def test_an_outcome_stays_while_the_finalizer_of_another_keeps_a_deleted_session
     async def story(status: dict[str, Any]) -> list[str]:
         left = {**item("s"), "apiVersion": "plimsoll.dev/v1alpha1", "spec": {"scope": "Local"}, "status": status}
         left["metadata"] |= {"generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}
-        mediating = FleetMediator(api := Stored(left), "ns", "stocks", None, BrokerFleetSpec())  # type: ignore[arg-type]
+        api: Any = Stored(left)
+        mediating: Any = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())
         handled: list[Any] = []
 
         async def handle(event: Any) -> None:
             handled.append(event)
 
-        mediating._handle = handle  # type: ignore[method-assign]
+        mediating._handle = handle
         await mediating._upsert_session(left)
         assert api.item["status"] == status
         return [type(event).__name__ for event in handled]
