@@ -121,7 +121,7 @@ class SubscriptionTable:
     def remove(self, attachment: EdgeAttachment, item_ids: Iterable[int]) -> list[int]:
         """Remove some from an attachment's list, and deliver no more for them; returns the numbers, still in the cover.
 
-        They leave the index in bounded steps, perhaps after SUBACK: until then what they match is for nobody.
+        They leave the index in bounded steps, perhaps after SUBACK. What they match until then is delivered to nobody.
         """
         numbers = [attachment.subscriptions.pop(i)[1] for i in item_ids if i in attachment.subscriptions]
         for number in numbers:
