@@ -50,3 +50,14 @@ def test_extras_are_those_of_the_wheel():
     extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
     for module, extra in EXTRA_OF_MODULE.items():
         assert any(line.startswith(module.replace("_", "-")) for line in extras[extra]), module
+
+
+def test_text_that_is_not_unicode_is_bad_input(capsys: pytest.CaptureFixture[str]):
+    try:
+        "\udcff".encode()
+    except UnicodeEncodeError as fault:
+        found = ValueError("subscriber 'x' cannot be sent")
+        found.__cause__ = fault
+        for error in (fault, found):
+            assert report(error) == BAD_INPUT
+            assert "is not valid Unicode" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import argparse
 import os
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -162,3 +163,11 @@ def test_without_a_command_it_lists_them(run):
     assert (code, out) == (2, "")
     assert "usage: plimsoll" in err
     assert "simulate" in err
+
+
+def test_output_to_a_full_disk_is_one_line_and_an_exit_code():
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "plimsoll.cli.main", "version"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == exit_codes.FAILED
+    assert ended.stderr == "plimsoll: cannot write to standard output: No space left on device\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.core.printable import html_text, printable, printable_cell, printable_lines
+from plimsoll.core.printable import html_text, is_told_again, printable, printable_cell, printable_lines
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,7 @@ def test_any_text_can_be_shown(text: str):
     cell = printable_cell(text)
     assert "  " not in cell
     assert printable_cell(cell) == cell
+
+
+def test_what_repeats_is_told_ever_more_rarely():
+    assert [times for times in range(20_001) if is_told_again(times)] == [1, 10, 100, 1000, 10_000]

@@ -68,6 +68,12 @@ def test_pods_keep_to_restricted_security(render: Render, values: dict[str, Any]
             }
 
 
+def test_probes_wait_for_a_busy_node(render: Render):
+    (container,) = only(render(), "Deployment")["spec"]["template"]["spec"]["containers"]
+    waits = {name: probe.get("timeoutSeconds", 1) for name, probe in container.items() if name.endswith("Probe")}
+    assert waits == {"livenessProbe": 5, "readinessProbe": 5, "startupProbe": 5}
+
+
 def test_one_version_of_the_operator_at_a_time(render: Render):
     for number in (1, 2):
         spec = only(render(replicas=number), "Deployment")["spec"]

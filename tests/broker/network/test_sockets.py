@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import socket
 import struct
@@ -12,7 +13,7 @@ import zmq
 from tests.broker.network.lanes import DEADLINE_SECONDS, KEPT, LIMITS, all_frames, dealer, pump
 
 from plimsoll.broker.network.socket_lane import EndpointError
-from plimsoll.broker.network.sockets import BrokerSockets
+from plimsoll.broker.network.sockets import BrokerSockets, _count_events
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 
@@ -202,3 +203,17 @@ def test_short_waits_are_neither_skipped_nor_rounded_up_to_nothing(sockets: Brok
     for _ in range(20):
         sockets.wait(0.0005)
     assert time.monotonic() - started >= 20 * 0.0005
+
+
+def test_connections_that_cannot_be_accepted_are_counted_and_told_ever_more_rarely(
+    sockets: BrokerSockets, context: zmq.Context, caplog: pytest.LogCaptureFixture
+):
+    said = struct.pack("=HI", zmq.EVENT_ACCEPT_FAILED, errno.EMFILE)
+    with context.socket(zmq.PAIR) as monitor, context.socket(zmq.PAIR) as libzmq:
+        monitor.bind("inproc://accepting")
+        libzmq.connect("inproc://accepting")
+        for _ in range(500):
+            libzmq.send_multipart([said, b"tcp://127.0.0.1:1"])
+            _count_events(monitor, sockets.data)
+    assert sockets.data.counters["connections_accept_failed"] == 500
+    assert [record.args[0] for record in caplog.records] == [1, 10, 100]  # type: ignore[index]  # its arguments are a tuple

@@ -427,12 +427,13 @@ def test_a_subscription_has_as_many_options_as_a_record_may(stage: Any):
 
 def test_what_is_withdrawn_makes_room(stage: Any):
     subscriber = stage.attach()
-    first = subscriber.subscribe(f"[name,=,'{'x' * 600_000}']")
+    taken = [subscriber.subscribe(f"[name,=,'{'x' * 60_000}{n}']") for n in range(10)]
     with pytest.raises(ListFullError):
-        subscriber.subscribe(f"[name,=,'{'y' * 600_000}']")
-    subscriber.unsubscribe(first)
-    subscriber.subscribe(f"[name,=,'{'y' * 600_000}']")
-    assert len(subscriber.subscriptions) == 2  # with that of `attach`
+        taken += [subscriber.subscribe(f"[name,=,'{'y' * 60_000}{n}']") for n in range(10)]
+    before = len(subscriber.subscriptions)
+    subscriber.unsubscribe(taken[0])
+    subscriber.subscribe(f"[name,=,'{'z' * 60_000}']")
+    assert len(subscriber.subscriptions) == before
 
 
 def test_one_that_begins_in_the_past_waits_for_what_it_wants_from_there(stage: Any):

@@ -131,6 +131,18 @@ def test_some_of_a_list_may_go_whether_it_is_installed_or_not():
     assert matched(held, **{"class": "STOCK", "n": 9}) == [one]
 
 
+def test_nothing_is_delivered_for_what_is_removed_though_the_index_gives_it_up_later():
+    held = holdings()
+    one = installed(held, WIDE, *(f"[class,=,'STOCK'],[n,=,{i}]" for i in range(200)))
+    assert len(held.remove(one, range(2, 202))) == 200
+    assert len(held.index) > 1
+    for n in range(200):
+        assert [each for each in matched(held, **{"class": "STOCK", "n": n}) if each.out is one.out] == [one]
+    while not held.is_tidy:
+        held.tidy()
+    assert set(held.holders.values()) == {one}
+
+
 def test_every_step_has_a_number_and_a_shrinking_that_changes_nothing_has_none():
     held = holdings()
     installed(held, WIDE)

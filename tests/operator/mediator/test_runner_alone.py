@@ -125,6 +125,27 @@ def test_how_a_session_ended_stays_whatever_is_written_into_it():
     asyncio.run(story())
 
 
+def test_an_outcome_stays_while_the_finalizer_of_another_keeps_a_deleted_session():
+    async def story(status: dict[str, Any]) -> list[str]:
+        left = {**item("s"), "apiVersion": "plimsoll.dev/v1alpha1", "spec": {"scope": "Local"}, "status": status}
+        left["metadata"] |= {"generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}
+        api: Any = Stored(left)
+        mediating: Any = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())
+        handled: list[Any] = []
+
+        async def handle(event: Any) -> None:
+            handled.append(event)
+
+        mediating._handle = handle
+        await mediating._upsert_session(left)
+        assert api.item["status"] == status
+        return [type(event).__name__ for event in handled]
+
+    over = {"phase": "Succeeded", "reason": "AllMoved", "endedAt": "2026-01-01T00:00:00Z"}
+    assert asyncio.run(story(over)) == [], "a new session would end as Rejected, with nothing moved"
+    assert asyncio.run(story({})) == ["SessionUpserted"], "what was deleted before its first step is refused"
+
+
 def test_what_a_policy_remembers_goes_into_the_status_of_its_cluster():
     class Clusters:
         def __init__(self) -> None:

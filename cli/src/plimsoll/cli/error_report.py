@@ -43,6 +43,9 @@ def report(error: Exception) -> int | None:
         return BAD_INPUT
     if isinstance(error, ModuleNotFoundError):
         return _report_missing_module(error)
+    if isinstance(error, UnicodeEncodeError) or isinstance(error.__cause__, UnicodeEncodeError):
+        print_error(f"plimsoll: an argument or an input is not valid Unicode: {error}")
+        return BAD_INPUT
     return None
 
 

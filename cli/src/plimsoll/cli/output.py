@@ -6,6 +6,7 @@ Text from outside (names above all) goes to a terminal here alone, with what is 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from plimsoll.cli.exit_codes import FAILED, CommandError
 from plimsoll.cli.tables import columns, row
 from plimsoll.core.printable import printable, printable_cell, printable_lines
 from plimsoll.core.spec import KINDS
@@ -21,12 +23,23 @@ from plimsoll.core.spec import KINDS
 
 def print_line(text: str = "") -> None:
     """Print one line to standard output and flush it, for readers of a pipe."""
-    print(printable(text), flush=True)
+    _write(printable(text))
 
 
 def print_lines(text: str) -> None:
     """Print lines that were made one by one: a table, an object, a report of problems."""
-    print(printable_lines(text), flush=True)
+    _write(printable_lines(text))
+
+
+def _write(text: str) -> None:
+    try:
+        print(printable_lines(text), flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What could not be written is still in the buffer: the flush at the end of the process must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise CommandError(FAILED, f"cannot write to standard output: {error.strerror}") from error
 
 
 def redraw(text: str) -> None:

@@ -39,3 +39,8 @@ def html_text(text: object) -> str:
 def _escape(character: str) -> str:
     # Of a lone surrogate, too, which no encoding of a terminal takes.
     return character.encode("unicode_escape").decode("ascii")
+
+
+def is_told_again(times: int) -> bool:
+    """Whether what has now happened this often is said, with the number: the first, tenth, hundredth time and so on."""
+    return str(times).rstrip("0") == "1"

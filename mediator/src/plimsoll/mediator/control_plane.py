@@ -29,7 +29,7 @@ the wrong peer, as when an address is used before its routes are set up."""
 
 
 class UndialledBrokerError(ValueError):
-    """A broker cannot be dialled, whoever tries."""
+    """The key or the address of a broker is invalid, so that nobody can dial it."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from tests.core.group_mediator import GroupMediator
 from tests.core.group_play import GROUP, GroupPlay, definition
 
+from plimsoll.core.client.subscriber import ClientSubscriber
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
 
@@ -221,7 +222,9 @@ def test_a_client_that_was_not_assigned_a_slice_may_not_attach_it() -> None:
     play.join("a")
     play.run(8.0)
     thief = play._client("thief")  # of this suite
-    subscriber = thief.subscriber(slice_name(GROUP, 0))
+    name = slice_name(GROUP, 0)  # `Client.subscriber` refuses it: a thief with a library of its own asks all the same
+    subscriber = thief.subscribers[name] = ClientSubscriber(thief, name, msg.Policy(), None, "")
+    thief.edge_finder.begin(subscriber)
     subscriber.subscribe("[class,=,'R']")
     play.run(2.0, rate=20)
     assert subscriber.stream.items == 0

@@ -21,6 +21,7 @@ from zmq.utils.monitor import parse_monitor_message
 from plimsoll.broker.network.fine_timer import FineTimer
 from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer, SocketLane
 from plimsoll.core.config import BrokerLimits
+from plimsoll.core.printable import is_told_again
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 from plimsoll.network import Connector
 from plimsoll.network.auth.authorized_keys import CONTROL_DOMAIN, DATA_DOMAIN, AuthorizedKeys
@@ -310,10 +311,11 @@ def _count_events(monitor: zmq.Socket[bytes], lane: SocketLane) -> None:
             name = _EVENTS.get(zmq.Event(event["event"]))
             if name is not None:
                 lane.counters[f"connections_{name}"] += 1
-            if name == "accept_failed":
+            if name == "accept_failed" and is_told_again(times := lane.counters["connections_accept_failed"]):
                 log.error(
-                    "cannot accept a connection: %s; raise the limit of open files (ulimit -n, LimitNOFILE)",
-                    zmq.strerror(event["value"]),
-                )
+                    "cannot accept a connection (%d times so far): %s; raise the limit of open files"
+                    " (ulimit -n, LimitNOFILE)",
+                    times, zmq.strerror(event["value"]),
+                )  # fmt: skip
     except zmq.Again:
         pass  # all events are counted

@@ -27,6 +27,7 @@ from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.client.waiting import Timeout
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
+from plimsoll.core.client.sendable import shown
 from plimsoll.core.client.subscriber import UnitMark
 from plimsoll.core.protocol.messages import Policy
 from plimsoll.core.protocol.subscription_options import with_latency
@@ -103,9 +104,9 @@ class BaseSubscriber(BaseReceiver, Generic[C]):
             self._lateness.expect(given)
             self._connection.wake()
             if wait:
-                await self._wait(lambda: subscription.is_settled, timeout, f"acknowledged: {text}")
+                await self._wait(lambda: subscription.is_settled, timeout, f"acknowledged: {shown(text)}")
         if subscription.refused:
-            raise SubscriptionRefusedError(f"{text}: {subscription.refused}")
+            raise SubscriptionRefusedError(f"{shown(text)}: {subscription.refused}")
         return subscription
 
     async def _unsubscribe(self, subscription: Subscription, *, wait: bool, timeout: float) -> None:
@@ -114,7 +115,7 @@ class BaseSubscriber(BaseReceiver, Generic[C]):
             self._inner.unsubscribe(subscription.id)
             self._connection.wake()
             if wait:
-                await self._wait(lambda: subscription.is_withdrawn, timeout, f"withdrawn: {subscription.text}")
+                await self._wait(lambda: subscription.is_withdrawn, timeout, f"withdrawn: {shown(subscription.text)}")
 
     async def _wait_acknowledged(self, timeout: float) -> None:
         with self._connection.lock:

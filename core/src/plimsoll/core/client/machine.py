@@ -28,12 +28,14 @@ from plimsoll.core.client.publisher import ClientPublisher, Confirm
 from plimsoll.core.client.publisher_moves import ClientPublisherMoves
 from plimsoll.core.client.publisher_position import PublisherPosition
 from plimsoll.core.client.publishers_at_heads import PublishersAtHeads
+from plimsoll.core.client.sendable import check_connection, check_record
 from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, Since, SubscriberPhase, UnitMark
 from plimsoll.core.client.subscribers_at_edges import SubscribersAtEdges
 from plimsoll.core.client.topic_division import TopicDivision
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.slice_names import slice_of_name
 from plimsoll.core.protocol.wire import Info, Token, WireError
 from plimsoll.core.transport.link import NEVER, Link
 from plimsoll.core.transport.overlay_node import OverlayNode
@@ -65,9 +67,9 @@ class Client(OverlayNode):
         limits: ClientLimits | None = None,
     ) -> None:
         self.limits = limits or ClientLimits()
-        super().__init__(
-            Info(name, "client", incarnation), self.limits.link, new_id, max_frame_bytes=self.limits.max_frame_bytes
-        )
+        info = Info(name, "client", incarnation)
+        check_connection(info)
+        super().__init__(info, self.limits.link, new_id, max_frame_bytes=self.limits.max_frame_bytes)
         if not heads:
             raise ValueError("a client needs the address of at least one head")
         self.incarnation = incarnation
@@ -112,6 +114,7 @@ class Client(OverlayNode):
 
         """
         _check_name(name, self.publishers)
+        check_record(f"publisher {name[:40]!r}", msg.Open(0, name, self.incarnation))
         publisher = self.publishers[name] = ClientPublisher(self, name, self.incarnation, confirm)
         if position is not None:
             publisher.resume(position, unanswered, sent_us=sent_us, away_seconds=away_seconds)
@@ -144,17 +147,26 @@ class Client(OverlayNode):
 
         """
         _check_name(name, self.subscribers)
+        if slice_of_name(name) is not None:
+            raise ValueError(
+                f"{name!r} is the name of a slice of a group; a subscriber has one without `@@` and a number"
+            )
         if location is not None and not all(math.isfinite(each) for each in location):
             raise ValueError(f"a location has two finite coordinates, not {location}")
         if not 0.0 <= lease_seconds < math.inf:
             raise ValueError(f"a lease is a finite number of seconds of at least 0, not {lease_seconds}")
         if isinstance(since, float) and not math.isfinite(since):
             raise ValueError(f"`since` is a finite time, not {since}")
-        own = policy or msg.Policy()
+        own, marks = policy or msg.Policy(), list(watermarks)
+        asked = msg.Resume(
+            0, name, (self.incarnation, 0), 0, [], own, token, [mark[:3] for mark in marks], None, lease_seconds, since
+        )
+        for record in (asked, msg.Join(name, [], prefer, "", location)):
+            check_record(f"subscriber {name[:40]!r}", record)
         subscriber = self.subscribers[name] = ClientSubscriber(
             self, name, own, token, prefer, location, lease_seconds, since
         )
-        for mark in watermarks:
+        for mark in marks:
             if len(mark) == 4:
                 subscriber.unit_marks.append(mark)
             else:
@@ -175,6 +187,7 @@ class Client(OverlayNode):
         """
         _check_name(name, {})
         _check_name(group, self.members)
+        check_record(f"group {group[:40]!r}", msg.GroupJoin(group, name, self.incarnation, definition))
         member = self.members[group] = GroupMember(self, group, name, definition, usage)
         return member
 

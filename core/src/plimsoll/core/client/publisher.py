@@ -360,6 +360,8 @@ def encoded_body(
         PublicationError: `malformed` or `oversized`, naming the attribute; or as `stamp`.
 
     """
+    if type(attributes) is not dict and not isinstance(attributes, Mapping):
+        raise PublicationError("malformed", f"attributes are a mapping, not {type(attributes).__name__}")
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise PublicationError("malformed", f"the payload is bytes, not {type(payload).__name__}")
     checked = {_checked_name(name): _checked(name, value) for name, value in attributes.items()}

@@ -18,6 +18,7 @@ from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentSt
 from plimsoll.core.client.errors import ClosedError, ListFullError
 from plimsoll.core.client.events import Attached, Delivery, Failed, Lapsed, SubscriberEvent
 from plimsoll.core.client.limits import ClientLimits
+from plimsoll.core.client.sendable import check_record, shown
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscription_list import SubscriptionList
 from plimsoll.core.protocol import messages as msg
@@ -98,6 +99,8 @@ class SubscriberPhase(Enum):
 
 Since = Token | float
 """A position, or a time in seconds since 1970."""
+FILTER_CHARACTERS_AT_MOST = 65_536
+"""Of one subscription, as `text` in docs/protocol.md."""
 Location = tuple[float, float]
 """Coordinates on a plane, in a unit that the edges of the fleet share."""
 
@@ -157,12 +160,13 @@ class ClientSubscriber:
 
         Raises:
             ParseError: naming the column, what was found there and what was expected.
-            ListFullError: the list would no longer fit into one message; it is unchanged.
+            ListFullError: the list would no longer fit into one message, or this filter; it is unchanged.
+            ValueError: no broker could read it, as with a lone surrogate.
             ClosedError: the subscriber is closed or has failed.
 
         """
         self._check_open()
-        parsed = predicates.parse(text)
+        parsed = _checked_filter(text, options or {})
         if self.topics is not None and (parts := self.topics.topics(parsed)):
             item = self.subscription_list.reserve(text, options or {})
             self.topics.subscribe(item, parts)
@@ -173,8 +177,6 @@ class ClientSubscriber:
                 f"the subscriptions of subscriber {self.name!r} would take {size} bytes; at most {most} are sent in one"
                 " message: withdraw some, or give the others to another subscriber"
             )
-        if options is not None and len(options) > OPTIONS_AT_MOST:
-            raise ListFullError(f"a subscription with {len(options)} options; at most {OPTIONS_AT_MOST} are taken")
         if len(self.subscriptions) >= LISTED_AT_MOST:
             raise ListFullError(
                 f"subscriber {self.name!r} has {LISTED_AT_MOST} subscriptions, as many as fit into one message:"
@@ -375,3 +377,17 @@ class ClientSubscriber:
             raise ClosedError(f"subscriber {self.name!r} is closed")
         if self.failed is not None:
             raise ClosedError(self.failed.text)
+
+
+def _checked_filter(text: str, options: Mapping[str, Scalar]) -> predicates.Subscription:
+    """What a subscription asks for, if an edge can read it. Raises as `ClientSubscriber.subscribe`."""
+    if len(text) > FILTER_CHARACTERS_AT_MOST:
+        raise ListFullError(
+            f"a filter of {len(text)} characters; at most {FILTER_CHARACTERS_AT_MOST} are taken: divide its values"
+            " between several subscriptions"
+        )
+    if len(options) > OPTIONS_AT_MOST:
+        raise ListFullError(f"a subscription with {len(options)} options; at most {OPTIONS_AT_MOST} are taken")
+    parsed = predicates.parse(text)
+    check_record(f"subscription {shown(text)}", msg.Subs(0, 0, [msg.SubscriptionItem(0, text, dict(options))], []))
+    return parsed

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from plimsoll.core import predicates
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet
-from plimsoll.core.edge.attachment import EdgeAttachment
+from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
 from plimsoll.core.edge.channel_rights import ClosedToResults, channel_refusal
 from plimsoll.core.edge.parameters_in_force import ParametersInForce
 from plimsoll.core.matching import Index
@@ -119,13 +119,17 @@ class SubscriptionTable:
             self.with_several.add(attachment)
 
     def remove(self, attachment: EdgeAttachment, item_ids: Iterable[int]) -> list[int]:
-        """Remove some from an attachment's list and from the index; returns their numbers, still in the cover."""
+        """Remove some from an attachment's list, and deliver no more for them; returns the numbers, still in the cover.
+
+        They leave the index in bounded steps, perhaps after SUBACK. What they match until then is delivered to nobody.
+        """
         numbers = [attachment.subscriptions.pop(i)[1] for i in item_ids if i in attachment.subscriptions]
         for number in numbers:
             attachment.require_no_more(number)
         if attachment.is_installed:
             self._unmatching.extend(numbers)
             self._unmatch()
+            self.holders.update(dict.fromkeys(filter(self.holders.__contains__, numbers), passed_over(attachment)))
         else:
             self._waiting -= len(numbers)
         return numbers
@@ -240,3 +244,12 @@ class SubscriptionTable:
         self.seq = 1
         items = [msg.CoverItem(number, str(s)) for number, s in self.cover.items()]
         return split_cover(msg.Cover(1, items, []), REPORT_PART_ITEMS)
+
+
+def passed_over(attachment: EdgeAttachment) -> EdgeAttachment:
+    """A closed one in the place of this one, for those of its subscriptions that are withdrawn."""
+    # never empty, so that no link has to be flushed for it
+    void = deque([b""], maxlen=1)
+    gone = EdgeAttachment(attachment.subscriber, attachment.id, attachment.link, attachment.epoch, 0, void)
+    gone.state = AttachmentState.CLOSED
+    return gone

@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 
-from plimsoll.core.printable import printable
+from plimsoll.core.printable import is_told_again, printable
 from plimsoll.local.storage.state_files import StateWriteError
 from plimsoll.local.supervision.fleet_events import FleetEvents
 
@@ -47,7 +47,7 @@ class WriteFaults:
     def note_fault(self, what: str, error: Exception) -> None:
         """Say that this cannot be done for a fault of the program; of the same again only some are said."""
         times = self._broken[what] = self._broken.get(what, 0) + 1
-        if str(times).strip("0") == "1":
+        if is_told_again(times):
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{where.filename.rpartition('/')[2]}, line {where.lineno}"
             text = f"{what} failed ({times} times so far), and the rest goes on: {type(error).__name__}: {error}"

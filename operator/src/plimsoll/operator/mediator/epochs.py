@@ -92,7 +92,7 @@ def is_out_of_bounds(item: Mapping[str, Any]) -> bool:
 def _bounded(epoch: object) -> int:
     """A stored epoch. Anyone with rights on a status may write it, and a definition of an earlier version bounds none.
 
-    Heads obey no epoch out of bounds, since none was ever sent; those that obey one above 0 depose who begins anew.
+    No head obeys an epoch out of bounds, as none was ever sent. A head that obeys a higher one deposes a mediator at 0.
     """
     if not isinstance(epoch, int) or isinstance(epoch, bool):
         return 0

@@ -277,6 +277,9 @@ class FleetMediator:
         """Hand a session's spec to the engine, unless only the status changed or the watch is behind."""
         if not self._changes.is_news(item):
             return
+        leaves = "deletionTimestamp" in item["metadata"] and session_objects.is_over(item)
+        if leaves and self._known_session(item["metadata"]["uid"]) is None:
+            return  # it was dropped when it was deleted; another's finalizer keeps the object, and its outcome stays
         try:
             request = session_objects.session_request(item)
         except InvalidResourcesError as error:

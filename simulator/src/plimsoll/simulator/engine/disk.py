@@ -94,7 +94,7 @@ class SimulatedDisk:
         self.remove(name)
 
     def keep_aside(self, name: str, data: bytes) -> None:
-        """Nobody looks at it in a simulation."""
+        """A simulation does not read what was set aside."""
 
     def bound_aside(self, most_bytes: int) -> None:
         """Nothing was set aside."""

@@ -124,7 +124,7 @@ class Accepted(Struct, array_like=True, frozen=True, tag=12):
 
 
 class Refused(Struct, array_like=True, frozen=True, tag=13):
-    """`used`: with the code `incarnation`, the incarnation that the name had last, if nobody uses it now; else 0."""
+    """`used` is the last incarnation of the name if the code is `incarnation` and nobody uses it now; else 0."""
 
     handle: U32
     seq: U63
