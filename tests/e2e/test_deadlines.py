@@ -95,7 +95,7 @@ def test_a_topic_moves_to_the_edge_that_takes_it(fleet: Cluster, crowd: Crowd):
 
     fleet.wait(is_divided, 180, "each topic whole at an edge of its own")
     places = {name: next(iter(crowd.of_class(name))) for name in TOPICS}
-    # A topic that is between two edges is reported by neither: its row is without edge and load.
+    # A topic that is between two edges is reported by neither: its row has no load yet.
     fleet.wait(
         lambda: {name: row.get("edge") for name, row in topics(fleet).items()} == places, 60, "the status to say where"
     )

@@ -94,6 +94,15 @@ def test_a_topic_of_the_policy_without_subscribers_or_publications_says_so():
     assert named(everything(("a", [TopicLoad(topic_hash("fast"), "fast", 5)]))) == []
 
 
+def test_a_topic_that_only_the_head_knows_is_on_its_way_to_its_edge():
+    digits = f"{topic_hash('fast'):08x}"
+    assert everything(("a", []), ("b", []), owners={digits: "b"}) == [{
+        "hash": digits, "name": "fast", "edge": "b", "requiredMilliseconds": 1100, "reason": "NotMeasured",
+        "message": "its subscribers have just come, or are on their way to b, which has not measured it yet",
+    }]  # fmt: skip
+    assert len(named(everything(("a", []), owners={digits: ["no", "name"]}))) == 1
+
+
 def test_nothing_is_said_of_topics_that_an_edge_without_a_report_may_have():
     head = broker("h", "head", {})
     assert named(topic_status(resources(), "east", head, [broker("a", "edge", {})], None)["topics"]) == []

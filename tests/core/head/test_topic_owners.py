@@ -100,13 +100,24 @@ def test_topics_without_a_unit_are_forgotten_and_reports_are_bounded(monkeypatch
     monkeypatch.setattr(module, "REPORTED_AT_MOST", 3)
     topics, edges = owners(), placement("e1")
     topics._forget_above = 10
-    served = {unit_name("s", each): "e1" for each in (1, 2)}
+    served = {unit_name("s", each): "e1" for each in (1, 2, 3, 4)}
     for unit in range(100):
         placed(topics, edges, unit)
         topics.reconcile(lambda: served, float(unit))
-        assert len(topics.owners) <= 11
-    assert {1, 2} <= topics.owners.keys()
+        assert len(topics.owners) <= 13
+    assert {1, 2, 3, 4} <= topics.owners.keys()
     assert len(topics.report()["topic_owners"]) == 3
+
+
+def test_reports_have_the_topics_with_units_also_when_an_edge_is_assigned_that_has_none_of_them_yet():
+    topics, edges = owners(), placement("e1", "e2")
+    placed(topics, edges, A)
+    placed(topics, edges, B)
+    topics.reconcile(lambda: {unit_name("s", A): "e1"}, 0.0)
+    topics.take_table(assigned(A, "e2"))
+    assert topics.report()["topic_owners"] == {f"{A:08x}": "e2"}
+    topics.reconcile(dict, 10.0)
+    assert topics.report()["topic_owners"] == {}, "nobody asks for it any more"
 
 
 def test_large_fleets_are_looked_at_less_often():

@@ -2,7 +2,8 @@
 
 Of a topic that several edges serve, the edge with the least time left stands for it; subscribers, deliveries and late
 deliveries are of all edges. A deadline that no balancing can keep has a reason, and so has a topic of the policy that
-nothing asks for, or that nothing publishes: its name may be misspelt.
+nothing asks for, or that nothing publishes: its name may be misspelt. While all units of a topic are between two edges
+no edge reports it, and the head alone knows it.
 """
 
 from __future__ import annotations
@@ -37,34 +38,42 @@ def topic_status(
     if policy is None:
         return {}
     known = memory if isinstance(memory, Mapping) else {}
-    owners = (head.report or {}).get("topic_owners")
+    told = (head.report or {}).get("topic_owners")
+    owners = told if isinstance(told, Mapping) else {}
     loads: dict[int, list[Placed]] = {}
     steps = {edge.name: policy.step_seconds(_interval(edge.report or {})) for edge in edges}
     for edge in edges:
         for load in reported_topics(edge.report or {}):
             loads.setdefault(load.topic, []).append((edge.name, load))
     some = sorted(loads.values(), key=_urgency)[:TOPICS_AT_MOST]
-    rows = [_row(policy, known, found, owners if isinstance(owners, Mapping) else {}, steps) for found in some]
+    rows = [_row(policy, known, found, owners, steps) for found in some]
     if len(edges) == 1 and not resources.fleet.spec.global_balancing.enabled:
         rows = [row | _alone(row) for row in rows]
     are_known = bool(edges) and all(edge.report for edge in edges)
-    silent = [row for row in _unasked(spec) if are_known and int(row["hash"], 16) not in loads]
+    silent = [row for row in _unmeasured(spec, owners) if are_known and int(row["hash"], 16) not in loads]
     return {"topics": [*rows, *silent][:TOPICS_AT_MOST]}
 
 
-def _unasked(spec: PolicySpec | None) -> list[dict[str, Any]]:
-    """Rows for the topics that the policy names, as they are without a subscriber."""
+def _unmeasured(spec: PolicySpec | None, owners: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows for the topics that the policy names, as they are where no edge reports them."""
     required = topic_requirements(spec)
     if required is None:
         return []
     return [
         {
-            "hash": f"{topic:08x}", "name": name[:TOPIC_CHARACTERS], "subscribers": 0,
+            "hash": f"{topic:08x}", "name": name[:TOPIC_CHARACTERS], **_whereabouts(owners.get(f"{topic:08x}")),
             "requiredMilliseconds": _required(required.by_topic[topic]),
-            "reason": "NoSubscribers", "message": "no subscriber of this cluster asks for it",
         }
         for topic, name in sorted(required.names.items())
     ]  # fmt: skip
+
+
+def _whereabouts(owner: object) -> dict[str, Any]:
+    """What is known of a topic that no edge reports: its edge, if the head has subscribers of it; and the reason."""
+    if not isinstance(owner, str):
+        return {"subscribers": 0, "reason": "NoSubscribers", "message": "no subscriber of this cluster asks for it"}
+    text = f"its subscribers have just come, or are on their way to {owner}, which has not measured it yet"
+    return {"edge": owner, "reason": "NotMeasured", "message": text}
 
 
 def _reason(load: TopicLoad) -> dict[str, str]:

@@ -45,13 +45,15 @@ class TopicOwners(UnitOwners[int]):
         self._next_at = 0.0
         self._assigned: dict[int, int] = {}
         """Topics that a mediator has assigned of late, with how often they are passed over yet."""
+        self._in_use: frozenset[int] = frozenset()
+        """Topics that had a unit at the last look."""
         self.take_policy(policy)
 
     def take_policy(self, policy: PolicySpec | None) -> None:
         """Begin, go on or end with topics as a policy wants it."""
         attribute = topic_attribute(policy)
         if attribute != self.attribute:
-            self.owners, self._assigned = {}, {}
+            self.owners, self._assigned, self._in_use = {}, {}, frozenset()
         self.attribute = attribute
         self.correlation = correlation_of_spec(policy)
 
@@ -92,6 +94,7 @@ class TopicOwners(UnitOwners[int]):
         for topic, edges in places.items():
             if topic not in self._assigned and self.owners.get(topic, "") not in edges:
                 self.owners[topic] = min(edges, key=lambda edge: (-edges[edge], edge))
+        self._in_use = frozenset(places)
         if soon:
             return
         self._next_at = now + len(everybody) / UNITS_PER_SECOND
@@ -101,8 +104,9 @@ class TopicOwners(UnitOwners[int]):
             self._forget_above = max(FORGET_ABOVE, 2 * len(self.owners))
 
     def report(self) -> dict[str, Any]:
-        """Fields of a head's load report: the edge of each topic that has one."""
+        """Fields of a head's load report: the edge of each topic that has units, also of units between two edges."""
         if not self.is_used:
             return {}
-        some: Iterable[tuple[int, str]] = sorted(self.owners.items())[:REPORTED_AT_MOST]
+        in_use = (topic for topic in self._in_use if topic in self.owners)
+        some: Iterable[tuple[int, str]] = ((topic, self.owners[topic]) for topic in sorted(in_use)[:REPORTED_AT_MOST])
         return {"topic_owners": {f"{topic:08x}": edge for topic, edge in some}, "owned_topics": len(self.owners)}

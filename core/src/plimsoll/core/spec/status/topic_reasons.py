@@ -23,6 +23,12 @@ TOPICS = ReasonSection(
             "Compare its name, and `topicAttribute`, with what applications write.",
         ),
         StatusReason(
+            "NotMeasured",
+            "a topic that the policy names",
+            "it has subscribers, which have just come or are between two edges: no edge has reported it yet",
+            "Wait for the next load report.",
+        ),
+        StatusReason(
             "NoPublications",
             "a topic with subscribers",
             "nothing was published to it in the last report interval",
