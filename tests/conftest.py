@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.images import missing_image
+from tests.leftovers import nothing_left_behind
 from tests.patience import be_patient
 
 # A busy machine is not a failing property: neither a deadline per example nor the check for slow examples. The runner's
@@ -19,6 +23,8 @@ settings.register_profile("ci", calm, max_examples=100, derandomize=True, databa
 settings.register_profile("thorough", calm, max_examples=5000)
 NO_SWEEPS = "not sweep"
 """The default of `-m`, in pyproject.toml."""
+WITH_PROCESSES = ("cli", "client", "local", "network")
+"""Folders whose tests start threads and processes of the product."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,6 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def patience() -> None:
     """The client library waits longer, in this process: the machine may be busy."""
     be_patient()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What outlives a test fails it. Fixtures of a wider scope are there before it."""
+    folder = request.path.relative_to(Path(__file__).parent).parts[0]
+    with nothing_left_behind() if folder in WITH_PROCESSES else nullcontext():
+        yield
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
