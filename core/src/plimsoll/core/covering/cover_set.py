@@ -224,7 +224,9 @@ class CoveringSet(Generic[K]):
             if witness is not None:
                 _assign_witness(node, witness)
                 continue
-            candidates = self._frontier.candidate_covered(node)
+            searched = SearchBudget()
+            candidates = self._frontier.candidate_covered(node, searched)
+            self._left -= searched.spent
             self._announce(node, before)
             self._sweep(node, candidates, before)
 

@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import ne
 
 from plimsoll.core.predicates.constraints import (
     PRESENT,
@@ -60,10 +61,10 @@ def operand_error(operator: Operator, operand: Operand) -> str:
     if operator == "in":
         if not isinstance(operand, tuple) or not operand:
             return "a list of at least one value"
-        kinds = {kind_of(value) for value in operand}
+        kinds = {kind_of(value) for value in {value.__class__: value for value in operand}.values()}
         if len(kinds) > 1 or None in kinds:
             return "values of one kind, all strings, all numbers or all booleans"
-        return "numbers other than NaN" if any(value != value for value in operand) else ""
+        return "numbers other than NaN" if "number" in kinds and any(map(ne, operand, operand)) else ""
     if operator in TEXT_OPERATORS:
         return "" if isinstance(operand, str) else "a string"
     kind = kind_of(operand)
@@ -120,7 +121,9 @@ def _finite(finite: Sequence[Predicate], others: Sequence[Predicate], kind: Kind
         left = kept
     if others:
         left = _filtered(left, others, kind)
-    unique = frozenset(exactly(value, kind).value for value in left)
+    unique: frozenset[Value] = frozenset(
+        map(sys.intern, map(str, left)) if kind == "string" else [v + 0 if isinstance(v, float) else v for v in left]
+    )
     return exactly(left[0], kind) if len(unique) == 1 else OneOf(unique, kind)
 
 

@@ -79,7 +79,11 @@ class Subscription:
         return self._hash
 
     def __str__(self) -> str:
-        return ",".join(syntax.format_predicate(p.attribute, p.operator, p.operand) for p in self.predicates())
+        return ",".join(
+            syntax.format_predicate(name, operator, operand)
+            for name, constraint in self.constraints
+            for operator, operand in constraint.predicates()
+        )
 
     def __repr__(self) -> str:
         return f"parse({str(self)!r})"
