@@ -115,13 +115,14 @@ class GroupTable(HeadPart):
 
     def stamp(self, name: str, definition: GroupDefinition) -> None:
         """Stamp for a group from here on; clients that publish are told with the next tick."""
-        self.stamps.by_group[name] = stamper(name, definition)
+        self.stamps.add(stamper(name, definition))
         self._stamped[name] = definition
         self.notices.change(self._stamped)
 
     def stop_stamping(self, name: str) -> None:
         """Stamp for a group no more."""
-        del self.stamps.by_group[name], self._stamped[name]
+        self.stamps.remove(name)
+        del self._stamped[name]
         self.notices.change(self._stamped)
 
     def _count_lag(self, group: ConsumerGroup, *, from_start: bool) -> None:
