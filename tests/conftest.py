@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> None:
-    """The client library waits longer than by default: where a test passes no time-out, the machine may be busy."""
+    """The client library waits longer, in this process: the machine may be busy."""
     be_patient()
 
 

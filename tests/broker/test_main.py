@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import zmq
+from tests.ports import free_ports
 
 from plimsoll.broker import main
 from plimsoll.broker.main import EXIT_CONFIG, EXIT_ENDPOINT, BrokerConfigError, config_problems, new_epoch, read_config
@@ -46,13 +47,6 @@ def start(tmp_path: Path) -> Iterator:
         process.wait(DEADLINE_SECONDS)
         assert process.stderr is not None
         process.stderr.close()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def listening(process: subprocess.Popen[str]) -> tuple[str, str]:
@@ -101,7 +95,8 @@ def test_a_head_starts_says_what_it_is_and_leaves_when_asked(start):
 
 
 def test_an_edge_without_subscribers_leaves_at_once_although_its_head_is_not_there(start):
-    head = PeerBroker(name="h", data=f"tcp://127.0.0.1:{free_port()}", control=f"tcp://127.0.0.1:{free_port()}")
+    data, control = free_ports(2)
+    head = PeerBroker(name="h", data=f"tcp://127.0.0.1:{data}", control=f"tcp://127.0.0.1:{control}")
     process = start(msgspec.structs.replace(HEAD, name="e", role="edge", head=head))
     listening(process)
     process.send_signal(signal.SIGINT)

@@ -3,11 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENT
 
 from plimsoll.cli.main import main
 from plimsoll.local import runtime
@@ -56,7 +56,7 @@ def program() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(*arguments: str, text: str | None = None) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "plimsoll.cli.main", *arguments],
+            [*PATIENT, "-m", "plimsoll.cli.main", *arguments],
             stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -34,7 +34,7 @@ def test_ctrl_c_while_modules_are_loaded(program, monkeypatch):
         if line.endswith(" argparse\n"):
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == exit_codes.INTERRUPTED
     assert "Traceback" not in err
     assert "KeyboardInterrupt" not in err
@@ -69,7 +69,7 @@ def test_main_runs_in_any_thread(run):
     codes = []
     thread = threading.Thread(target=lambda: codes.append(main.main(["version"])))
     thread.start()
-    thread.join(60)
+    thread.join(300)
     assert codes == [0]
 
 
@@ -83,7 +83,7 @@ def test_a_reader_that_has_gone_is_no_error(program):
     process = program("explain", "bc")
     process.stdout.close()
     process.stdout = None
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
 
 

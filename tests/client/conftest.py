@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +12,7 @@ from typing import Any
 
 import pytest
 import zmq
+from tests.ports import free_ports
 
 from plimsoll.client import Address, ClientLimits, Connection, Curve, errors
 from plimsoll.client.connection_file import connection_file_text
@@ -25,17 +23,6 @@ from plimsoll.core.transport.link import LinkLimits
 CLUSTER = "c"
 EDGES = ("e1", "e2")
 STARTED_SECONDS = 300.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports below the ephemeral range, so that no connection takes one meanwhile."""
-    ports: list[int] = []
-    while len(ports) < count:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):  # in use: another one is drawn
-            probe.bind(("127.0.0.1", port))
-            ports.append(port)
-    return list(dict.fromkeys(ports)) if len(set(ports)) == count else free_ports(count)
 
 
 class Fleet:
@@ -53,10 +40,9 @@ class Fleet:
     ) -> None:
         self.client, self.groups = client, groups
         self.clusters = {"h": EDGES, "w": ("x1",)} if west else {"h": EDGES}
-        self.folder, self.limits = (
-            folder,
-            BrokerLimits(lease_seconds=6.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits),
-        )
+        # The lease is ten times what an edge takes to start: a subscriber that waits for one keeps it.
+        self.limits = BrokerLimits(lease_seconds=60.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits)
+        self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         names = tuple(chain.from_iterable((head, *edges) for head, edges in self.clusters.items()))
         ports = free_ports(2 * len(names))

@@ -102,7 +102,7 @@ def test_a_callback_that_raises_ends_its_subscriber_alone(fleet: Any, caplog: py
                 await each.subscribe(f"[topic,=,'{TOPIC}']")
             await publish(publisher, 1, 2)
             assert [await good.receive(300) is not None for _ in range(2)] == [True, True]
-            await connection.wait_for(lambda: bad.statistics()["state"] == "closed", 10, "closed")
+            await connection.wait_for(lambda: bad.statistics()["state"] == "closed", 300.0, "closed")
             with pytest.raises(errors.CallbackError):
                 bad.pause()
             assert bad.token is not None

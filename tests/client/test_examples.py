@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import PATIENT
 
 from plimsoll.client import Publisher, Subscriber
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "clients"
-PATIENT = (sys.executable, str(Path(__file__).resolve().parents[1] / "patience.py"))
-"""Runs an example with more patience than it has by default."""
 ADAPTER = EXAMPLES / "conformance_client.py"  # not for readers of the library, but for `plimsoll conformance`
 
 

@@ -107,7 +107,7 @@ def test_many_threads_may_publish(fleet: Any):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(300)
         assert publisher.flush(300).accepted == 800
 
 

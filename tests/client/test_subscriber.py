@@ -62,7 +62,7 @@ def test_iterating_ends_when_the_subscriber_is_closed(fleet: Any, topic: str):
         thread = threading.Thread(target=read)
         thread.start()
         publish(publisher, topic, *range(5))
-        thread.join(60)
+        thread.join(300)
         assert not thread.is_alive()
         assert seen == [0, 1, 2, 3, 4]
 

@@ -77,14 +77,14 @@ class ProgramUnderMoves:
 
     def stop(self) -> int:
         self.order(do="stop")
-        code = self.process.wait(60)
+        code = self.process.wait(300)
         self._reader.join(300)
         return code
 
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(60)
+        self.process.wait(300)
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             stream.close()

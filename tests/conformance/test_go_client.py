@@ -41,7 +41,7 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(1800)  # the first build compiles Go's own library, too
 def test_it_keeps_to_the_simple_profile(binary: Path):
     scenarios = [scenario for scenario in SCENARIOS if "simple" in scenario.profiles]
-    verdicts = list(play_all(scenarios, partial(ChildClient, [str(binary)]), jobs=4, patience=3))
+    verdicts = list(play_all(scenarios, partial(ChildClient, [str(binary)]), jobs=4, patience=25))
     assert all(verdict.is_kept for verdict in verdicts), table_report(verdicts)
 
 

@@ -19,7 +19,7 @@ SOME = (
 
 def play_ours(names: tuple[str, ...]) -> None:
     scenarios = [each for each in SCENARIOS if "full" in each.profiles and (not names or each.name in names)]
-    verdicts = list(play_all(scenarios, partial(ChildClient, [sys.executable, str(ADAPTER)]), jobs=2, patience=3))
+    verdicts = list(play_all(scenarios, partial(ChildClient, [sys.executable, str(ADAPTER)]), jobs=2, patience=25))
     assert len(verdicts) == len(names or scenarios)
     assert all(verdict.is_kept for verdict in verdicts), table_report(verdicts)
 

@@ -25,7 +25,7 @@ def server() -> Iterator[Server]:
 
 def apply_definitions(server: Server) -> None:
     """Retried as needed: other tests may apply theirs to this cluster, too, and an API server needs a moment."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while True:
         for definition in definitions().values():
             reply = server.apply_definition(definition)

@@ -180,7 +180,7 @@ def test_what_is_explained_is_what_stands_in_the_definitions(server: Server):
 )
 def test_kubectl_explains_fields(server: Server, path: str, words: list[str]):
     asked = ["kubectl", "explain", "--api-version=plimsoll.dev/v1alpha1", path]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False, env={**os.environ}, timeout=60)
+    found = subprocess.run(asked, capture_output=True, text=True, check=False, env={**os.environ}, timeout=300)
     assert found.returncode == 0, found.stderr
     text = " ".join(found.stdout.split(" "))
     shown = " ".join(text.split())
@@ -193,7 +193,7 @@ def test_kubectl_explains_fields(server: Server, path: str, words: list[str]):
 
 def wait(server: Server, name: str, what: str, seconds: int) -> subprocess.CompletedProcess[str]:
     asked = ["kubectl", "wait", "-n", server.namespace, f"lbs/{name}", f"--for={what}", f"--timeout={seconds}s"]
-    return subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(asked, capture_output=True, text=True, check=False, timeout=300)
 
 
 def say(server: Server, name: str, answer: str, generation: int) -> None:

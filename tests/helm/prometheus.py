@@ -59,7 +59,7 @@ class Prometheus:
         self._port = port
 
     def _get(self, path: str) -> tuple[int, str]:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=120)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -123,4 +123,4 @@ def running_prometheus(folder: Path, targets: Sequence[Target], rules: Path) -> 
             yield server
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(300)

@@ -83,7 +83,7 @@ def test_unequal_load_becomes_a_session_that_succeeds(uneven: Uneven):
     with Traffic(uneven.folder, 24, per_second=60.0) as traffic:
         assert len(traffic.at("edge-0")) == 24
         store_edits.set_cordoned(uneven.folder, "edge-1", cordoned=False)
-        wait_for(uneven.succeeded, 40.0, "a session to succeed")
+        wait_for(uneven.succeeded, 300.0, "a session to succeed")
         [first, *_] = uneven.succeeded()
         status = first["status"]
         assert first["metadata"]["name"].startswith("balance-edge-0-")

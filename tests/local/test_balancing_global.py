@@ -78,7 +78,7 @@ def test_load_crosses_to_the_neighbour_and_nothing_is_lost(folder: FleetFolder):
         def ended() -> list[dict[str, Any]]:
             return [s for s in sessions(folder, "global-") if s.get("status", {}).get("phase") == "Succeeded"]
 
-        wait_for(ended, 90.0, "a session between clusters to succeed")
+        wait_for(ended, 300.0, "a session between clusters to succeed")
         [first, *_] = ended()
         status = first["status"]
         assert (status["source"], status["target"]) == ("east", "west")

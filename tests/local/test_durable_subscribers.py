@@ -43,7 +43,7 @@ MOVE = {
     "select": {"sharePercent": 100}, "limits": {"moveInterval": "0s"}, "deadline": "2m",
 }  # fmt: skip
 LEASE = timedelta(hours=2)
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 @pytest.fixture

@@ -118,9 +118,9 @@ class Sea:
     def stop(self) -> set[str]:
         """The answers to all publications."""
         self._stopped.set()
-        self._thread.join(60)
+        self._thread.join(300)
         for publisher in self.publishers.values():
-            publisher.flush(60)
+            publisher.flush(300)
         return {receipt.answer.answer for receipt in self.receipts if receipt.answer is not None}
 
     def close(self) -> None:
@@ -133,8 +133,8 @@ class Sea:
 def test_publishers_leave_an_overloaded_head(folder: FleetFolder, capsys: pytest.CaptureFixture[str]):
     sea = Sea(head_access(folder, "east"), head_access(folder, "west"))
     try:
-        wait_for(lambda: "west-head" in sea.heads(), 60.0, "a publisher at the other head")
-        [session] = wait_for(lambda: sessions(folder), 60.0, "the end of the session")
+        wait_for(lambda: "west-head" in sea.heads(), 300.0, "a publisher at the other head")
+        [session] = wait_for(lambda: sessions(folder), 300.0, "the end of the session")
         assert sea.heads() == ["east-head", "west-head"], "as many as it takes"
         assert sea.publishers["gauges"].statistics()["head"] == "west-head", "without a deadline it may wait longer"
         status = session["status"]
@@ -149,7 +149,7 @@ def test_publishers_leave_an_overloaded_head(folder: FleetFolder, capsys: pytest
         assert "relieves east-head: uplink at" in shown
         assert "buoys" in shown
         assert sea.stop() == {"accepted"}
-        wait_for(lambda: all(len(some) == sea.sent for some in sea.got.values()), 60.0, "all deliveries")
+        wait_for(lambda: all(len(some) == sea.sent for some in sea.got.values()), 300.0, "all deliveries")
         assert all(some == list(range(1, sea.sent + 1)) for some in sea.got.values()), "in order, and each once"
         assert sea.gaps == 0
     finally:

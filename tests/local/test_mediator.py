@@ -71,7 +71,7 @@ class Live:
 
     def is_clean(self, name: str, moved: int) -> None:
         """All moved subscribers have counted; the last may have reported after the end."""
-        wait_for(lambda: self.status(name)["audit"]["subscribers"] == moved, 10.0, f"{name}: {self.status(name)}")
+        wait_for(lambda: self.status(name)["audit"]["subscribers"] == moved, 300.0, f"{name}: {self.status(name)}")
         sums = dict.fromkeys(("lost", "duplicated", "reordered", "suppressed"), 0)
         assert self.status(name)["audit"] == {"subscribers": moved, **sums}
 

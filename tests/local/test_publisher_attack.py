@@ -95,7 +95,7 @@ class AsyncPublishing(threading.Thread):
             for each in publishers:
                 self.oracle.receipts[each.name].append(await each.publish({"n": number, "by": each.name}))
         for each in publishers:
-            await each.flush(60)
+            await each.flush(300)
         for at in connections:
             await at.close()
 
@@ -187,9 +187,9 @@ def run(folder: FleetFolder, oracle: Oracle, attack: Attack, seconds: float) -> 
         attack.round()
     stopped.set()
     thread.join(300)
-    together.join(90)
+    together.join(300)
     for each in publishers:
-        each.flush(60)
+        each.flush(300)
     sent = {name: len(some) for name, some in oracle.receipts.items()}
 
     def all_given() -> bool:

@@ -5,6 +5,7 @@ The oracle knows only what was published, how each publication was answered and 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -12,7 +13,7 @@ import signal
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,10 @@ class Traffic:
         while not self._stopped.wait(0.01):
             number += 1
             for each in self._publishers:
-                self.oracle.receipts[each.name].append(each.publish({"n": number, "by": each.name}))
+                try:
+                    self.oracle.receipts[each.name].append(each.publish({"n": number, "by": each.name}))
+                except client.errors.ClosedError:
+                    return
 
     def pause_after(self, then: float) -> float:
         """The longest time without an answer from just before `then` on, in seconds."""
@@ -123,9 +127,9 @@ class Traffic:
     def end(self) -> list[str]:
         """Stop, wait for all that is due, and return what was wrong."""
         self._stopped.set()
-        self._thread.join(60)
+        self._thread.join(300)
         for each in self._publishers:
-            each.flush(60)
+            each.flush(300)
         oracle = self.oracle
         sent = {name: len(some) for name, some in oracle.receipts.items()}
 
@@ -134,13 +138,27 @@ class Traffic:
                 return all(len(oracle.given[edge][name]) >= sent[name] for edge in EDGES for name in sent)
 
         try:
-            wait_for(all_given, 30.0, what="all is delivered")
+            wait_for(all_given, 300.0, what="all is delivered")
         except AssertionError as error:
             return [str(error), *oracle.faults(), f"gaps {dict(oracle.gaps)}"]
         gaps = [f"{name} was told of a gap: {reasons}" for name, reasons in oracle.gaps.items() if reasons]
-        self._reading.close()
-        self._writing.close()
         return oracle.faults() + gaps
+
+    def close(self) -> None:
+        self._stopped.set()
+        self._reading.close()
+        self._writing.close()  # a publication that waits for room ends with it
+        self._thread.join(300)
+
+
+Begin = Callable[[FleetFolder], Traffic]
+
+
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    """Begins traffic, which ends with the test, also with one that fails."""
+    with contextlib.ExitStack() as stack:
+        yield lambda folder: stack.enter_context(contextlib.closing(Traffic(folder)))
 
 
 def replace_head(folder: FleetFolder, traffic: Traffic, sign: signal.Signals) -> float:
@@ -162,9 +180,9 @@ def rounds() -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # as many rounds as asked for
-def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder):
+def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder, begin: Begin):
     await_standby(folder)
-    traffic = Traffic(folder)
+    traffic = begin(folder)
     wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
     pauses = [replace_head(folder, traffic, signal.SIGKILL if n % 4 < 3 else signal.SIGTERM) for n in range(rounds())]
     faults = traffic.end()
@@ -174,9 +192,9 @@ def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder):
 
 
 @pytest.mark.slow
-def test_a_head_that_stands_still_is_ended_and_replaced_without_loss_or_gap(folder: FleetFolder):
+def test_a_head_that_stands_still_is_ended_and_replaced_without_loss_or_gap(folder: FleetFolder, begin: Begin):
     await_standby(folder)
-    traffic = Traffic(folder)
+    traffic = begin(folder)
     wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
     pause = replace_head(folder, traffic, signal.SIGSTOP)
     faults = traffic.end()
@@ -185,10 +203,10 @@ def test_a_head_that_stands_still_is_ended_and_replaced_without_loss_or_gap(fold
 
 
 @pytest.mark.slow
-def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: FleetFolder):
+def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: FleetFolder, begin: Begin):
     """Nothing leaves the head meanwhile, its status included: so it is asked in another way."""
     await_standby(folder)
-    traffic = Traffic(folder)
+    traffic = begin(folder)
     wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
     before = leadership(folder)
     pid = standby_pid(folder)
@@ -207,7 +225,7 @@ def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: Fl
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # a fleet that starts, two changes, and a promotion
-def test_what_has_to_have_a_publication_is_changed_under_traffic_and_counts_after_a_promotion(home: Path):
+def test_what_has_to_have_a_publication_is_changed_under_traffic_and_counts_after_a_promotion(home: Path, begin: Begin):
     both = FLEET.replace("standby: 1", "standby: 1, log: {disk: {size: 16Mi}}")
     either = both.replace("standby: 1", "standby: 1, confirm: Either")
     file = home / "fleet.yaml"
@@ -217,7 +235,7 @@ def test_what_has_to_have_a_publication_is_changed_under_traffic_and_counts_afte
     try:
         first = wait_for(lambda: head_pid(folder))
         await_standby(folder)
-        traffic = Traffic(folder)
+        traffic = begin(folder)
         wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
         runtime.apply(folder, manifests.parse_text(either, "either.yaml"))
         wait_for(lambda: confirm_of(folder) == "Either", what="the head has read it")
@@ -241,7 +259,7 @@ def confirm_of(folder: FleetFolder, process: str = "east-head") -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # two changes of the setting, each of which starts or ends a process
-def test_a_standby_is_taken_on_and_let_go_under_traffic_by_the_process_that_leads(home: Path):
+def test_a_standby_is_taken_on_and_let_go_under_traffic_by_the_process_that_leads(home: Path, begin: Begin):
     """In memory: before, the log would have gone with the process each time."""
     plain = FLEET.replace(", standby: 1", "")
     file = home / "fleet.yaml"
@@ -250,7 +268,7 @@ def test_a_standby_is_taken_on_and_let_go_under_traffic_by_the_process_that_lead
     folder = FleetFolder.of("pair")
     try:
         first = wait_for(lambda: head_pid(folder))
-        traffic = Traffic(folder)
+        traffic = begin(folder)
         wait_for(lambda: len(traffic.times) > 20, what="publications are answered")
         assert leadership(folder) == HeadLeadership()
         runtime.apply(folder, manifests.parse_text(FLEET, "on.yaml"))

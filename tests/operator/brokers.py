@@ -7,9 +7,7 @@ again, in place of watches.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from typing import Any
 
 import yaml
 from tests.operator.faults import eventually
+from tests.ports import free_ports
 
 from plimsoll.core import config as broker_config
 from plimsoll.core.config import PeerBroker, Role
@@ -69,14 +68,6 @@ spec: {clusterRef: {name: east}, profile: small, cordoned: true}
 """
 
 
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
 class Brokers:
     """The brokers of `FLEET`, in a `with`, under CURVE as on Kubernetes; they outlive the mediators of a test."""
 
@@ -84,7 +75,7 @@ class Brokers:
         self.objects = list(yaml.safe_load_all(fleet))
         self.resources: Resources = parse(SourceDocument(item, "FLEET") for item in self.objects)
         names = [place.name for place in declared_brokers(self.resources)]
-        free = iter(_free_ports(2 * len(names)))
+        free = iter(free_ports(2 * len(names)))
         self._folder = folder
         self._pairs = {name: self._pair(name) for name in (*names, MEDIATOR, CLIENT)}
         authorized = self.authorize()

@@ -80,7 +80,7 @@ class Running:
     def stop(self, *, kill: bool = False) -> None:
         if self._process is not None:
             self._process.kill() if kill else self._process.terminate()
-            self._process.wait(30)
+            self._process.wait(300)
             self._process = None
 
     def log(self) -> str:
@@ -235,7 +235,7 @@ class Running:
 
 def _metrics(address: str) -> str:
     try:
-        with urllib.request.urlopen(f"http://{address}:{names.HTTP_PORT}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{address}:{names.HTTP_PORT}/metrics", timeout=60) as answer:
             return str(answer.read().decode())
     except OSError as error:
         return str(error)

@@ -35,7 +35,7 @@ def test_a_fault_of_what_checks_the_watches_ends_the_process(monkeypatch: pytest
             raise KeyError("resourceVersion")
 
         monkeypatch.setattr(process.relist, "run", compare)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             await process.run()
 
     with pytest.raises(KeyError, match="resourceVersion"):

@@ -127,7 +127,7 @@ def test_a_link_between_clusters_goes_on_whichever_end_takes_another_key(tmp_pat
             until("deliveries to go on without the old one", lambda: seen[-1] > later + 100)
         finally:
             stop.set()
-            thread.join(60)
+            thread.join(300)
         publisher.flush(60)
         until("the last one to come", lambda: bool(seen) and seen[-1] == sent[-1])
         for connection in (east, west):

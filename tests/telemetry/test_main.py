@@ -104,7 +104,7 @@ def test_it_collects_writes_serves_and_follows_its_file(tmp_path: Path, processe
     def seen() -> bool:
         said(0)
         said(1)
-        with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=60) as answer:
             found = decode_snapshot(answer.read())
         return (found.seen, found.expected) == (2, 2)
 
@@ -124,7 +124,7 @@ def test_what_waits_is_written_at_the_end(tmp_path: Path, processes: list[Proces
 
     def counted() -> bool:
         heads[0].answer(load(**report("e0", 1, now_us(), cluster="c0")))
-        with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=60) as answer:
             return decode_snapshot(answer.read()).counts.counted == 1
 
     wait_for(counted)

@@ -11,6 +11,7 @@ import time
 import pytest
 import zmq
 from tests.broker.network.lanes import DEADLINE_SECONDS, KEPT, LIMITS, all_frames, dealer, pump
+from tests.ports import free_ports
 
 from plimsoll.broker.network.socket_lane import EndpointError
 from plimsoll.broker.network.sockets import BrokerSockets, _count_events
@@ -105,9 +106,7 @@ def test_a_peer_that_is_not_there_is_named(sockets: BrokerSockets):
 def test_a_dialled_peer_that_comes_later_gets_one_hello_not_all_of_them(sockets: BrokerSockets, context: zmq.Context):
     server = context.socket(zmq.ROUTER)
     KEPT.append(server)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        endpoint = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    endpoint = f"tcp://127.0.0.1:{free_ports(1)[0]}"
     sockets.apply([Dial("h", endpoint)])
     hello = wire.hello_frame(1, 0, False, wire.Info("e", "edge", 1))
     for _ in range(5):

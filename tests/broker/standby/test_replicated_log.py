@@ -110,7 +110,7 @@ def test_confirm_is_changed_while_the_head_runs_and_the_log_says_so_before_it_co
     try:
         assert isinstance(disk, LogDisk)
         assert journal is not None
-        assert disk.syncer.wait(1, 60.0)
+        assert disk.syncer.wait(1, 300.0)
         feed.in_sync = 7
         kept.end_round(NOTHING, 1.0)
         assert (disk.is_relaxed, disk.rounds_held) == (not ends_as, 0)
@@ -120,7 +120,7 @@ def test_confirm_is_changed_while_the_head_runs_and_the_log_says_so_before_it_co
         kept.end_round(WORD, 1.1)
         assert (disk.is_relaxed, disk.rounds_held) == (ends_as, 1), "it waits for a sync of what the log says"
         assert kept.status()["log_confirm"] == ("Either" if ends_as else "Both")
-        assert disk.syncer.wait(2, 60.0)
+        assert disk.syncer.wait(2, 300.0)
         assert journal.epochs.epochs[-1].is_synced is not ends_as, "as the next segment will have it"
         assert len(journal.epochs.epochs) == 1
     finally:

@@ -28,7 +28,7 @@ CONFIG = BrokerConfig(
 NOTHING = RoundOutput([], [], [])
 SEGMENT_BYTES = 4_096
 LOG_BYTES = 8 * SEGMENT_BYTES
-SECONDS = 20.0
+SECONDS = 300.0
 
 
 class Life:

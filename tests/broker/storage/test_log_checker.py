@@ -14,7 +14,7 @@ from plimsoll.core.head.durability.segments import Segment
 from plimsoll.core.head.durability.store import LogStore
 
 FAST = 1e12
-SECONDS = 20.0
+SECONDS = 300.0
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ CONFIG = BrokerConfig(
     security=LinkSecurity(plain=True),
 )  # fmt: skip
 WORD = RoundOutput([], [], [("peer", b"accepted")])
-SECONDS = 20.0
+SECONDS = 300.0
 
 
 class Fleet:

@@ -12,7 +12,7 @@ import pytest
 
 from plimsoll.broker.storage.log_syncer import LogSyncer
 
-SECONDS = 20.0
+SECONDS = 300.0
 
 
 class Disk:

@@ -179,7 +179,7 @@ def test_watching_prints_changes_until_it_is_interrupted(program):
         store.delete("EdgeBroker", "extra")
         assert process.stdout.readline().split() == ["extra", "deleted"]
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait(300) == 130
 
 
 def test_watching_documents_and_events(program):
@@ -218,7 +218,7 @@ def test_a_reader_that_has_had_enough_is_no_failure(program):
     process.stdout.close()
     process.stdout = None
     with ObjectStore(FleetFolder.of("default").store) as store:
-        deadline, n = time.monotonic() + 60, 0
+        deadline, n = time.monotonic() + 300, 0
         while process.poll() is None:
             n += 1
             store.set_status("EdgeBroker", "extra", lambda old, n=n: {"subscribers": n})

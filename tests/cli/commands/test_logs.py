@@ -37,5 +37,5 @@ def test_lines_are_followed_until_ctrl_c(program, folder):
         file.write("2026-01-01 00:00:02,000 INFO three\n")
     assert process.stdout.readline().endswith("three\n")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, "")

@@ -48,7 +48,7 @@ def test_lines_that_are_no_attributes_are_located(line):
 
 def test_a_file_names_the_line_at_which_it_stops(program, shared_fleet):
     publisher = program("pub", text='{"a": 1}\n\n{"' + "a" * 70_000 + '": 2}\n{"a": 3}\n')
-    out, err = publisher.communicate(timeout=60)
+    out, err = publisher.communicate(timeout=300)
     assert (publisher.returncode, out) == (2, "1 accepted\n")
     assert "<stdin>:3: " in err
     assert "no line from this one on was sent" in err
@@ -69,9 +69,9 @@ def test_what_is_published_is_delivered_as_it_was_asked_for(run, program, shared
     assert run("pub", "class=STOCK", "price=19.0", "--confirm", "edges")[0] == 0
     lines = '{"class": "STOCK", "price": 21}\n{"class": "BOND", "price": 99}\n{"class": "STOCK", "price": 30.0}\n'
     publisher = program("pub", text=lines)
-    out, err = publisher.communicate(timeout=60)
+    out, err = publisher.communicate(timeout=300)
     assert (publisher.returncode, out, err) == (0, "3 accepted\n", "")
-    out, _ = subscriber.communicate(timeout=60)
+    out, _ = subscriber.communicate(timeout=300)
     assert subscriber.returncode == 0
     assert [json.loads(line) for line in out.splitlines()] == [
         {"class": "STOCK", "price": 25.5, "symbol": "007"},
@@ -87,7 +87,7 @@ def test_what_is_published_in_one_cluster_is_delivered_in_another(run, program):
     assert subscriber.stderr is not None
     assert "subscribed as" in subscriber.stderr.readline()
     assert run("pub", "price=21.0", "--cluster", "west", "--confirm", "edges") == (0, "1 accepted\n", "")
-    told = json.loads(subscriber.communicate(timeout=60)[0])
+    told = json.loads(subscriber.communicate(timeout=300)[0])
     assert told["origin"][0] == "west-head"
     # a newcomer is not placed on a cordoned edge
     edges = {line.split()[0]: line.split()[5:7] for line in run("get", "eb")[1].splitlines()[1:]}
@@ -99,7 +99,7 @@ def test_everything_about_a_delivery(run, program, shared_fleet):
     assert subscriber.stderr is not None
     assert subscriber.stderr.readline() == "subscribed as me\n"
     assert run("pub", "a=1", "--name", "you", "--payload", "hello")[0] == 0
-    out, _ = subscriber.communicate(timeout=60)
+    out, _ = subscriber.communicate(timeout=300)
     told = json.loads(out)
     assert (told["attributes"], told["payload"], told["publisher"], told["seq"]) == ({"a": 1}, "hello", "you", 1)
     assert told["origin"][0] == "east-head"
@@ -123,7 +123,7 @@ def test_bad_input_of_pub_and_sub(run, shared_fleet):
 def test_lines_before_a_bad_one_are_published_and_counted(run, program, shared_fleet):
     for bad, said in (("{", "<stdin>:3: this is not JSON"), (f'{{"a": {2**70}}}', "64 bits")):
         publisher = program("pub", text=f'{{"a": 1}}\n{{"a": 2}}\n{bad}\n{{"a": 3}}\n')
-        out, err = publisher.communicate(timeout=60)
+        out, err = publisher.communicate(timeout=300)
         assert (publisher.returncode, out) == (2, "2 accepted\n")
         assert said in err
 

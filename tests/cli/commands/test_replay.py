@@ -36,7 +36,7 @@ def test_what_is_recorded_is_replayed(run, program, shared_fleet, tmp_path):
     assert "recording to" in recorder.stderr.readline()
     for price in ("1.5", "2.5", "3.5"):
         assert run("pub", "class=STOCK", f"price={price}")[0] == 0
-    out, _ = recorder.communicate(timeout=60)
+    out, _ = recorder.communicate(timeout=300)
     assert (recorder.returncode, out) == (0, "3 rows, 0 dead letters, 0 gaps\n")
     assert [each.attributes["price"] for each in recorded_publications(Path(data))] == [1.5, 2.5, 3.5]
     assert run("replay", str(data), "--speed", "max") == (0, "3 published, 3 accepted\n", "")
@@ -89,7 +89,7 @@ def test_a_feed_is_replayed_from_its_recorder(run, program, here: Served, tmp_pa
     assert "recording to" in recorder.stderr.readline()
     assert run("replay", "feed/stocks", "--speed", "max") == (0, "45 published, 45 accepted\n", "")
     assert run("replay", "feed/stocks", "--speed", "max", "--since", "40")[1] == "6 published, 6 accepted\n"
-    recorder.communicate(timeout=60)
+    recorder.communicate(timeout=300)
     volumes = [each.attributes["volume"] for each in recorded_publications(tmp_path / "again")]
     assert volumes == [*range(1, 46), *range(40, 46)]
     assert sorted(each.name for each in tmp_path.iterdir()) == ["again", "app.json", "s"], "there is no copy"

@@ -43,7 +43,7 @@ def load(run, shared_fleet, tmp_path: Path) -> Iterator[Namespace]:
 
 def ready(run) -> None:
     """Wait until every broker has reported its load."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while (found := run("world", "--from-status"))[0] != 0 and "has not reported" in found[2]:
         assert time.monotonic() < until
 

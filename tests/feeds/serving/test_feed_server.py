@@ -195,7 +195,7 @@ def test_a_message_of_many_parts_that_does_not_end_ends_its_connection(tmp_path:
     server.show(root.state)
     host, port = server.endpoint.removeprefix("tcp://").split(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=30.0) as peer:
+        with socket.create_connection((host, int(port)), timeout=120.0) as peer:
             peer.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32))
             peer.sendall(b"\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER")
             greeting = b""

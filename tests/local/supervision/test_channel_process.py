@@ -40,7 +40,7 @@ with socket.create_server(("127.0.0.1", 0)) as probe:
 
 def scraped() -> set[str]:
     """The lines of the fleet's page for Prometheus."""
-    connection = HTTPConnection("127.0.0.1", METRICS_PORT, timeout=30)
+    connection = HTTPConnection("127.0.0.1", METRICS_PORT, timeout=120)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
     connection.close()

@@ -48,7 +48,7 @@ class Collected:
     def folds(self) -> list[TelemetrySnapshot]:
         found = []
         for each in self.collectors():
-            with urlopen(f"http://{each['http']}/v1/fold", timeout=10) as answer:
+            with urlopen(f"http://{each['http']}/v1/fold", timeout=60) as answer:
                 found.append(decode_snapshot(answer.read()))
         return found
 

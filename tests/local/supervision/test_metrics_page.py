@@ -19,7 +19,7 @@ def test_all_feeds_and_channels_are_on_one_page_and_its_address_is_its_own() -> 
     page = MetricsPage("tcp://127.0.0.1:*")
     try:
         page.update({"a": FIGURES, "b": FIGURES}, {"c": ChannelFigures("ChannelRunning", "m", results=5)})
-        connection = HTTPConnection("127.0.0.1", page.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", page.port, timeout=120)
         connection.request("GET", "/metrics")
         families = list(text_string_to_metric_families(connection.getresponse().read().decode()))
         connection.close()

@@ -15,7 +15,7 @@ from plimsoll.local.supervision import sidecar
 def kept(home, monkeypatch):
     folder = FleetFolder.of("f")
     folder.make()
-    command = (sys.executable, "-c", "import time; print('at work', flush=True); time.sleep(60)")
+    command = (sys.executable, "-c", "import time; print('at work', flush=True); time.sleep(600)")
     monkeypatch.setattr(sidecar, "mediator_command", lambda folder: command)
     kept = sidecar.Sidecar(folder)
     yield kept

@@ -34,7 +34,7 @@ FOLD = TelemetrySnapshot(
     source="fold", fleet="f", run_us=1, batch=1, window_end_us=1, written_us=1, windows_seconds=[5],
     seen_seconds=5, seen=4, expected=4, counts=ReportCounts(), clusters={},
 )  # fmt: skip
-AT_WORK = [sys.executable, "-c", "import time; print('at work', flush=True); time.sleep(60)"]
+AT_WORK = [sys.executable, "-c", "import time; print('at work', flush=True); time.sleep(600)"]
 
 
 def spec(telemetry: dict[str, Any]) -> BrokerFleetSpec:
@@ -181,7 +181,7 @@ def test_files_set_aside_are_an_event_for_each_increase(job: SparkProcess):
 def test_what_a_killed_supervisor_has_left_is_killed_first(job: SparkProcess, tmp_path: Path):
     told = Told()
     environment = {**os.environ, spark_process.MARK: str(tmp_path.resolve())}
-    left = subprocess.Popen([*AT_WORK[:1], "-c", "import time; time.sleep(60)"], env=environment)
+    left = subprocess.Popen([*AT_WORK[:1], "-c", "import time; time.sleep(600)"], env=environment)
     os.kill(left.pid, signal.SIGSTOP)
     wait_for(lambda: marked_processes(spark_process.MARK, str(tmp_path.resolve())) == [left.pid])
     job.poll(0.0, None, told)

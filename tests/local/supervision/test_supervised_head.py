@@ -27,7 +27,7 @@ CONFIG = BrokerConfig(
 
 
 def sleeper(config):
-    return [sys.executable, "-c", "import time; time.sleep(60)", str(config)]
+    return [sys.executable, "-c", "import time; time.sleep(600)", str(config)]
 
 
 class FakeControl:

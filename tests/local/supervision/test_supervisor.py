@@ -106,7 +106,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(fleet):
 def test_a_broker_that_fails_at_the_start_stops_everything(fleet):
     mode(fleet, "e-1", "crash")
     process = fleet.start()
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "broker e-1 exited with code 3: cannot go on: told to crash" in err
     assert str(fleet.folder.log("e-1")) in err
@@ -130,7 +130,7 @@ def test_a_second_signal_ends_everything_at_once(fleet):
     fleet.process.send_signal(signal.SIGINT)
     fleet.wait_for(lambda: fleet.folder.config("e-1").with_suffix(".left").exists())
     fleet.process.send_signal(signal.SIGINT)
-    assert fleet.process.wait(timeout=60) == 0
+    assert fleet.process.wait(timeout=300) == 0
     assert ("e-0", "Killed") not in fleet.reasons()
 
 
@@ -138,7 +138,7 @@ def test_one_supervisor_per_fleet(fleet):
     fleet.up()
     second = type(fleet)(fleet.home)
     process = second.start()
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 1
     assert f"fleet quotes is already running (process {fleet.process.pid})" in err
     assert fleet.condition("BrokerFleet", "quotes", "Ready") == "True"

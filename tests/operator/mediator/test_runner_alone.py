@@ -37,7 +37,7 @@ def test_more_events_than_can_wait_make_room_for_the_latest_and_end_nothing():
         mediating = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())
         telling = asyncio.create_task(mediating._events.run())
         mediating._events.emit(item("first"), "Normal", "Planned", "")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(300):
             await api.asked.wait()
             for number in range(EVENT_QUEUE_LIMIT):
                 mediating._events.emit(item(f"later-{number}"), "Normal", "Planned", "")

@@ -74,7 +74,7 @@ def test_a_crowd_of_sessions_delays_neither_the_view_nor_those_that_are_urgent(m
     mediating.session_changed("ADDED", {**urgent, "metadata": metadata})
 
     async def until_all_are_taken() -> None:
-        async with asyncio.timeout(50):
+        async with asyncio.timeout(300):
             while mediating._changes.waiting:
                 await mediating._process_inbox()
 

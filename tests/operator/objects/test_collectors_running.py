@@ -36,7 +36,7 @@ async def pods(fleet: Running) -> dict[str, str]:
 
 
 def ask(address: str, path: str) -> bytes:
-    with urlopen(f"http://{address}:{HTTP_PORT}{path}", timeout=10) as answer:
+    with urlopen(f"http://{address}:{HTTP_PORT}{path}", timeout=60) as answer:
         said: bytes = answer.read()
     return said
 
@@ -108,7 +108,7 @@ def test_collectors_hear_a_fleet_of_pods_and_come_back(tmp_path: Path):
 
 def ask_refused(address: str) -> bytes:
     """Spark has written nothing here, which the answer states."""
-    connection = HTTPConnection(address, HTTP_PORT, timeout=10)
+    connection = HTTPConnection(address, HTTP_PORT, timeout=120)
     connection.request("GET", "/v1/snapshot?source=spark")
     answer = connection.getresponse()
     assert answer.status == 503

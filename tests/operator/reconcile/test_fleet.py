@@ -35,7 +35,7 @@ def on_a_cluster(folder: Path, story: Callable[[Running], Awaitable[None]], text
 
 
 def requests(fleet: Running) -> dict[str, float]:
-    with urlopen(f"http://127.0.0.1:{fleet.port}/metrics", timeout=10) as answer:
+    with urlopen(f"http://127.0.0.1:{fleet.port}/metrics", timeout=60) as answer:
         lines = answer.read().decode().splitlines()
     return {
         line.split(" ")[0]: float(line.split(" ")[1])
@@ -89,7 +89,7 @@ def test_at_rest_nothing_is_written(tmp_path: Path):
             changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
             return changed == {key: value for key, value in before.items() if key in changed}
 
-        await fleet.until("pods have taken up the keys", at_rest, 60)
+        await fleet.until("pods have taken up the keys", at_rest, 300)
         assert await at_rest()
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_said_and_mended_goes_on(tmp_path: Path):
                 found = [each for each in item.get("status", {}).get("conditions", []) if each["type"] == type_]
                 return [each["reason"] for each in found] == [reason]
 
-            await fleet.until(f"{kind}/{name} says {type_} {reason}", said, 60)
+            await fleet.until(f"{kind}/{name} says {type_} {reason}", said, 300)
 
         parts = dict(zip(("fleet", "small", "large", "cluster"), FLEET.split("---"), strict=True))
         cluster = parts["cluster"].replace("replicas: 3", "replicas: 2")

@@ -378,7 +378,7 @@ def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...
         server: Any = Server(World())
         service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))
         writing = asyncio.create_task(service._canary())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(300):
             while service.health.canary_written is None:  # noqa: ASYNC110  # until it has been written
                 await asyncio.sleep(0)
         await cancelled(writing)

@@ -259,7 +259,7 @@ def test_a_killed_driver_continues_from_its_checkpoint_and_counts_each_row_once(
         wait_for(lambda: count_of(tmp_path) == len(rows), 110, "the first files", process)
         quiet = read_latest(tmp_path)
         assert quiet is not None
-        wait_for(lambda: (read_latest(tmp_path) or quiet).batch > quiet.batch, 40, "silence", process)
+        wait_for(lambda: (read_latest(tmp_path) or quiet).batch > quiet.batch, 300.0, "silence", process)
         kill(process)
         before = read_latest(tmp_path)
         more = disturbed(5, trace(5, now_us(), seconds=60))

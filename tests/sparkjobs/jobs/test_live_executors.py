@@ -119,9 +119,9 @@ def test_executors_killed_in_the_middle_of_a_batch_lose_and_repeat_no_rows(tmp_p
         home = place / "spark"
         wait_for_rows(root, sent, 300, place)
         for number, part in enumerate(parts[1:]):
-            before = wait_for(lambda: len(found := executors(home)) == 2 and found, 60, "two executors", place)
+            before = wait_for(lambda: len(found := executors(home)) == 2 and found, 300.0, "two executors", place)
             write_files(root, part, 3, f"more-{number}")
-            batch = wait_for(lambda: running(root), 60, "a batch", place)
+            batch = wait_for(lambda: running(root), 300.0, "a batch", place)
             os.kill(before[number % 2], signal.SIGKILL)
             struck += running(root) == batch  # otherwise it was over before the executor was killed
             sent += len(part)

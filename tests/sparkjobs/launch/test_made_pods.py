@@ -29,7 +29,7 @@ from plimsoll.sparkjobs.launch.spec import SUBMIT_VARIABLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
-START_SECONDS = 100.0
+START_SECONDS = 300.0
 MASTER = "k8s://https://kubernetes.default.svc"
 PROGRAM = "from plimsoll.sparkjobs.spark_session import make_spark_session as m; m('plimsoll-channels'); input()"
 Object = dict[str, Any]

@@ -39,7 +39,7 @@ def served(tmp_path: Path) -> Iterator[CollectorService]:
 def ask(
     service: CollectorService, target: str, body: bytes | None = None, **headers: str
 ) -> tuple[HTTPResponse, bytes]:
-    connection = HTTPConnection("127.0.0.1", service.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", service.port, timeout=120)
     try:
         connection.request("GET" if body is None else "POST", target, body, headers)
         answer = connection.getresponse()
