@@ -8,6 +8,7 @@ import pytest
 from tests.core.group_mediator import GroupMediator
 from tests.core.group_play import GROUP, GroupPlay, definition
 
+from plimsoll.core.client import machine
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import slice_name
 
@@ -221,7 +222,9 @@ def test_a_client_that_was_not_assigned_a_slice_may_not_attach_it() -> None:
     play.join("a")
     play.run(8.0)
     thief = play._client("thief")  # of this suite
-    subscriber = thief.subscriber(slice_name(GROUP, 0))
+    with pytest.MonkeyPatch.context() as patch:  # a client of its own making
+        patch.setattr(machine, "slice_of_name", lambda name: None)
+        subscriber = thief.subscriber(slice_name(GROUP, 0))
     subscriber.subscribe("[class,=,'R']")
     play.run(2.0, rate=20)
     assert subscriber.stream.items == 0
