@@ -267,8 +267,9 @@ class ConsumerGroup:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has had no member for so long that it is forgotten."""
-        return not self.is_declared and self.host.now > self._without_members_since + self.times.kept
+        """Whether it has had no member for so long that it is forgotten; one that was removed is kept for longer."""
+        kept = self.times.unused if self.removal is None else self.times.kept
+        return not self.is_declared and self.host.now > self._without_members_since + kept
 
     def tick(self) -> None:
         now = self.host.now

@@ -154,7 +154,7 @@ class GroupTable(HeadPart):
             group.lost(link)
 
     def wake_at(self) -> float:
-        return self.host.now if self.host.group_lags.is_reading else NEVER
+        return self.host.now if self.host.group_lags.is_reading else self.notices.wake_at()
 
     def _lags(self, group: ConsumerGroup) -> list[int]:
         return self.host.group_lags.of(group.name, [each.token for each in group.slices])
