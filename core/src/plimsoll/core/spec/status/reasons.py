@@ -490,6 +490,13 @@ EVENTS = ReasonSection(
             "the mediator has failed; it is restarted and resumes its sessions",
             "Read its log if it happens again.",
         ),
+        StatusReason(
+            "OtherOperator",
+            "Warning",
+            "on Kubernetes: the operator of another release serves the fleet, as its Lease says; this one"
+            " leaves it alone",
+            "Uninstall one of the two, or have each watch namespaces of its own.",
+        ),
         StatusReason("CollectorStarted", "Normal", "a collector of telemetry was started"),
         StatusReason(
             "CollectorExited",
