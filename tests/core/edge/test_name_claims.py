@@ -100,7 +100,8 @@ def test_an_identity_may_use_its_own_lower_incarnation_one_lease_after_its_place
     fleet.run(0.3)
     ann.tell("e1", asked(2, (5, 2)))
     fleet.run(0.3)
-    assert [code for code, _ in closed(ann, "e1")] == ["released"], "an older RESUME may be on its way"
+    assert [code for code, _ in closed(ann, "e1")] == ["epoch"], "an older RESUME may be on its way"
+    assert [each.used for each in ann.of("e1", msg.AttachmentClosed)] == [HIGHEST]
     fleet.run(6.0)
     ann.tell("e2", asked(1, (5, 4)))
     fleet.run(0.3)

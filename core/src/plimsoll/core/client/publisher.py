@@ -37,6 +37,9 @@ NOT_TAKEN = ("not-open", "over-credit", "out-of-order")
 """Codes of REFUSED that leave the number unused."""
 SENT_ON_AT_MOST = 8
 """How many heads in a row may send a publisher on to another one."""
+FIRST_REFUSALS_AT_MOST = 10
+"""How often a name that has not been open yet is asked for again, with the pauses between them for some 25 s, while a
+later incarnation of it is linked: that process may have been killed, and its head has yet to notice."""
 
 _INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
 
@@ -72,6 +75,7 @@ class ClientPublisher:
         self._returning = ""
         self._sent_on = 0
         self.is_open = self.has_been_open = False
+        self._refusals = 0
         self.failed: Failed | None = None
         self.closed = False
         self.buffer = PublicationBuffer()
@@ -290,6 +294,11 @@ class ClientPublisher:
             # An earlier life of this name had a clock that was ahead, and is gone. This one has no identities out yet.
             self.incarnation = refused.used + 1
             self.open()
+        elif refused.code == "incarnation" and not self.has_been_open and self._refusals < FIRST_REFUSALS_AT_MOST:
+            limits = self._client.limits
+            pause = min(limits.backoff_max_seconds, limits.backoff_seconds * 2.0**self._refusals)
+            self._refusals += 1
+            self._client.publishers_at_heads.open_later(self, pause)
         elif refused.seq == 0:
             self.fail(refused.code, refused.text)
         elif refused.code in NOT_TAKEN:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from plimsoll.core.edge.attachment import AttachmentState
+from plimsoll.core.edge.attachment import REFUSALS, AttachmentState
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.catchup_replay import CatchupReplay
 from plimsoll.core.edge.handover.source import HandoverSource
@@ -169,7 +169,10 @@ class HeadMessages:
                     self.target.claims.refused(release.subscriber, attachment.identity)
                 self.attachments.evict([attachment], release.code, release.text)
         elif attachment is not None and attachment.epoch < release.epoch:
-            self.attachments.evict([attachment], "released", "another edge serves this subscriber now")
+            if attachment.epoch[0] < release.used:
+                self.attachments.evict([attachment], "epoch", REFUSALS["epoch"], release.used)
+            else:
+                self.attachments.evict([attachment], "released", "another edge serves this subscriber now")
 
     # -- hand-overs that this edge may be the source or the target of
 

@@ -84,12 +84,16 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
 
 
 class Release(Struct, array_like=True, frozen=True, tag=54):
-    """Close what serves the subscriber with a lower epoch. With `code`: the RESUME with this very epoch is refused."""
+    """Close what serves the subscriber with a lower epoch. With `code`: the RESUME with this very epoch is refused.
+
+    `used`: for a RESUME of a lower incarnation than the name has had, that one, if no client is there with it; else 0.
+    """
 
     subscriber: Name
     epoch: OwnerEpoch
     code: Text = ""
     text: Text = ""
+    used: U63 = 0
 
 
 class Fetch(Struct, array_like=True, frozen=True, tag=55):
