@@ -174,7 +174,7 @@ def test_an_unknown_policy_is_refused():
 def test_a_number_that_is_none_is_refused_before_its_request_and_others_go_on():
     fleet = one_cluster()
     client, _ = start(fleet, resume(1, "s", block_seconds=float("nan")), resume(2, "t"))
-    assert client.of("e1", msg.AttachmentClosed) == []
+    assert [(s.attachment, s.code) for s in client.of("e1", msg.AttachmentClosed)] == [(1, "malformed")]
     assert list(fleet.edge("e1").attachments.by_subscriber) == ["t"]
     assert fleet.edge("e1").counters["records_refused_malformed"] == 1
 

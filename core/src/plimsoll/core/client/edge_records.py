@@ -28,6 +28,7 @@ OfEdge = (
 )
 OfHead = (
     msg.Opened | msg.Accepted | msg.Refused | msg.Credit | msg.Unconfirmed | msg.Placed | msg.Unplaced
+    | msg.GroupRefused
 )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ class EdgeRecords:
                 self._handovers.on_count_publishers(port, record)
             case (
                 msg.Opened() | msg.Accepted() | msg.Refused() | msg.Credit() | msg.Unconfirmed() | msg.Placed()
-                | msg.Unplaced()
+                | msg.Unplaced() | msg.GroupRefused()
                 | msg.SeeHead()
             ):  # fmt: skip
                 self._client.counters["records_refused_misplaced"] += 1
@@ -177,7 +178,7 @@ class EdgeRecords:
         if (handover := target_of(attachment)) is not None:
             self._handovers.lose(attachment, handover, willing=closed.code not in FINAL_CODES)
             return
-        if closed.code in ("slow", "policy", "range", NOT_PERMITTED):
+        if closed.code in ("slow", "policy", "range", "malformed", NOT_PERMITTED):
             self._fail(subscriber, closed.code, closed.text)
             return
         if closed.code in ("epoch", "released", "replaced"):
