@@ -200,7 +200,7 @@ class Running:
     async def verdict(self) -> dict[str, Any]:
         """End the publishing; returns its result."""
         await self.api.patch("Pod", self.namespace, "traffic", {"metadata": {"annotations": {"stop": "yes"}}})
-        await self.until("everything has been judged", lambda: self._said("sent"), 150)
+        await self.until("everything has been judged", lambda: self._said("sent"), 300)
         verdict = dict(await self._said("sent") or {})
         if verdict["lost"]:
             await self._tell_of(verdict)

@@ -63,7 +63,7 @@ def test_a_fleet_lives_under_load(tmp_path: Path):
             new = {item["metadata"]["name"] for item in pods if item["metadata"]["uid"] not in before.values()}
             return {"edge-0-0", "edge-1-0"} <= new and await fleet.is_ready(2)
 
-        print(f"rolled in {await fleet.until('both edges have been replaced', replaced, 240):.1f} s")
+        print(f"rolled in {await fleet.until('both edges have been replaced', replaced, 600):.1f} s")
         assert (await fleet.get("Pod", "east-head-0"))["metadata"]["uid"] == head
         verdict = await fleet.verdict()
         print(verdict)
@@ -140,7 +140,7 @@ def test_an_operator_that_was_killed_goes_on_where_it_was(tmp_path: Path):
             pods = await fleet.api.list("Pod", fleet.namespace, names.BROKER)
             return not before & {item["metadata"]["uid"] for item in pods} and await fleet.is_ready(2)
 
-        print(f"rolled after two deaths in {await fleet.until('both are replaced', replaced, 240):.1f} s")
+        print(f"rolled after two deaths in {await fleet.until('both are replaced', replaced, 600):.1f} s")
         verdict = await fleet.verdict()
         assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
         sessions = await fleet.api.list("LoadBalancingSession", fleet.namespace, session_objects.EVACUATION_LABEL)
@@ -169,7 +169,7 @@ def test_keys_are_replaced_one_edge_after_the_other(tmp_path: Path):
             done = set(secret["data"]) == {names.SECRET_FILE, names.PUBLIC_FILE}
             return done and (await keys()).get("edge-0-0") != before["edge-0-0"] and await fleet.is_ready(2)
 
-        print(f"a new key in {await fleet.until('edge-0 has a new key', replaced, 240):.1f} s")
+        print(f"a new key in {await fleet.until('edge-0 has a new key', replaced, 600):.1f} s")
         after = await keys()
         assert {name for name in after if after[name] != before[name]} == {"edge-0-0"}
         verdict = await fleet.verdict()
@@ -325,7 +325,7 @@ def test_a_cluster_that_is_recreated_at_once_is_not_disturbed_by_the_old_one(tmp
                 return False
             return found["metadata"]["uid"] != before and await fleet.is_ready(1)
 
-        print(f"recreated in {await fleet.until('the cluster is recreated', recreated, 180):.1f} s")
+        print(f"recreated in {await fleet.until('the cluster is recreated', recreated, 600):.1f} s")
         assert await fleet.condition("BrokerCluster", "east", "Degraded") == "False"
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 1"))
