@@ -54,6 +54,15 @@ class Predicate:
             raise ValueError(f"[{self.attribute},{self.operator},...] takes {wanted}, not {self.operand!r}")
 
 
+def checked(attribute: str, operator: Operator, operand: Operand) -> Predicate:
+    """A predicate of what its reader has checked already."""
+    made = object.__new__(Predicate)
+    object.__setattr__(made, "attribute", attribute)
+    object.__setattr__(made, "operator", operator)
+    object.__setattr__(made, "operand", operand)
+    return made
+
+
 def operand_error(operator: Operator, operand: Operand) -> str:
     """What the operator takes, if the operand does not fit; else an empty string."""
     if operator == "exists":
@@ -77,6 +86,8 @@ def operand_error(operator: Operator, operand: Operand) -> str:
 
 def canonical(predicates: Sequence[Predicate]) -> AnyConstraint:
     """The conjunction of predicates on one attribute; raises `NoValueError` if no value satisfies them all."""
+    if len(predicates) == 1 and predicates[0].operator in ORDER_OPERATORS:
+        return _interval(predicates)  # the most frequent ones of a long text
     bounding = [p for p in predicates if p.operator != "exists"]
     if not bounding:
         return PRESENT
