@@ -306,6 +306,7 @@ def link_limits(config: BrokerConfig) -> LinkLimits:
         window_frames=max(4, min(limits.window_frames, limits.inbox_bytes // FRAME_BYTES)),
         heartbeat_seconds=limits.heartbeat_seconds * factor,
         dead_seconds=limits.dead_seconds * factor,
+        max_connections=limits.max_connections,
     )
 
 

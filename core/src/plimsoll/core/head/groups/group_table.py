@@ -69,10 +69,10 @@ class GroupTable(HeadPart):
 
     # -- definitions
 
-    def define(self, name: str, definition: GroupDefinition) -> ConsumerGroup:
+    def define(self, name: str, definition: GroupDefinition, maker: str = "") -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self.restart.hold_until(name))
-        group.schedule.announce = self._announce
+        group.schedule.announce, group.maker = self._announce, maker
         self.by_name[name] = group
         if self.host.journal is not None:
             self.host.journal.group(name, is_served=True)
@@ -95,9 +95,9 @@ class GroupTable(HeadPart):
         else:
             self.host.group_lags.by_group[group.name].stamper = self.stamps.by_group[group.name]
 
-    def bring_back(self, group: ConsumerGroup) -> None:
+    def bring_back(self, group: ConsumerGroup, maker: str = "") -> None:
         """A group that was removed goes on."""
-        group.removal = None
+        group.removal, group.maker = None, maker
         self.changes += 1
         self.stamp(group.name, group.definition)
 

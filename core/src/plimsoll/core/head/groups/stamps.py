@@ -31,7 +31,7 @@ _Family = tuple[AssignmentFunction, str, str]
 """A function, what becomes of publications without a slice, and the stamp if the function reads that."""
 
 
-class Received(NamedTuple):
+class StampedPublication(NamedTuple):
     """A publication as it has come. `written`: by the publisher; `stamps`: by its client, behind that; `size`: in bytes
     of what was written, and of stamps that no group of this head has.
     """
@@ -76,14 +76,16 @@ class GroupStamps:
         self._attributes = frozenset(each.attribute for each in self.by_group.values())
         self.most_bytes = stamps_bytes(self._attributes)
 
-    def received(self, request: msg.Publish, body: msg.Body) -> Received:
+    def received(self, request: msg.Publish, body: msg.Body) -> StampedPublication:
         """Take what the publisher has written and what its client has stamped apart."""
         size = len(memoryview(request.body))
         written, given = split_stamps(body.attributes, request.flags)
-        return Received(body, written, given, size - stamps_bytes(given.keys() & self._attributes) if given else size)
+        return StampedPublication(
+            body, written, given, size - stamps_bytes(given.keys() & self._attributes) if given else size
+        )
 
     def stamped(
-        self, publisher: str, request: msg.Publish, received: Received
+        self, publisher: str, request: msg.Publish, received: StampedPublication
     ) -> tuple[msg.Publish, Mapping[str, Scalar], dict[str, int]]:
         """A publication with its stamps, its attributes and, by stamp, the slices that it is in.
 
