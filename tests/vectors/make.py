@@ -281,6 +281,11 @@ RECORDS: list[tuple[str, str, Any]] = [
             "topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True, [(0x4F2B7A11, 12.5)]
         ),
     ),
+    (
+        "name-claims",
+        "p is ann's since a time in 2026, and was last used 1.5 seconds ago",
+        msg.NameClaims([msg.NameClaim("p", "ann", 1_790_000_000_000, 1500)]),
+    ),
     *STANDBYS,
     (
         "bundles-changed",

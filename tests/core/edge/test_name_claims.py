@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume, tree
 
-from plimsoll.core.edge.name_claims import REFUSED_AT_MOST, NameClaims
+from plimsoll.core.edge.name_claims import REFUSED_AT_MOST, NameCheck
 from plimsoll.core.permissions import INCARNATION_STEP, INCARNATIONS_BELOW, NameGrants
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -286,7 +286,7 @@ def test_refusals_that_are_remembered_are_bounded():
     class Host:
         now, name_grants = 1.0, NameGrants()
 
-    claims = NameClaims(Host(), {}, {}, 1.0)
+    claims = NameCheck(Host(), {}, {}, 1.0)
     for i in range(REFUSED_AT_MOST + 10):
         claims.refused(f"s{i}", "eve")
     assert len(claims._refused) == REFUSED_AT_MOST

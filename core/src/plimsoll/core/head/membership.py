@@ -11,6 +11,7 @@ from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.bundles import Bundles
+from plimsoll.core.head.claim_exchange import ClaimExchange
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durable_places import DurablePlaces
@@ -66,6 +67,7 @@ class MembershipContext(Protocol):
     mediator_fence: MediatorFence
     coordinator: Coordinator
     remote_members: RemoteMembers
+    claim_exchange: ClaimExchange
 
 
 class Membership(HeadPart):
@@ -122,6 +124,9 @@ class Membership(HeadPart):
         host.outboxes.send(outbox, msg.Welcome(host.log.last, start, host.config.advertised))
         if start is not None:
             host.continuation.send_missed(outbox, start)
+        outbox.keeps_claims = report.keeps_claims
+        if outbox.keeps_claims:
+            host.claim_exchange.tell_all(outbox)
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
         host.startup.expect(host.groups.restart.edge_reported(report))
