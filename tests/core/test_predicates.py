@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import re
 import string
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from plimsoll.core import predicates
-from plimsoll.core.predicates import ParseError, Predicate, Subscription, Unsatisfiable, conjunction, parse
+from plimsoll.core.predicates import ParseError, Predicate, Subscription, Unsatisfiable, conjunction, parse, syntax
 
 NAN = math.nan
 BIG = 2**53
@@ -385,3 +386,46 @@ def test_every_name_string_and_number_survives_the_text(name: str, word: str, nu
     subscription = conjunction([Predicate(name, "=", word), Predicate(name + "'", ">=", number)])
     assert parse(str(subscription)) == subscription
     str(subscription).encode()
+
+
+# --------------------------------------------------------------------------------------- what is usual, in one step
+
+pieces = st.sampled_from(
+    ["[a,in,(", "[b,=,", "[b,>=,", "[é/x,prefix,", "[c , suffix ,", "[d,contains,", ")]", "]", ",", " , ", " ", "'x'",
+     "'y z'", '"q"', "'it\\'s'", "'\\\\'", "'\\n\\u{e9}'", "'\\'", "'\x00\\n'", "1", "-2", "+3", "1.5", "2.", "1e3",
+     "1e999", "-1E-3", "٣", "1_0", "inf", "true", "9" * 300, "9" * 401, "\u2003", "'a'x", "1x"]
+)  # fmt: skip
+
+
+def rule_by_rule(text: str) -> Subscription | tuple[type, str]:
+    """What the reader makes of a text that has nothing usual in it, for all it can see."""
+    nothing = re.compile("(?!)")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_USUAL", "_NUMBERS", "_STRINGS"):
+            patch.setattr(syntax, name, nothing)
+        patch.setattr(syntax, "_QUOTED", {"'": nothing, '"': nothing})
+        result = read(text)
+    return result if isinstance(result, Subscription) else (type(result), str(result))
+
+
+@settings(max_examples=examples(2000), deadline=None)
+@given(st.lists(pieces, max_size=14).map("".join))
+@example(f"[a,in,({','.join(map(str, range(2049)))})]")
+@example(f"[a,in,({','.join(map(str, range(2048)))})],[b,in,(1,2)]")
+@example("[a,in,('x','y')],[b,in,(1,2.0,-0.0,0)],[c,=,'\\\\n']")
+@example("[a,in,(1,1e999)]")
+@example("[a,<,'x']")
+def test_what_is_usual_is_read_as_rule_by_rule(text: str):
+    result = read(text)
+    alike = rule_by_rule(text)
+    assert (result if isinstance(result, Subscription) else (type(result), str(result))) == alike
+    assert isinstance(alike, tuple) or str(result) == str(alike)
+
+
+@pytest.mark.parametrize("values", [range(2040), [f"k{i}" for i in range(2040)], [i + 0.25 for i in range(2040)]])
+def test_a_list_of_many_values_is_read_in_one_step(values: list, monkeypatch: pytest.MonkeyPatch):
+    """Value by value it takes ten times as long, and everybody else waits for it."""
+    text = f"[n,in,({','.join(map(repr, values))})]"
+    with monkeypatch.context() as patch:
+        patch.setattr(syntax._PredicateReader, "literal", None)
+        assert str(parse(text)) == str(conjunction([Predicate("n", "in", tuple(values))]))

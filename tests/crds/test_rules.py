@@ -18,6 +18,7 @@ from plimsoll.core.spec.schemas.openapi import LONGEST_PATTERN
 Object = dict[str, Any]
 TOPICS: Object = {"topicAttribute": "topic"}
 CLUSTER, FLEET, SESSION = FULL["BrokerCluster"], FULL["BrokerFleet"], FULL["LoadBalancingSession"]
+EDGE = FULL["EdgeBroker"]
 
 
 def with_spec(content: Object, **spec: Any) -> Object:
@@ -57,7 +58,7 @@ def with_log(**fields: Any) -> Object:
     return with_spec(CLUSTER, head={"profile": "p", **fields})
 
 
-GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
+GROUP = [{"name": "g" * 50, "profile": "p", "replicas": 10}]
 
 CHANNEL = FULL["Channel"]
 VIEW = {"name": "past", "feed": "stocks"}
@@ -114,7 +115,7 @@ CREATED: list[tuple[str, Object, Object]] = [
     ),
     ("no group of that name", with_spec(CLUSTER, edges=None), with_spec(CLUSTER, edges=None, scale=None)),
     (
-        "would have more than 63 characters: shorten the name of the group",
+        "would have more than 52 characters: shorten the name of the group",
         with_spec(CLUSTER, edges=[{**GROUP[0], "replicas": 11}], scale=None),
         with_spec(CLUSTER, edges=GROUP, scale=None),
     ),
@@ -139,7 +140,12 @@ CREATED: list[tuple[str, Object, Object]] = [
     ("in exclusions.brokers", with_spec(SESSION, exclusions={"brokers": ["w-1"]}), with_spec(SESSION, exclusions={})),
     ("cannot be its own neighbor", with_spec(CLUSTER, neighbors=[{"name": "east"}]),
      with_spec(CLUSTER, neighbors=[{"name": "west"}])),
-    ("NAME-head, its head", renamed(CLUSTER, "c" * 59), renamed(CLUSTER, "c" * 58)),
+    ("with so many edges", with_spec(CLUSTER, edges=GROUP, scale={"replicas": 11}),
+     with_spec(CLUSTER, edges=GROUP, scale={"replicas": 10})),
+    ("NAME-head, its head", renamed(CLUSTER, "c" * 48), renamed(CLUSTER, "c" * 47)),
+    ("begin with a letter", renamed(CLUSTER, "0c"), renamed(CLUSTER, "c0")),
+    ("have at most 52 characters", renamed(EDGE, "e" * 53), renamed(EDGE, "e" * 52)),
+    ("begin with a letter", renamed(EDGE, "0e"), renamed(EDGE, "e0")),
 ]  # fmt: skip
 """The message of a rule, an object that it refuses, and a similar one that it accepts."""
 

@@ -15,6 +15,7 @@ import pytest
 from tests.local.conftest import alive, wait_for
 from tests.local.traffic import Traffic
 
+from plimsoll.core.config import PeerBroker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import SendMessage, SessionUpserted
 from plimsoll.core.spec import API_VERSION, parse
@@ -24,6 +25,8 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.mediator_epoch import LocalMediatorDeposedError
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.storage.state_files import StateWriteError
+from plimsoll.mediator import fleet_view
+from plimsoll.mediator.control_plane import LoadReportReceived
 from plimsoll.mediator.steady_clock import SteadyClock
 
 QUICKSTART = (Path(__file__).parents[2] / "examples" / "quickstart.yaml").read_text()
@@ -253,6 +256,57 @@ def test_what_cannot_be_read_is_told(home: Path):
         shell.run_once()
         [event] = store.events("LoadBalancingSession", "x")
         assert (event.reason, "spec.scope" in event.message) == ("InvalidSpec", True)
+        shell.close()
+
+
+def test_an_input_that_cannot_be_read_for_a_fault_ends_nothing_and_is_told(home: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
+
+    def fail(*given: Any, **named: Any) -> Any:
+        raise OverflowError("cannot convert float infinity to integer")
+
+    with ObjectStore(folder.store) as store:
+        shell = mediator.LocalMediatorRunner(folder, store, os.getppid())
+        shell.run_once()
+        report = LoadReportReceived("edge-0", {"broker": "edge-0", "epoch": 1, "seq": 1})
+        monkeypatch.setattr(shell._control, "poll", lambda seconds: iter([report]))
+        monkeypatch.setattr(shell._control, "dial", fail)
+        peer = PeerBroker(name="east-head", control="tcp://127.0.0.1:1")
+        monkeypatch.setattr(fleet_view, "head_peers", lambda items: [peer])
+        monkeypatch.setattr(shell._fleet_view, "note_report", fail)
+        monkeypatch.setattr(fleet_view, "build_view", fail)
+        store_edits.create_session(folder, "one", MOVE)
+        for _ in range(10):
+            shell._view_at = shell._ask_at = 0.0
+            shell.run_once()
+        assert store.get("LoadBalancingSession", "one")["status"]["phase"] == "Negotiating", "the rest goes on"
+        told = [event.message for event in store.events("BrokerFleet", "quickstart") if event.reason == "PartFailed"]
+        for what in ("LoadReportReceived of edge-0", "the connection to east-head", "the view of the fleet"):
+            assert sum(text.startswith(f"{what} failed (") for text in told) in (1, 2), told
+        assert "OverflowError: cannot convert float infinity" in told[0]
+        assert len(told) <= 6, "of ten faults the first and the tenth are told"
+        shell.close()
+
+
+def test_a_fault_of_the_engine_ends_this_life_and_names_the_input(home: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
+
+    def fail(event: Any, now: float) -> Any:
+        raise RuntimeError("the sessions go in circles")
+
+    with ObjectStore(folder.store) as store:
+        shell = mediator.LocalMediatorRunner(folder, store, os.getppid())
+        monkeypatch.setattr(shell._mediator, "handle", fail)
+        with pytest.raises(RuntimeError) as raised:
+            shell.run_once()
+        assert raised.value.__notes__ == [
+            "RuntimeError: the sessions go in circles, at an input (FleetObserved); "
+            "the next life begins with what is stored"
+        ]
         shell.close()
 
 

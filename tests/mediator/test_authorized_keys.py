@@ -31,6 +31,10 @@ def test_what_a_client_may_do_stands_behind_its_name():
     assert (
         authorized_keys_text([KeyHolder("app", "client", ("k",), reads)]) == "k client app subscribe subscriptions=10\n"
     )
+    makes = ClientSpec(name="app", max_consumer_groups=100)
+    written = authorized_keys_text([KeyHolder("app", "client", ("k",), makes)])
+    assert written == "k client app group,publish,subscribe groups=100\n"
+    assert parse_permissions(written.split()[3:], "app").max_consumer_groups == 100
     held = ClientSpec(name="app", publications_per_second=Quantity.parse("2k"), bytes_per_second=Quantity.parse("1M"))
     line = "k client app group,publish,subscribe publications/s=2000 bytes/s=1000000\n"
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), held)]) == line

@@ -76,6 +76,23 @@ def test_rows_that_cannot_be_written_are_written_later(tmp_path: Path, monkeypat
     assert [each["name"] for each in stored(tmp_path, SESSIONS)] == ["s1"]
 
 
+def test_rows_that_cannot_be_written_at_all_keep_no_later_ones_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    collector = started(tmp_path)
+    collector.take_reports(HeadReports("c", [report("e1")], 0), NOW_US)
+
+    def odd(*given: object) -> int:
+        raise OverflowError("int too big to convert")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet, "write_values", odd)
+        with pytest.raises(OverflowError):
+            collector.write()
+    assert collector.intake.dropped == 1
+    collector.take_reports(HeadReports("c", [report("e1", 2)], 0), NOW_US)
+    collector.write()
+    assert [each["seq"] for each in stored(tmp_path)] == [2]
+
+
 def test_a_restart_counts_nothing_twice(tmp_path: Path):
     before = started(tmp_path)
     before.take_reports(HeadReports("c", [report("e1", 1), report("e1", 2)], 0), NOW_US)

@@ -19,8 +19,10 @@ from tests.telemetry.rows import report
 from tests.telemetry.test_collector import config
 
 from plimsoll.core.config import LinkSecurity, PeerBroker
+from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.config import CollectorConfig, MonitoredCluster, encode_config
-from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_UNUSABLE_PATH, AddressFile, ConfigFileWatch, main
+from plimsoll.telemetry.ingest.head_listener import HeadListener, HeadReports
+from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_UNUSABLE_PATH, AddressFile, ConfigFileWatch, main, run
 from plimsoll.telemetry.schema import INCOMING, LOADS
 from plimsoll.telemetry.snapshot import decode_snapshot
 from plimsoll.telemetry.storage import parquet
@@ -180,3 +182,24 @@ def test_an_address_that_cannot_be_written_is_tried_again_and_logged_once(
     file.unlink()
     address.write_when_due(4.0)
     assert not file.exists()
+
+
+def test_a_fault_of_the_program_in_one_part_ends_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "collector.json"
+    path.write_bytes(encode_config(config(tmp_path / "data")))
+    rounds = iter([False] * 10)
+
+    def fail(*given: object) -> None:
+        raise OverflowError("int too big to convert")
+
+    monkeypatch.setattr(HeadListener, "receive", lambda *given: iter([HeadReports("c", [], 0)]))
+    monkeypatch.setattr(TelemetryCollector, "take_reports", fail)
+    assert run(path, lambda: next(rounds, True)) == 0
+    told = [record.getMessage() for record in caplog.records if "failed" in record.getMessage()]
+    assert told == [
+        f"the reports of cluster c failed ({times} times so far), and the rest goes on: "
+        "OverflowError: int too big to convert"
+        for times in (1, 10)
+    ]

@@ -65,7 +65,7 @@ def test_a_part_of_a_snapshot_is_malformed(cut: int):
     assert fault(encode_snapshot(snapshot())[:cut]) == "Malformed"
 
 
-@pytest.mark.parametrize("data", [b"[]", b"3", b"\xff", b'{"a": NaN}'])
+@pytest.mark.parametrize("data", [b"[]", b"3", b"\xff", b'{"a": NaN}', b'{"a": 1e400}', b"[" * 100_000])
 def test_other_things_are_malformed(data: bytes):
     assert fault(data) == "Malformed"
 

@@ -29,10 +29,13 @@ BODY = wire.encode(
     msg.Body({"class": "STOCK", "symbol": "IBM", "high": 25.5, "volume": 1200, "open": True}, b"\x00\x01")
 )
 SHORT = wire.encode(msg.Body({"class": "STOCK"}))
+STAMPED = wire.encode(msg.Body({"class": "STOCK", "n": 12, "slice.readings": 2}))
+STAMPED_TWICE = wire.encode(msg.Body({"slice.mine": 3, "class": "STOCK", "slice.readings": 2, "slice.others": 0}))
 STOCK = "[class,=,'STOCK']"
 SESSION_ID = "3.17"
 
 PUB = msg.Pub(42, "h", 11, 17, "p", 7, 3, 1, 1700000000000000, msgspec.Raw(BODY))
+PUB_STAMPED = msg.Pub(43, "h", 11, 18, "p", 7, 4, 2 << 16 | 1, 1700000000000000, msgspec.Raw(STAMPED_TWICE))
 PUB_OPEN = msgspec.msgpack.decode(wire.encode(PUB), type=msg.PubOpen)
 GAP = msg.Gap("h", 11, 10, 11, 20, [("h", 11, 9), ("k", 5, 300)], "log")
 COVER = msg.Cover(4, [msg.CoverItem(9, STOCK)], [7])
@@ -75,6 +78,16 @@ RECORDS: list[tuple[str, str, Any]] = [
         "publish",
         "publication 3 of handle 1; every edge that needs it must have it before the answer",
         msg.Publish(1, 3, 1, 1700000000000000, msgspec.Raw(BODY)),
+    ),
+    (
+        "publish-stamped",
+        "publication 4 of handle 1, whose client has added one stamp behind what its publisher has written",
+        msg.Publish(1, 4, 1 << 16, 1700000000000000, msgspec.Raw(STAMPED)),
+    ),
+    (
+        "pub-stamped",
+        "a publication with stamps of two groups, and an attribute that its publisher has named so",
+        PUB_STAMPED,
     ),
     ("pub", "a publication at position 42 of the head's log; its origin is offset 17 of head h, epoch 11", PUB),
     ("deliver-pub", "that publication for attachment 5", msg.Deliver(5, PUB_OPEN)),
@@ -267,6 +280,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         msg.PublisherPaths(
             "topic", [msg.OriginPath("k", 0.02, 0.03, 0.002, [(0x4F2B7A11, 0.005)])], True, [(0x4F2B7A11, 12.5)]
         ),
+    ),
+    (
+        "name-claims",
+        "p is ann's since a time in 2026, and was last used 1.5 seconds ago",
+        msg.NameClaims([msg.NameClaim("p", "ann", 1_790_000_000_000, 1500)]),
     ),
     *STANDBYS,
     (

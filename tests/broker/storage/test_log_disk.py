@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +97,38 @@ def test_a_head_that_starts_again_goes_on(fleet: Fleet):
     disk, head = fleet.start()
     assert (head.log.last, head.continuation.memory) == (5, 1)
     assert "positions 1 to 5" in disk.found
+
+
+def test_a_log_whose_files_are_all_gone_is_damage(fleet: Fleet):
+    disk, head = fleet.start()
+    assert disk.damages == 0, "there was no log before"
+    log(head)
+    disk.end_round(WORD, 0.0)
+    disk.flush()
+    fleet.stop()
+    shutil.rmtree(fleet.path)
+    disk, head = fleet.start()
+    assert (disk.status()["log_damages"], head.log.last, head.continuation.memory) == (1, 0, 2)
+    fleet.stop()
+    disk, head = fleet.start()
+    assert (disk.damages, head.continuation.memory) == (0, 2), "the new one is whole"
+
+
+def test_what_was_answered_just_before_a_kill_is_missed_by_the_next_start(fleet: Fleet):
+    """Nothing but the answer has been sent: no later batch, no sync of the note, and no second has passed."""
+    disk, head = fleet.start()
+    log(head)
+    disk.end_round(WORD, 0.0)
+    assert disk.await_safe(SECONDS)
+    assert disk.released() == [WORD]
+    (name,) = (each.name for each in disk.store.segments)
+    end = disk.store.segments[-1].end
+    fleet.stop()
+    file = fleet.path / name
+    data = file.read_bytes()
+    file.write_bytes(data[: end - 40] + bytes(len(data) - end + 40))
+    disk, head = fleet.start()
+    assert (disk.damages, head.continuation.memory) == (1, 2)
 
 
 @pytest.mark.parametrize(("boot", "memory"), [("", 1), ("other", 2)])

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plimsoll.core.client import Acknowledged, Answered, Attached, Delivery, Detached, Failed
-from plimsoll.core.client.edge_records import CONFLICTS_AT_MOST
+from plimsoll.core.client.edge_records import CONFLICTS_AT_MOST, FIRST_CONFLICTS_AT_MOST
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire as frames
 
@@ -302,7 +302,7 @@ def test_who_is_too_slow_by_its_own_policy_is_told_and_stays_away(stage: Any, ki
 
 def test_a_name_that_another_process_holds_is_given_up(stage: Any, kit: Any):
     stage.client.subscriber("s")
-    for _ in range(CONFLICTS_AT_MOST):
+    for _ in range(FIRST_CONFLICTS_AT_MOST):
         stage.run(8.0)
         stage.edge.tell(msg.AttachmentClosed(stage.edge.last_of(msg.Resume).attachment, "epoch", "no"))
     stage.run()
@@ -311,7 +311,33 @@ def test_a_name_that_another_process_holds_is_given_up(stage: Any, kit: Any):
     assert "names of its own" in failed.text
     assert "clock" in failed.text, "what else it may be"
     numbers = [resume.epoch[1] for resume in stage.edge.all(msg.Resume)]
-    assert numbers == list(range(2, 2 * CONFLICTS_AT_MOST + 1, 2))
+    assert numbers == list(range(2, 2 * FIRST_CONFLICTS_AT_MOST + 1, 2))
+
+
+def test_an_incarnation_that_an_earlier_life_has_left_behind_is_passed_before_the_first_attachment(stage: Any):
+    """The clock of that life was ahead, as a machine's may be; both are one after the other, so the later one wins."""
+    subscriber = stage.client.subscriber("s")
+    stage.run()
+    first = stage.edge.last_of(msg.Resume)
+    ahead = first.epoch[0] + 1_000
+    stage.edge.tell(msg.AttachmentClosed(first.attachment, "epoch", "the clock", ahead))
+    stage.run()
+    second = stage.edge.last_of(msg.Resume)
+    assert second.epoch == (ahead + 1, first.epoch[1] + 2)
+    stage.answer(10)
+    assert subscriber.token == ("h", 5, 10)
+
+
+def test_one_that_has_been_attached_yields_to_the_process_that_has_come_after_it(stage: Any):
+    """It may have stood still meanwhile; were it to go above the newer one, both would take the name in turn."""
+    subscriber = stage.attach()
+    incarnation = subscriber.epoch[0]
+    for _ in range(CONFLICTS_AT_MOST):
+        resume = stage.edge.last_of(msg.Resume)
+        assert resume.epoch[0] == incarnation
+        stage.edge.tell(msg.AttachmentClosed(resume.attachment, "epoch", "no", incarnation + 7))
+        stage.run(8.0)
+    assert [failed.code for failed in stage.app.of(Failed)] == ["conflict"]
 
 
 def test_an_attachment_that_was_granted_forgets_conflicts(stage: Any, kit: Any):

@@ -20,7 +20,7 @@ from plimsoll.core.client import (
     Renumbered,
     StalledError,
 )
-from plimsoll.core.client.publisher import encoded_body
+from plimsoll.core.client.publisher import FIRST_REFUSALS_AT_MOST, encoded_body
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import FLAG_CONFIRM_EDGES
 
@@ -249,11 +249,22 @@ def test_numbering_starts_over_where_the_head_expects_a_number_that_is_no_longer
 
 
 def test_a_name_that_a_newer_process_uses_is_the_end(stage: Any):
+    publisher = opened(stage)
+    stage.head.tell(msg.Refused(publisher.handle, 0, "incarnation", "in use", 1 << 50))
+    stage.run()
+    assert stage.app.of(Failed) == [Failed("incarnation", "in use")], "it has been open: the other one is newer"
+
+
+def test_a_name_that_stays_in_use_is_given_up_after_some_attempts(stage: Any):
+    """The process that has it may have been killed: its head needs a while to notice."""
     stage.head.answers_open = False
     publisher = opened(stage)
     publish(publisher, 2)
-    stage.head.tell(msg.Refused(publisher.handle, 0, "incarnation", "in use"))
-    stage.run()
+    for _ in range(FIRST_REFUSALS_AT_MOST + 1):
+        assert stage.app.of(Failed) == []
+        stage.head.tell(msg.Refused(publisher.handle, 0, "incarnation", "in use"))
+        stage.run(6.0)
+    assert len(stage.head.all(msg.Open)) == FIRST_REFUSALS_AT_MOST + 1
     assert stage.app.of(Failed) == [Failed("incarnation", "in use")]
     assert [(each.first, each.last, each.answer) for each in stage.app.of(Answered)] == [(1, 2, "refused")]
     with pytest.raises(ClosedError, match="in use"):

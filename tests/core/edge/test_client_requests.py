@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, resume
 from tests.core.head.handover.script import S, Stage, is_empty, members
 
@@ -140,6 +141,20 @@ def test_an_older_epoch_is_shut_out_and_a_newer_one_replaces():
     assert fleet.edge("e1").attachments.by_subscriber["s"].id == 4
 
 
+def test_who_comes_behind_a_life_whose_clock_was_ahead_is_told_its_incarnation_once_it_has_gone():
+    fleet = one_cluster()
+    client, late = fleet.client("c", "e1", "h"), fleet.client("d", "e1")
+    ahead, behind = resume(1, "s"), resume(1, "s", n=8)
+    client.tell("e1", replace(ahead, epoch=(90, 2)))
+    late.tell("e1", replace(behind, epoch=(5, 2)))
+    fleet.run(0.3)
+    client.tell("e1", msg.Detach([1], False))
+    late.tell("e1", replace(behind, epoch=(5, 4)), replace(behind, epoch=(90, 1)))
+    fleet.run(0.3)
+    shuts = [(s.code, s.used) for s in late.of("e1", msg.AttachmentClosed)]
+    assert shuts == [("epoch", 0), ("epoch", 90), ("epoch", 0)]
+
+
 def test_an_attachment_number_that_is_used_again_closes_the_older_one():
     fleet = one_cluster()
     client, publisher = start(fleet, resume(1, "s"), resume(1, "t", "[n,>,1]"))
@@ -159,7 +174,7 @@ def test_an_unknown_policy_is_refused():
 def test_a_number_that_is_none_is_refused_before_its_request_and_others_go_on():
     fleet = one_cluster()
     client, _ = start(fleet, resume(1, "s", block_seconds=float("nan")), resume(2, "t"))
-    assert client.of("e1", msg.AttachmentClosed) == []
+    assert [(s.attachment, s.code) for s in client.of("e1", msg.AttachmentClosed)] == [(1, "malformed")]
     assert list(fleet.edge("e1").attachments.by_subscriber) == ["t"]
     assert fleet.edge("e1").counters["records_refused_malformed"] == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume, tree
 
-from plimsoll.core.edge.name_claims import REFUSED_AT_MOST, NameClaims
+from plimsoll.core.edge.name_claims import REFUSED_AT_MOST, NameCheck
 from plimsoll.core.permissions import INCARNATION_STEP, INCARNATIONS_BELOW, NameGrants
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -100,7 +100,8 @@ def test_an_identity_may_use_its_own_lower_incarnation_one_lease_after_its_place
     fleet.run(0.3)
     ann.tell("e1", asked(2, (5, 2)))
     fleet.run(0.3)
-    assert [code for code, _ in closed(ann, "e1")] == ["released"], "an older RESUME may be on its way"
+    assert [code for code, _ in closed(ann, "e1")] == ["epoch"], "an older RESUME may be on its way"
+    assert [each.used for each in ann.of("e1", msg.AttachmentClosed)] == [HIGHEST]
     fleet.run(6.0)
     ann.tell("e2", asked(1, (5, 4)))
     fleet.run(0.3)
@@ -285,7 +286,7 @@ def test_refusals_that_are_remembered_are_bounded():
     class Host:
         now, name_grants = 1.0, NameGrants()
 
-    claims = NameClaims(Host(), {}, {}, 1.0)
+    claims = NameCheck(Host(), {}, {}, 1.0)
     for i in range(REFUSED_AT_MOST + 10):
         claims.refused(f"s{i}", "eve")
     assert len(claims._refused) == REFUSED_AT_MOST

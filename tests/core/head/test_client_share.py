@@ -70,12 +70,16 @@ class Desk:
         link.acked = link.offered if through is None else through
         return list(self.shares.acknowledged(link, self.now))
 
-    def cycle(self, seconds: float) -> int:
-        """Use a window for `e`, wait this long for `e`, and get the next one."""
+    def cycle(self, seconds: float, steps: int = 1) -> int:
+        """Use a window for `e`, wait this long for `e`, which moves in steps, and get the next one."""
+        before = self.links["e"].acked
         self.publish("e", count=self.through - self.last_seq)
         if not self.renew():
             self.share.hold()
-            self.now += seconds
+            for _ in range(steps - 1):
+                self.now += seconds / steps
+                self.acknowledge("e", before)
+            self.now += seconds / steps
             self.acknowledge("e")
             return self.renew()
         return self.share.granted
@@ -107,7 +111,22 @@ def test_a_long_wait_cuts_it_by_half_or_more(seconds: float, share: float):
     desk.renew()
     for _ in range(3):
         desk.cycle(0.0)  # so that the link is known to take no time
-    assert desk.cycle(seconds) == max(int(LARGEST * share), SMALLEST_WINDOW)
+    assert desk.cycle(seconds, steps=2000) == max(int(LARGEST * share), SMALLEST_WINDOW)
+
+
+def test_a_link_that_stands_still_cuts_it_to_the_first_and_one_that_crawls_to_the_smallest():
+    """What stands still has something else to do: less under way to it would make nothing faster."""
+    desk = Desk(Link("e"))
+    desk.share.window, desk.share.was_held = LARGEST, True
+    desk.renew()
+    for _ in range(3):
+        desk.cycle(0.0)
+    for steps in (1, 2, 5):  # of a tenth of a second or more
+        assert desk.cycle(0.5, steps) == FIRST_WINDOW
+        desk.cycle(0.0)
+    assert desk.cycle(0.5, steps=100) == SMALLEST_WINDOW
+    desk.cycle(0.0)
+    assert desk.cycle(0.5) < FIRST_WINDOW, "a smaller window is not raised"
 
 
 def test_a_wait_of_just_the_bound_cuts_nothing():
@@ -286,12 +305,12 @@ def test_links_that_are_silent_together_hold_for_one_second_in_all():
     assert desk.renew() > 0
 
 
-def test_a_silence_cuts_the_window_to_its_smallest():
+def test_a_silence_cuts_the_window_to_the_first():
     desk = Desk(Link("e"))
     held(desk)
     desk.now = 1.0
     list(desk.shares.expire(1.0))
-    assert desk.renew() == SMALLEST_WINDOW
+    assert desk.renew() == FIRST_WINDOW
 
 
 def test_a_client_under_another_name_inherits_what_links_have_still_to_acknowledge():

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume
 
-from plimsoll.core.head.client_share import SMALLEST_WINDOW
+from plimsoll.core.head.client_share import FIRST_WINDOW
 from plimsoll.core.protocol import messages as msg
 
 
@@ -53,12 +53,29 @@ def test_a_flood_waits_for_a_slow_edge_and_leaves_room_for_the_other_publisher()
         quiet.publish()
         fleet.thaw("e1")
         fleet.run(0.01)
-    assert most <= 100, "without the wait, the whole backlog of the flood"
+    assert most <= 3 * FIRST_WINDOW, "without the wait, the whole backlog of the flood"
     assert head.publishers.credits.times_held_for_links > 20
     share = head.publishers.by_name["flood"].client.share
-    assert share.granted <= 2 * SMALLEST_WINDOW
+    assert share.granted <= 2 * FIRST_WINDOW
     assert head.publishers.by_name["quiet"].client.share.was_held is False
     assert quiet.accepted == 100
+
+
+def test_an_edge_that_stands_still_again_and_again_does_not_set_the_pace():
+    """It is busy with what a subscriber asks for. After a burst the other edge gets 200 publications a second still."""
+    fleet, client, steady, _ = two_publishers()
+    other = fleet.client("o", "e2")
+    other.tell("e2", resume(1, "s2"))
+    fleet.run(0.5)
+    due = 0
+    for n in range(900):
+        (fleet.freeze if n % 44 == 0 else fleet.thaw if n % 44 == 40 else str)("e1")
+        due += 2 if n else 3_000
+        publish_all(client, steady, due)
+        fleet.run(0.01)
+    assert due - steady.seq <= 10, "with a window that each stand-still cuts further, more and more"
+    fleet.run(0.5)
+    assert len(other.of("e2", msg.Deliver)) == due
 
 
 @pytest.mark.parametrize("fault", ["freeze", "crash", "cut", "restart"])

@@ -50,9 +50,11 @@ def test_a_cluster_may_lose_its_policy_and_get_another(balanced: Any):
 def test_what_cannot_be_read_changes_nothing(balanced: Any):
     fleet = balanced(2)
     agent = fleet.edge("e1").balancing_agent
-    for text in ("{", "[1]", json.dumps({"type": "Newer"})):
+    odd = [f'{{"type": "Padres", "maxOffload": {number}}}' for number in ("NaN", "Infinity", "1e400", "1" * 5000)]
+    texts = ("{", "[1]", json.dumps({"type": "Newer"}), "[" * 20_000, *odd)
+    for text in texts:
         told(fleet, None, text)
-    assert fleet.head("h").counters["policies_refused"] == 3
+    assert fleet.head("h").counters["policies_refused"] == len(texts)
     assert fleet.edge("e1").balancing_agent is agent
 
 

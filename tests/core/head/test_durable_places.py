@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, resume, tree
 
 from plimsoll.core.head.durable_places import DurablePlaces
@@ -191,3 +192,27 @@ def test_what_the_log_has_no_more_is_a_gap_that_names_the_range():
     (resumed,) = client.of("e1", msg.Resumed)
     assert resumed.gap is not None
     assert (resumed.gap.low, resumed.gap.high, resumed.gap.reason) == (1, first - 1, "log")
+
+
+@pytest.mark.parametrize("is_lease_over", [False, True], ids=["edge-keeps-it", "head-keeps-it"])
+def test_a_place_left_by_a_life_whose_clock_was_ahead_is_taken_by_the_next_one(is_lease_over: bool):
+    fleet = one_cluster()
+    ahead, late = fleet.client("c", "h", "e1", "e2"), fleet.client("d", "h", "e2")
+    ahead.tell("e1", replace(durable(1, "s"), epoch=(90, 2)))
+    late.tell("e2", replace(durable(1, "s"), epoch=(5, 2)))
+    fleet.run(1.0)
+    assert [(s.code, s.used) for s in late.of("e2", msg.AttachmentClosed)] == [("released", 0)], "it is alive"
+    ahead.tell("e1", msg.Detach([1], False))
+    fleet.run(40.0 if is_lease_over else 1.0)
+    late.tell("e2", replace(durable(2, "s"), epoch=(5, 4)))
+    fleet.run(1.0)
+    assert [(s.code, s.used) for s in late.of("e2", msg.AttachmentClosed)][1:] == [("epoch", 90)]
+    token = ("h", fleet.head().epoch, ahead.of("e1", msg.Resumed)[0].position)
+    late.tell("e2", replace(durable(3, "s", token=token), epoch=(91, 6)))
+    fleet.run(1.0)
+    (resumed,) = late.of("e2", msg.Resumed)
+    assert (resumed.gap, resumed.lapsed) == (None, False)
+    ahead.tell("e1", replace(durable(2, "s"), epoch=(90, 4)))
+    fleet.run(1.0)
+    assert [(s.code, s.used) for s in ahead.of("e1", msg.AttachmentClosed)] == [("released", 0)], "the old one yields"
+    assert fleet.head().owners.entries["s"].epoch == (91, 6)

@@ -26,6 +26,7 @@ def test_what_waits_in_a_round_goes_on_in_this_order():
     assert with_hook(head.parts, "tick") == (
         head.startup, head.covers, head.record_input, head.durable_places, head.coordinator,
         head.places_elsewhere, head.confirmations, head.publish_requests, head.publisher_moves, head.publisher_audit,
+        head.claim_exchange,
         head.groups, head.group_declarations, head.durable_groups, head.slice_commands,
     )  # fmt: skip
 

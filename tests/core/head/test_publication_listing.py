@@ -29,6 +29,16 @@ def test_a_mediator_gets_what_was_published_after_a_position():
     assert item.attributes == {"class": "STOCK", "n": 2, "high": 25.5}
 
 
+def test_stamps_of_groups_are_not_listed():
+    fleet = one_cluster()
+    fleet.head().groups.define("g", msg.GroupDefinition("", 2, "Modulo", "n"))
+    Publishing(fleet.client("c", "h"), "h").publish(1)
+    fleet.run(0.5)
+    head = fleet.head()
+    page = publication_page(msg.ListPublications(1, 0), "h", head.epoch, head.log)
+    assert page.publications[0].attributes == {"class": "STOCK", "n": 1}
+
+
 def test_others_get_nothing():
     fleet = one_cluster()
     head = fleet.head()

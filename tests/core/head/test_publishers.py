@@ -105,7 +105,10 @@ def test_a_name_belongs_to_the_identity_that_opened_it_first():
     publishers.lost(ann)
     with pytest.raises(WireError, match="another identity"):
         opened(publishers, eve, incarnation=9)
-    publishers.forget_idle(100.0, 50.0)
+    publishers.forget_idle(300.0, 50.0)
+    with pytest.raises(WireError, match="another identity"):
+        opened(publishers, eve, incarnation=9)
+    publishers.claims.expire(361.0)
     assert opened(publishers, eve, incarnation=1) is not None, "a head forgets publishers that stay away"
 
 

@@ -63,9 +63,10 @@ def test_numbers_are_unique_and_those_of_control_sockets_are_apart():
     assert set(map(number, of_audits)) == set(range(140, 144))
     of_places = {msg.PlaceQuery, msg.PlaceReply}
     assert set(map(number, of_places)) == {183, 184}
+    assert number(msg.NameClaims) == 185
     of_feeds = {*msg.FeedRequest.__args__, *msg.FeedAnswer.__args__}
     assert set(map(number, of_feeds)) == set(range(162, 167))
-    apart = of_standbys | of_groups | of_audits | of_places | of_feeds
+    apart = of_standbys | of_groups | of_audits | of_places | of_feeds | {msg.NameClaims}
     above = {number(struct) for name, struct in STRUCTS.items() if name != "PubOpen" and struct not in apart}
     assert {n for n in above if n >= 100} == set(map(number, msg.ControlRecord.__args__))
     assert set(map(number, of_standbys)) == set(range(170, 176))

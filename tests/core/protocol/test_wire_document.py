@@ -81,6 +81,7 @@ TYPES = {
     "SubscriptionItem": "subscription",
     "CoverItem": "cover_item",
     "OwnedItem": "owned_item",
+    "NameClaim": "name_claim",
     "AssignedBundle": "assigned_bundle",
     "OriginPath": "origin_path",
     "ReleasedBundle": "released_bundle",

@@ -276,8 +276,8 @@ def test_duplicate_broker_names():
 
 
 def test_broker_names_that_grow_too_long():
-    [problem, *_] = problems(put(fleet(), "west.spec.edges[0].name", "w" * 62))
-    assert "has 64 characters" in problem.found
+    [problem, *_] = problems(put(fleet(), "west.spec.edges[0].name", "w" * 51))
+    assert "has 53 characters" in problem.found
 
 
 def test_one_namespace():

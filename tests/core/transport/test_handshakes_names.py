@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Literal
+
 import pytest
 from tests.core.fleet import Publishing, one_cluster, resume, tree
 from tests.core.transport.test_overlay_node import Echo, hello
@@ -53,6 +56,29 @@ def test_an_older_link_ends_only_for_the_same_role_name_and_key():
     assert echo.events == [("open", 1), ("open", 2), ("open", 3)]
     echo.hear(hello(link=4), peer=b"A-3")
     assert echo.events[3:] == [("lost", 1), ("open", 4)]
+
+
+def test_an_identity_has_a_bounded_number_of_connections_and_its_own_brokers_have_not():
+    echo = Echo()
+    echo.handshakes._limits = dataclasses.replace(echo.handshakes._limits, max_connections=2)
+    echo.identity_of = lambda peer: peer.decode()[0]
+
+    def opens(peer: bytes, name: str, role: Literal["client", "edge"] = "client") -> str:
+        number = len(echo.handshakes.accepted_links()) + 100 * peer[-1]
+        answer = echo.hear(hello(link=number, info=Info(name, role, 1)), peer=peer)[0]
+        return answer.text if isinstance(answer, wire.Refuse) else ""
+
+    assert [opens(b"A-1", "a"), opens(b"A-2", "b")] == ["", ""]
+    assert "A has its 2 connections to" in opens(b"A-3", "c")
+    assert echo.counters["peers_refused"] == 1
+    assert opens(b"A-4", "b") == "", "it has started over, and its older link ends"
+    assert [opens(b"B-1", "a"), opens(b"B-2", "b")] == ["", ""], "others have theirs"
+    assert [opens(b"A-5", name, "edge") for name in "xyz"] == [""] * 3
+    assert [opens(b"~-%d" % number, f"~{number}") for number in range(4)] == [""] * 4
+    for link in [each for each in echo.handshakes.accepted_links() if each.identity == "A"]:
+        echo.handshakes.close(link, "over")
+    assert [opens(b"A-6", "d"), opens(b"A-7", "e")] == ["", ""]
+    assert opens(b"A-8", "f")
 
 
 def test_a_link_is_taken_up_only_under_the_key_that_opened_it():

@@ -187,6 +187,32 @@ def test_what_is_no_survey_is_refused(data):
         traffic_survey.decode_survey(data)
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e400", "-1.0", "1e300"])
+@pytest.mark.parametrize("field", ["per_second", "seconds", "round_trip_seconds", "clients"])
+def test_a_number_that_nobody_can_reckon_with_is_no_survey(field: str, number: str):
+    made = traffic_survey.TrafficSurvey(
+        {"h": traffic_survey.SurveyedHead((traffic_survey.SurveyedPublisher("p", 7.5, ({"x": 1},), 0),), 1, 8.5)},
+        {}, 9.5, 6,
+    )  # fmt: skip
+    before = {"per_second": "7.5", "seconds": "8.5", "round_trip_seconds": "9.5", "clients": "6"}[field]
+    data = traffic_survey.encode_survey(made)
+    changed = data.replace(f'"{field}": {before}'.encode(), f'"{field}": {number}'.encode())
+    assert changed != data
+    with pytest.raises(SurveyError, match="not a survey"):
+        traffic_survey.decode_survey(changed)
+
+
+def test_the_rate_of_a_publisher_with_odd_numbers_is_within_bounds():
+    found = read(FakeHead([item(1, 1.0), msg.PublicationItem("p", 1, 2**62, 1_000_001, {"n": 1}, 1)]))
+    assert (
+        traffic_survey.decode_survey(traffic_survey.encode_survey(traffic_survey.TrafficSurvey({"h": found}, {})))
+        .heads["h"]
+        .publishers[0]
+        .per_second
+        <= 1e15
+    )
+
+
 def test_connections_of_clients_are_counted_at_the_edge_with_most():
     reader = SurveyReader([], ["e", "f"], 30.0)
     for name, request in reader.requests(0.0):

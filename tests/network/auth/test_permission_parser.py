@@ -69,6 +69,7 @@ def test_a_grant_is_read(text: str, grant: ClientPermissions):
         ("none,publish", "'none,publish': what a client may do"),
         ("bytes/s=1 bytes=1/s", "'bytes=1/s': quotas are publications/s=N, bytes/s=N, subscriptions=N, durable=N"),
         ("bytes=1", "'bytes=1': quotas are"),
+        ("groups=0", "'groups=0': a quota is a whole number above 0"),
         ("names=", "'names=': a prefix of names has 1 to 253 characters"),
         ("names=a,,b", "'names=a,,b': a prefix of names"),
         ("names=a names=b", "'names=b': write names= once"),

@@ -12,7 +12,7 @@ from tests.operator.faults import cancelled
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.operator.api import ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.backoff import backoff_pauses
-from plimsoll.operator.mediator.lease import Lease, LeaseLostError
+from plimsoll.operator.mediator.lease import ABANDONED_SECONDS, Lease, LeaseLostError, ServingRelease
 from plimsoll.operator.mediator.runner import FleetMediator
 
 SECONDS = 0.03
@@ -191,3 +191,37 @@ def test_who_has_not_mediated_yet_cannot_have_been_deposed():
         assert mediating.may_be_deposed
 
     asyncio.run(run())
+
+
+def test_a_lease_says_which_release_serves_until_it_has_long_not_been_renewed():
+    async def story(server: Server, task: asyncio.Task[None]) -> None:
+        api: Any = server
+        loop, passed = asyncio.get_running_loop(), 0.0
+        written = asyncio.Event()
+        server.then = written.set
+        if server.item is None:
+            await written.wait()
+            await asyncio.sleep(0)
+        clock = loop.time
+        own, other, unnamed = (ServingRelease(api, "ns", name) for name in ("a/one", "b/two", ""))
+        assert [await each.other("f") for each in (own, other, unnamed)] == ["", "a/one", ""]
+        await cancelled(task)
+        assert server.item is not None
+        assert server.item["spec"]["holderIdentity"] == ""
+        loop.time = lambda: clock() + passed  # a clock of the test
+        assert await other.other("f") == "a/one", "its operator may be replaced now"
+        passed = ABANDONED_SECONDS + 1
+        assert await other.other("f") == ""
+        loop.time = clock
+        await Lease(api, "ns", "mediator", "two", SECONDS, release="b/two").acquire()
+        assert await own.other("f") == "b/two"
+
+    held(story, Server(), release="a/one")
+
+
+def test_a_fleet_without_a_lease_is_served_by_nobody():
+    async def story() -> None:
+        api: Any = Server()
+        assert await ServingRelease(api, "ns", "a/one").other("f") == ""
+
+    asyncio.run(story())

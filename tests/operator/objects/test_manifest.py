@@ -55,7 +55,9 @@ def test_whose_an_object_is():
     assert is_ours(item(owner_uid="me", labels=OURS), wanted)
     assert is_ours(item(labels=OURS), wanted)
     assert not is_ours(item(owner_uid="another", labels=OURS), wanted)
-    assert not is_ours(item(owner_uid="me"), wanted)
+    assert not is_ours(item(owner_uid="another"), wanted)
+    assert not is_ours(item(), wanted)
+    assert is_ours(item(owner_uid="me"), wanted), "its labels may have been taken off"
 
 
 def test_names_and_owners():

@@ -26,6 +26,7 @@ from plimsoll.operator import names
 from plimsoll.operator.pairs.promoter import HeadPairs
 from plimsoll.operator.pairs.requests import PairRequest
 from plimsoll.operator.reconcile.observed import ObservedObjects
+from plimsoll.operator.security.keys import make_key_pair
 
 HEAD = "east-head"
 DEADLINE_SECONDS = 300
@@ -135,6 +136,30 @@ PLAIN = PairRequest("east", HEAD, keyed=False)
 
 def said(pairs: HeadPairs) -> Mapping[str, object]:
     return pairs.leaders().get(HEAD, {})
+
+
+def test_a_pod_that_cannot_be_dialled_keeps_no_other_head_waiting(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    class Odd(Pods):
+        def observe(self) -> ObservedObjects:
+            name = names.pod_of(HEAD)
+            metadata = {"name": name, "uid": "1", "annotations": {names.KEY: "no key"}}
+            pod: Object = {"kind": "Pod", "metadata": metadata, "status": {"podIP": f"{NET}.10"}}
+            return ObservedObjects({**super().observe().objects, ("Pod", name): pod})
+
+    async def run() -> None:
+        odd: Any = Odd(tmp_path)
+        other = PairRequest("east", "west-head", keyed=False)
+        pairs = HeadPairs(odd, odd, odd.lead_to, lambda: None)
+        pair = make_key_pair()
+        await pairs.update([PairRequest("east", HEAD), other], MediatorKeyPair(pair.public, pair.secret))
+        await until("both have been looked at", lambda: pairs._pairs["west-head"].asked_at > 0)
+        asked = pairs._pairs["west-head"].asked_at
+        await until("and again", lambda: pairs._pairs["west-head"].asked_at > asked)
+        pairs.check()
+        await pairs.stop()
+        assert [each.getMessage() for each in caplog.records if "that is none" in each.getMessage()] != []
+
+    asyncio.run(run())
 
 
 @pytest.mark.slow

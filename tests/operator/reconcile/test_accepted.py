@@ -27,6 +27,9 @@ def test_an_entry_that_another_client_has_spoiled_counts_as_none():
     world = settled()
     data = world.objects["ConfigMap", names.ACCEPTED]["data"]
     data |= {"BrokerCluster.east": "{", "BrokerFleet.stocks": '{"uid": 1}', "HardwareProfile.small": "[]"}
+    for number, text in enumerate(("1e400", "Infinity", "NaN", "1" * 5000)):
+        data[f"EdgeBroker.e{number}"] = f'{{"uid": "u", "generation": {text}, "spec": {{}}}}'
+    data["EdgeBroker.deep"] = "[" * 100_000
     left = [item["metadata"]["name"] for item in accepted.stored_accepted(world.observed())]
     assert left == ["large"]
     assert list(accepted.stored_accepted(World().observed())) == []

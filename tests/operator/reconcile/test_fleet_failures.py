@@ -1,12 +1,15 @@
 """What fails in an unforeseen way, or is refused, is said of the fleet and ends nothing."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.operator.reconcile.test_fleet_alone import degraded_of, looker
 from tests.operator.world import World
 
+from plimsoll.operator import names
 from plimsoll.operator.mediator.epochs import EpochsExhaustedError, OperatorDeposedError
+from plimsoll.operator.mediator.lease import lease_name
 from plimsoll.operator.reconcile.retries import RETRY_SECONDS
 
 
@@ -77,5 +80,29 @@ def test_what_cannot_be_seen_is_not_missing_and_the_fleet_says_what_is_refused(m
         assert server.asked == [], "the cluster may be there"
         await fleet._write_status()
         assert (degraded_of(world)["reason"], degraded_of(world)["message"]) == ("Refused", "no pods in ns")
+
+    asyncio.run(story())
+
+
+def test_a_fleet_that_another_release_serves_is_left_alone_and_it_is_said(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+    fleet._release._release = "b/two"
+    fleet._settings = replace(fleet._settings, release="b/two", broker_image="other:2")
+    lease = {"kind": "Lease", "metadata": {"name": lease_name("stocks"), "annotations": {names.RELEASE: "a/one"}},
+             "spec": {"holderIdentity": "x", "renewTime": "now"}}  # fmt: skip
+
+    async def story() -> None:
+        world.put(lease)
+        for _ in range(3):
+            assert await fleet._reconcile_safely() == RETRY_SECONDS
+            await fleet._write_status()
+        assert {verb for verb, _, _ in server.asked} == {"get", "event"}
+        assert server.asked.count(("event", "OtherOperator", "stocks")) == 1
+        assert fleet._other_release == "a/one"
+        del world.objects["Lease", lease_name("stocks")]
+        await fleet._reconcile_safely()
+        assert fleet._other_release == ""
+        assert "create" in {verb for verb, _, _ in server.asked}
 
     asyncio.run(story())

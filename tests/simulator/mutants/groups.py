@@ -133,7 +133,7 @@ MUTANTS = [
             ),
         ),
         (HEADS,),
-        partners=(Change(SliceStamps.stamped, "if not stampers:", "if True:"),),  # clients that do not stamp
+        partners=(Change(SliceStamps.of, "if not stampers:", "if True:"),),  # clients that do not stamp
     ),
     Mutant(
         "forgotten-places-are-no-gap",
@@ -201,7 +201,7 @@ MUTANTS = [
     Mutant(
         "wrong-stamps-are-kept",
         "The head gives each publication its stamp.",
-        (Change(GroupStamps.stamped, "stamper.stamp(attributes, publisher, request.seq)", "0"),),
+        (Change(GroupStamps.stamped, "stampers[0].stamp(body.attributes, publisher, request.seq)", "0"),),
         (CALM,),
     ),
     Mutant(

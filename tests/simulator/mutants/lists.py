@@ -200,7 +200,7 @@ MUTANTS = [
         (
             Change(
                 Membership.on_resume,
-                "host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))\n        return",
+                "host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1), used=used))\n        return",
                 "return",
             ),
         ),

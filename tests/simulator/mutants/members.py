@@ -51,7 +51,7 @@ MUTANTS = [
         (
             Change(
                 AttachmentTable.close_and_notify,
-                "self.host.say(attachment.link, msg.AttachmentClosed(attachment.id, code, text))",
+                "self.host.say(attachment.link, msg.AttachmentClosed(attachment.id, code, text, used))",
                 "pass",
             ),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.telemetry.test_session_rows import session
 from plimsoll.telemetry.api.http_service import CollectorService
 from plimsoll.telemetry.client import outcome_sender
 from plimsoll.telemetry.client.outcome_sender import OutcomeSender, post_sessions
+from plimsoll.telemetry.http_server import HttpResponse, HttpServer
 
 TOKEN = "known-to-few"  # noqa: S105  # of this test alone
 
@@ -56,6 +58,20 @@ def test_sessions_wait_until_a_collector_serves(service: CollectorService, monke
 def test_a_wrong_token_is_said(service: CollectorService):
     with pytest.raises(ValueError, match="401 Unauthorized"):
         post_sessions(("127.0.0.1", service.port), [session("a")], "wrong")
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"invalid": 1e400}', b'{"invalid": -1}', b"[" * 10_000, b"<html>"])
+@pytest.mark.parametrize("status", [HTTPStatus.OK, HTTPStatus.BAD_GATEWAY])
+def test_an_answer_that_is_none_is_a_fault_and_is_asked_for_again(body: bytes, status: HTTPStatus):
+    server = HttpServer(
+        ("127.0.0.1", 0), lambda request: HttpResponse(status, body), methods=("POST",), body_bytes=10_000
+    )
+    server.start()
+    try:
+        with pytest.raises(ValueError):  # any is a fault that is told
+            post_sessions(("127.0.0.1", server.port), [], "token")
+    finally:
+        server.close()
 
 
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch):

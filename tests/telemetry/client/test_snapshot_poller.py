@@ -126,7 +126,7 @@ def test_sparks_snapshot_is_chosen_after_two_windows(services: list[CollectorSer
     ("status", "body", "why"),
     [
         (HTTPStatus.BAD_GATEWAY, b'"the pod is away"', "/v1/fold: 502 'the pod is away'"),
-        (HTTPStatus.SERVICE_UNAVAILABLE, b"no JSON", "Expecting value"),
+        (HTTPStatus.SERVICE_UNAVAILABLE, b"no JSON", "JSON is malformed"),
         (HTTPStatus.OK, b"{}", "schema None; this reader knows"),
     ],
 )

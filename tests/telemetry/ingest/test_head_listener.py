@@ -83,6 +83,18 @@ def test_reports_come_with_the_cluster_of_the_head_that_said_them(heads: list[He
     assert {(each.name, each.role) for each in heads[0].heard} == {("c0", "collector")}
 
 
+def test_a_head_that_cannot_be_dialled_keeps_no_other_from_being_heard(
+    heads: list[Head], caplog: pytest.LogCaptureFixture
+):
+    heads.append(Head())
+    listener = HeadListener("c0", None)
+    bad = PeerBroker(name="bad", control="tcp://nowhere:x")
+    listener.set_heads({"a": bad, "b": PeerBroker(name="h", control=f"tcp://127.0.0.1:{heads[0].port}")})
+    assert "cannot listen to the head of cluster a" in caplog.text
+    assert list(listener._connections) == ["b"]
+    listener.close()
+
+
 def test_a_head_that_is_not_of_the_share_any_more_is_hung_up(heads: list[Head]):
     heads += [Head(), Head()]
     listening = HeadListener("c0", None)

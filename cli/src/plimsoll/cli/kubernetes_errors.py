@@ -38,6 +38,8 @@ def api_errors(what: str) -> Iterator[None]:
 
 def api_message(error: ApiException) -> str:
     """The server's message without its headers."""
-    with contextlib.suppress(ValueError, TypeError, KeyError):  # the answer of a proxy is no Status object
+    with contextlib.suppress(
+        ValueError, TypeError, KeyError, RecursionError
+    ):  # the answer of a proxy is no Status object
         return str(json.loads(error.body or "")["message"])
     return str(error.reason)

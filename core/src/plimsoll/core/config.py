@@ -55,7 +55,10 @@ class BrokerHardware(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class BrokerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bounds of memory and of waiting. Every queue of a broker is bounded by one of these."""
+    """Bounds of memory and of waiting. Every queue of a broker is bounded by one of these.
+
+    Of one identity: `max_consumer_groups` that it has made and `max_group_slices` of them together, `max_connections`.
+    """
 
     max_frame_bytes: int = 1024 * 1024
     max_publication_bytes: int = 256 * 1024
@@ -79,6 +82,9 @@ class BrokerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     longest_lease_seconds: float = 7 * 86_400.0
     max_durable_subscribers: int = 1_000
     max_held_back_bytes: int = 2**40
+    max_consumer_groups: int = 32
+    max_group_slices: int = 20_000
+    max_connections: int = 2_000
     heartbeat_seconds: float = 1.0
     dead_seconds: float = 10.0
     progress_seconds: float = 0.25

@@ -15,7 +15,7 @@ class ClientPermissions:
     """`identity`: the owner of the quota. None as a quota: the broker's own limits hold.
 
     `max_durable_subscribers`: subscribers that may stay away for long, at one head, and `max_held_back_bytes`: what one
-    of them may then hold back of its log.
+    of them may then hold back of its log. `max_consumer_groups`: those that it has made, at one head.
 
     `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone. `groups`: it may
     make consumer groups. `channels`: those to whose results it may subscribe; None: all. `reads`: it may read feeds;
@@ -30,6 +30,7 @@ class ClientPermissions:
     max_subscriptions: int | None = None
     max_durable_subscribers: int | None = None
     max_held_back_bytes: int | None = None
+    max_consumer_groups: int | None = None
     name_prefixes: tuple[str, ...] = ()
     groups: bool = True
     channels: tuple[str, ...] | None = None

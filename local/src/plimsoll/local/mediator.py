@@ -4,6 +4,9 @@ One loop around `core.session.MediatorEngine`: stored objects, messages of heads
 sent or recorded, in order. It decides nothing, and all its state is in the store or is sent again by brokers. So it may
 be killed at any time: the supervisor starts another one, with a higher epoch. While the store cannot be written, the
 engine and its effects wait at the step that is to be stored.
+
+An input that cannot be read for a fault of the program is left out, and said. A fault inside the engine ends this life,
+since its state may be wrong: what is stored is right, and the next life begins with that.
 """
 
 from __future__ import annotations
@@ -13,14 +16,15 @@ import os
 import signal
 import sys
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from plimsoll.core.printable import printable
+from plimsoll.core.config import PeerBroker
+from plimsoll.core.printable import is_told_again, printable
 from plimsoll.core.session import (
     CreateSession,
     DeleteSession,
@@ -61,6 +65,7 @@ from plimsoll.mediator import fleet_view, session_objects
 from plimsoll.mediator.control_plane import (
     ControlEvent,
     ControlPlane,
+    HeadMessageReceived,
     LeadershipReceived,
     ListingReceived,
     LoadReportReceived,
@@ -71,6 +76,8 @@ from plimsoll.mediator.steady_clock import SteadyClock
 
 ROUND_SECONDS = 0.05
 ASK_SECONDS = 0.5
+TEXT_AT_MOST = 500
+"""Of what an event says about a fault of the program."""
 RETRY_SECONDS = 0.5
 """How long the mediator waits when the store could not be written."""
 
@@ -96,10 +103,11 @@ class LocalMediatorRunner:
         self._effects: deque[Effect] = deque()
         self._saves: tuple[list[SaveSession], float] | None = None
         self._fault, self._clock = "", SteadyClock()
+        self._broken: Counter[str] = Counter()
         self._ask_at = self._view_at = 0.0
         self._stop = False
         for item in items:
-            self._on_object(item)
+            self._attempt("an object of a session", partial(self._on_object, item))
 
     def stop(self) -> None:
         """End at the next round. Safe in a signal handler."""
@@ -146,20 +154,38 @@ class LocalMediatorRunner:
         if now >= self._ask_at:
             self._ask_at = now + ASK_SECONDS
             for peer in fleet_view.head_peers(self._store.objects("BrokerCluster")[1]):
-                self._control.dial(peer, "head")
-                self._control.ask(peer.name)
+                self._attempt(f"the connection to {peer.name}", partial(self._ask, peer))
         for said in self._control.poll(ROUND_SECONDS):
-            self._on_reply(said, time.monotonic())
+            sender = said.head if isinstance(said, HeadMessageReceived) else said.broker
+            self._attempt(f"{type(said).__name__} of {sender}", partial(self._on_reply, said, time.monotonic()))
         self._advance()
         if now >= self._view_at:
             self._view_at = now + self._fleet_view.view_seconds
-            self._handle(
-                FleetObserved(
-                    fleet_view.build_view(self._store.objects(*fleet_view.VIEWED_KINDS)[1], self._fleet_view, now)
-                )
-            )
+            self._attempt("the view of the fleet", partial(self._observe_fleet, now))
         self._handle(Tick())
         self._advance()
+
+    def _attempt(self, what: str, action: Callable[[], object]) -> None:
+        """Take an input; one that cannot be read for a fault of the program is left out, and ever more rarely said."""
+        try:
+            action()
+        except StateWriteError:
+            raise  # the round waits
+        except Exception as error:  # noqa: BLE001  # sessions outlive an input that cannot be read
+            self._broken[what] += 1
+            if is_told_again(times := self._broken[what]):
+                text = f"{what} failed ({times} times so far), and sessions go on: {type(error).__name__}: {error}"
+                text = printable(text[:TEXT_AT_MOST])
+                write_log(text)
+                self._store.record("BrokerFleet", self._fleet, "Warning", "PartFailed", text, rfc3339_now())
+
+    def _ask(self, peer: PeerBroker) -> None:
+        self._control.dial(peer, "head")
+        self._control.ask(peer.name)
+
+    def _observe_fleet(self, now: float) -> None:
+        items = self._store.objects(*fleet_view.VIEWED_KINDS)[1]
+        self._handle(FleetObserved(fleet_view.build_view(items, self._fleet_view, now)))
 
     def _on_reply(self, said: ControlEvent, now: float) -> None:
         if isinstance(said, StatusReceived):
@@ -182,10 +208,8 @@ class LocalMediatorRunner:
         except ChangesExpiredError:
             changes = self._relist()
         for change in changes:
-            if change.type == "DELETED":
-                self._on_deleted(change.object["metadata"]["uid"])
-            else:
-                self._on_object(change.object)
+            take = self._on_object if change.type != "DELETED" else self._on_deleted_object
+            self._attempt("an object of a session", partial(take, change.object))
 
     def _relist(self) -> list[ObjectChange]:
         """All objects as changes, deletions first: the store no longer keeps the changes that were missed."""
@@ -193,6 +217,9 @@ class LocalMediatorRunner:
         for uid in self._seen_generations.keys() - {item["metadata"]["uid"] for item in items}:
             self._on_deleted(uid)
         return [ObjectChange(self._version, "MODIFIED", item["kind"], item["metadata"]["name"], item) for item in items]
+
+    def _on_deleted_object(self, item: Object) -> None:
+        self._on_deleted(item["metadata"]["uid"])
 
     def _on_deleted(self, uid: str) -> None:
         self._seen_generations.pop(uid, None)
@@ -228,11 +255,20 @@ class LocalMediatorRunner:
         while self._finish_effects() and self._events:
             event = self._events.popleft()
             now = self._clock.now(is_busy=self._mediator.is_busy)
-            effects = [event] if isinstance(event, EmitEvent) else self._mediator.handle(event, now)
+            effects = [event] if isinstance(event, EmitEvent) else self._ask_engine(event, now)
             self._effects.extend(effects)
             saves = [effect for effect in effects if isinstance(effect, SaveSession)]
             if saves or self._cordoned != self._mediator.cordoned:
                 self._saves = saves, now
+
+    def _ask_engine(self, event: Event, now: float) -> list[Effect]:
+        try:
+            return self._mediator.handle(event, now)
+        except Exception as error:
+            what = f"{type(event.message).__name__} of {event.head}" if isinstance(event, HeadMessage) else "an input"
+            text = printable(f"{type(error).__name__}: {error}")[:TEXT_AT_MOST]
+            error.add_note(f"{text}, at {what} ({type(event).__name__}); the next life begins with what is stored")
+            raise
 
     def _finish_effects(self) -> bool:
         """Carry out what the last event asked for; always true, or raises."""

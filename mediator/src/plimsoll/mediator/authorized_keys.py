@@ -75,6 +75,7 @@ def _permissions(client: ClientSpec | None) -> list[str]:
         "subscriptions": client.max_subscriptions,
         "durable": client.max_durable_subscribers,
         "held-bytes": _number(client.max_held_back),
+        "groups": client.max_consumer_groups,
     }
     given = [f"{name}={value}" for name, value in quotas.items() if value is not None]
     given += [f"names={','.join(sorted(set(client.name_prefixes)))}"] if client.name_prefixes else []

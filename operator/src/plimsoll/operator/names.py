@@ -62,6 +62,9 @@ ROTATED = f"{GROUP}/rotated-keys"
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 """A label that Kubernetes gives the pods of a StatefulSet; the Service of a head selects by it, as it may have two."""
 
+RELEASE = f"{GROUP}/release"
+"""On the Lease of a fleet: NAMESPACE/NAME of the Deployment of the operators that serve it."""
+
 DEPARTED = f"{GROUP}/departed"
 """In the operator's memory only: on an EdgeBroker that is deleted and whose pod still runs."""
 DELETED_AT = f"{GROUP}/keys-deleted-at"

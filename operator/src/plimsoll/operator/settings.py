@@ -29,6 +29,8 @@ class OperatorSettings:
     """Whether to watch nodes, so that edges are emptied before their node is drained; this needs rights on nodes."""
     pod_name: str = ""
     pod_namespace: str = ""
+    release: str = ""
+    """NAMESPACE/NAME of its Deployment. Of several that watch a namespace one serves its fleet; empty: not checked."""
     http_port: int = 8080
     """The port for metrics and probes; 0 for any free one."""
     metrics_tls: str = ""
@@ -66,6 +68,7 @@ def read_settings(environment: Mapping[str, str]) -> OperatorSettings:
         read_nodes=_boolean(environment, "PLIMSOLL_READ_NODES"),
         pod_name=pod_name,
         pod_namespace=pod_namespace,
+        release=environment.get("PLIMSOLL_RELEASE", ""),
         log_level=_level(environment),
         http_port=_port(environment, "PLIMSOLL_HTTP_PORT", OperatorSettings.http_port),
         metrics_tls=environment.get("PLIMSOLL_METRICS_TLS", ""),

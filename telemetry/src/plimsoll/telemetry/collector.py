@@ -104,7 +104,13 @@ class TelemetryCollector:
             sessions = self.outcomes.take_rows()
         if rows:
             times = [row[_RECEIVED] for row in rows]
-            if not self.files.write(INCOMING, LOADS, rows, min(times), max(times)):
+            try:
+                is_written = self.files.write(INCOMING, LOADS, rows, min(times), max(times))
+            except Exception:  # of rows that cannot be written at all: kept, they would keep all later ones back
+                with self.lock:
+                    self.intake.dropped += len(rows)
+                raise
+            if not is_written:
                 with self.lock:
                     self.intake.return_rows(rows)
         if sessions:

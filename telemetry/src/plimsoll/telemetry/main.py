@@ -6,16 +6,18 @@ Exit codes: 0 stopped by a signal; 2 invalid configuration; 3 unusable folder or
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from plimsoll.core.printable import printable, printable_lines
+from plimsoll.core.printable import is_told_again, printable, printable_lines
 from plimsoll.telemetry import config as configuration
 from plimsoll.telemetry.api.http_service import CollectorService
 from plimsoll.telemetry.collector import TelemetryCollector
@@ -30,6 +32,8 @@ log = logging.getLogger("plimsoll.telemetry")
 EXIT_CONFIG: Final = 2
 EXIT_UNUSABLE_PATH: Final = 3
 ROUND_SECONDS: Final = 0.2
+TEXT_AT_MOST: Final = 500
+"""Of what the log says about a fault of the program."""
 PACE_SECONDS: Final = 0.05
 """Pause between two rounds: a batch of reports costs less than each alone, and none is urgent."""
 CONFIG_CHECK_SECONDS: Final = 1.0
@@ -99,7 +103,7 @@ def _serve_rounds(
     address: AddressFile,
     stop: Callable[[], bool],
 ) -> None:
-    fault = ""
+    fault, broken = "", Counter[str]()
     while not stop():
         now = time.monotonic()
         address.write_when_due(now)
@@ -109,12 +113,26 @@ def _serve_rounds(
             listener.set_heads({name: each.head for name, each in config.share.items()})
             log.info("collecting from %d of %d clusters", len(config.share), len(config.clusters))
         for reports in listener.receive(ROUND_SECONDS, now):
-            collector.take_reports(reports, _wall_us())
+            with _part(f"the reports of cluster {reports.cluster}", broken):
+                collector.take_reports(reports, _wall_us())
         time.sleep(PACE_SECONDS)
-        collector.advance(time.monotonic(), _wall_us())
+        with _part("writing or keeping the folder", broken):
+            collector.advance(time.monotonic(), _wall_us())
         if collector.files.fault != fault:
             fault = collector.files.fault
             log.warning("%s", f"cannot write: {fault}; keeping the rows in memory" if fault else "writing again")
+
+
+@contextlib.contextmanager
+def _part(what: str, broken: Counter[str]) -> Iterator[None]:
+    """Go on after a fault of the program in one part, and say it ever more rarely."""
+    try:
+        yield
+    except Exception as error:
+        broken[what] += 1
+        if is_told_again(broken[what]):
+            text = f"{type(error).__name__}: {error}"[:TEXT_AT_MOST]
+            log.error("%s failed (%d times so far), and the rest goes on: %s", what, broken[what], text, exc_info=error)
 
 
 class ConfigFileWatch:

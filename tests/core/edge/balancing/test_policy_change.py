@@ -57,6 +57,15 @@ def test_samples_that_are_taken_in_another_way_begin_anew(balanced: Any):
     assert (new.ring is None, ring_width(new)) == (True, 8)
 
 
+def test_a_text_that_cannot_be_read_changes_nothing(balanced: Any):
+    edge = balanced(2).edge("e1")
+    odd = [f'{{"type": "Padres", "maxOffload": {number}}}' for number in ("NaN", "Infinity", "1e400", "1" * 5000)]
+    texts = ("{", "[1]", '{"type": "Newer"}', "[" * 20_000, *odd)
+    for text in texts:
+        assert agent_after(edge, edge.config, edge.balancing_agent, text) is edge.balancing_agent
+    assert edge.counters["policies_refused"] == len(texts)
+
+
 def test_without_a_policy_there_is_no_agent(balanced: Any):
     edge = balanced(2).edge("e1")
     assert agent_after(edge, edge.config, edge.balancing_agent, "") is None

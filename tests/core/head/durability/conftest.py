@@ -41,6 +41,9 @@ class MemoryFiles:
     def write(self, name: str, start: int, data: bytes) -> None:
         self.files[name][start : start + len(data)] = data
 
+    def note(self, name: str, data: bytes) -> None:
+        self.write(name, 0, data)
+
     def settle(self, name: str) -> None:
         self.settled.append((name, bytes(self.files[name])))
 

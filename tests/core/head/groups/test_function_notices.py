@@ -7,15 +7,16 @@ from typing import Any
 from tests.core.group_play import GROUP, GroupPlay, definition
 
 from plimsoll.core.head.groups.definition import Declared
-from plimsoll.core.head.groups.function_notices import GROUPS_AT_MOST, TEXT_AT_MOST, FunctionNotices
+from plimsoll.core.head.groups.function_notices import GROUPS_AT_MOST, NOTICE_SECONDS, TEXT_AT_MOST, FunctionNotices
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.link import NEVER, Link
 
 
 class Host:
     """Keeps what is said."""
 
     def __init__(self) -> None:
+        self.now = 0.0
         self.said: list[tuple[Any, Any]] = []
 
     def say(self, link: Link, record: Any) -> None:
@@ -39,8 +40,25 @@ def test_a_client_is_told_at_its_first_publisher_and_at_each_change():
     notices.tell_all(lambda: [LINK])
     assert names(host) == [["g"]]
     notices.change({})
+    host.now += NOTICE_SECONDS
     notices.tell_all(lambda: [LINK])
     assert names(host) == [["g"], []], "that the last group has gone is said, too"
+
+
+def test_many_changes_are_told_together_once_a_second():
+    host = Host()
+    notices = FunctionNotices(host)
+    assert notices.wake_at() == NEVER
+    for number in range(200):
+        notices.change({f"g{each}": definition() for each in range(number + 1)})
+        notices.tell_all(lambda: [LINK])
+        host.now += NOTICE_SECONDS / 128
+    assert [len(each) for each in names(host)] == [1, 129]
+    assert notices.wake_at() == 2 * NOTICE_SECONDS
+    host.now = notices.wake_at()
+    notices.tell_all(lambda: [LINK])
+    assert len(names(host)[-1]) == 200
+    assert notices.wake_at() == NEVER
 
 
 def test_without_groups_nothing_is_said_and_a_link_that_is_over_is_forgotten():

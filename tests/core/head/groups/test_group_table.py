@@ -22,6 +22,21 @@ def test_status_has_consumers_with_their_slices_and_backlog() -> None:
     assert play.fleet.head().status()["groups"] == [GROUP]
 
 
+def test_a_group_that_was_removed_is_kept_for_longer_without_members() -> None:
+    play = GroupPlay(count=1)
+    play.join("a")
+    play.run(1.0)
+    head, times = play.fleet.head(), play.group.times
+    assert times.unused == 120.0
+    head.groups.declare(play.group)
+    head.groups.remove(play.group, head.durable_places.unix_now + times.kept)
+    play.crash("a")
+    play.group._without_members_since = play.fleet.now - 2 * times.unused
+    assert not play.group.is_over
+    play.group._without_members_since = play.fleet.now - times.kept - 1.0
+    assert play.group.is_over
+
+
 def test_a_group_without_members_is_forgotten_with_the_places_of_its_slices() -> None:
     play = GroupPlay(count=1)
     play.join("a")
@@ -30,7 +45,9 @@ def test_a_group_without_members_is_forgotten_with_the_places_of_its_slices() ->
     play.run(1.0)
     head = play.fleet.head()
     assert slice_name(GROUP, 0) in head.owners.entries
-    play.group._without_members_since = -1e9  # an hour ago, and more
-    play.run(1.0)
+    play.group._without_members_since = play.fleet.now - play.group.times.unused + 1.0
+    play.run(0.9)
+    assert GROUP in head.groups.by_name
+    play.run(0.5)
     assert head.groups.by_name == {}
     assert slice_name(GROUP, 0) not in head.owners.entries

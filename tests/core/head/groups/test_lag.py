@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+from typing import Any, cast
 
 import msgspec
 from tests.core.group_play import GROUP, GroupPlay
@@ -89,7 +91,6 @@ def test_a_log_that_was_there_before_is_read_in_parts_and_what_comes_meanwhile_b
     for position, number in enumerate(numbers[:-10], start=1):
         log.append_publication(publication(position, number), ("h", 1), position)
     index, rounds = SliceIndex(stamps, 3, 0), 0
-    index.note({"class": "R", STAMP: 0}, log.last + 5)  # not the next
     while index.read_to < log.last:
         index.read(log)
         rounds += 1
@@ -97,17 +98,44 @@ def test_a_log_that_was_there_before_is_read_in_parts_and_what_comes_meanwhile_b
             log.append(LogEntry(b"", ((("h", 1), 1),), True))
     for number in numbers[-10:]:
         at = log.append_publication(publication(log.last + 1, number), ("h", 1), log.last + 1)
-        index.note({"class": "R", STAMP: number}, at)
+        index.note(at, number)
     assert rounds == 3
     assert [index.behind(n, 0, log.first) for n in range(3)] == [numbers.count(n) for n in range(3)]
     assert [index.behind(n, log.last - 10, log.first) for n in range(3)] == [numbers[-10:].count(n) for n in range(3)]
 
 
+def test_a_filter_is_looked_at_once_for_all_groups_and_not_if_the_head_knows_the_slices() -> None:
+    play = GroupPlay(count=3)
+    lags, stamps = play.fleet.head().group_lags, stamper(GROUP, play.definition)
+    looks = []
+
+    class Asked:
+        def matches(self, attributes: dict[str, wire.Scalar]) -> bool:
+            looks.append(attributes)
+            return attributes["class"] == "R"
+
+    asked = Asked()
+    for group in ("a", "b"):
+        asking = dataclasses.replace(stamps, group=group, filter=cast(Any, asked))
+        lags.begin(group, asking, 3, from_start=False)
+    at = lags.host.log.last
+    both = {"slice.a": 1, "slice.b": 2}
+    lags.note({"class": "R", **both}, at + 1, {})
+    assert len(looks) == 1
+    lags.note({"class": "R", **both}, at + 2, both)
+    lags.note({"class": "R"}, at + 3, {})
+    assert len(looks) == 1
+    lags.note({"class": "X", **both}, at + 4, {})
+    lags.note({"class": "R", **both}, at + 6, both)  # not the next: it is read from the log later
+    assert [lags.by_group[name].behind(number, at, 1) for name, number in (("a", 1), ("b", 2))] == [2, 2]
+    assert lags.by_group["a"].read_to == at + 4
+
+
 def test_what_the_log_has_no_more_is_no_lag_and_is_let_go() -> None:
     index = SliceIndex(stamper(GROUP, GroupPlay(count=1).definition), 1, 0)
     for position in range(1, 301):
-        index.note({"class": "R", STAMP: 0}, position)
-    index.note({"class": "other", STAMP: 0}, 301)  # not of the stream
+        index.note(position, 0)
+    index.note(301, None)  # not of the stream
     assert index.behind(0, 0, 1) == 300
     assert index.behind(0, 0, 201) == 100
     assert index.behind(0, 250, 201) == 50

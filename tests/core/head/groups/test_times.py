@@ -11,5 +11,5 @@ from plimsoll.core.head.groups.times import GroupTimes
 @pytest.mark.parametrize("factor", [0.1, 1.0])
 def test_the_order_of_leases(lease: float, factor: float) -> None:
     times = GroupTimes.of(lease, factor)
-    assert 2 * times.beat < times.lease < times.gone < lease * factor < times.kept
+    assert 2 * times.beat < times.lease < times.gone < lease * factor < times.unused < times.kept
     assert times.gone <= 6.0 * factor

@@ -100,3 +100,12 @@ def test_a_report_without_topics(report: dict[str, object]):
 
 def test_columns_of_a_later_version_are_ignored():
     assert reported_topics({"topics": [json.dumps([7, "seven", *[0] * 14, "more"])]}) == (TopicLoad(7, "seven"),)
+
+
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "1e400", "1e16", "1" + "0" * 400, "1" * 5000, "-1", "true", "null"]
+)
+def test_a_number_that_nobody_can_reckon_with_makes_no_row(number: str):
+    [row] = topic_report([EIGHT])["topics"]
+    assert reported_topics({"topics": [row, row.replace("175.0", number), "[" * 1500]}) == (EIGHT,)
+    assert reported_topics({"topics": [row.replace("175.0", number)]}) == ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -28,7 +29,10 @@ log = logging.getLogger(__name__)
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 PROMISE_SECONDS: Final = 1.0
-"""How often it is noted how far the log is safe, at most."""
+"""How often a sync takes along the note how far the log is safe, at most. It is written ahead of every answer."""
+
+BEGUN: Final = ".begun"
+"""The end of the name of a file beside the folder: there has been a log, whatever becomes of the folder."""
 
 LAST_SYNC_SECONDS: Final = 10.0
 """How long a head that leaves waits for the last sync."""
@@ -61,6 +65,7 @@ class LogDisk:
         """
         self.config, self.name = config, name
         self.folder = LogFolder(Path(config.directory))
+        self._begun = self.folder.path.with_name(self.folder.path.name + BEGUN)
         self.store = LogStore(self.folder, name, config.size_bytes)
         self.syncer = LogSyncer(self.folder)
         self.commit: RoundCommit | None = None
@@ -106,6 +111,8 @@ class LogDisk:
         """
         try:
             found = self.store.recover()
+            if not (found.segments or found.damage or is_replica) and self._begun.exists():
+                found = found._replace(damage=("all of its files are gone, and a new one begins",), is_whole=False)
             is_synced = self._waits_always(may_lag=self.config.may_lag)
             recovered = recovered_log(self.store, found, is_synced=is_synced, boot=_boot(), is_replica=is_replica)
         except (OSError, DamagedBatchError) as error:
@@ -137,6 +144,8 @@ class LogDisk:
             self.commit.begin(now)
         except OSError as error:
             raise LogDiskError(str(error)) from error
+        with suppress(OSError):  # where nothing can be written beside the folder, as on a volume, it is not known
+            self._begun.touch(mode=0o600)
         self.begin_syncs()
         self.checker.start()
 
@@ -219,6 +228,13 @@ class LogDisk:
         found = []
         while self._held and self._held[0][0] <= self.syncer.done:
             found.append(self._held.popleft()[1])
+        if found:
+            # Before others learn of it: what is missing after the end of this process has been promised then.
+            self._note_safe()
+            try:
+                self.store.promise(is_synced=False)
+            except OSError as error:
+                raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error
         return found
 
     def await_safe(self, seconds: float) -> bool:

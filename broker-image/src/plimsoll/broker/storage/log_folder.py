@@ -142,6 +142,9 @@ class LogFolder:
             file.writes += 1
             self._dirty[name] = file
 
+    def note(self, name: str, data: bytes) -> None:
+        os.pwrite(self._file(name).fd, data, 0)
+
     def _file(self, name: str) -> _OpenFile:
         """One that an earlier process may have made."""
         file = self._open.get(name)

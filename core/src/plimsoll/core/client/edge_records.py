@@ -18,12 +18,17 @@ from plimsoll.core.protocol import wire
 CONFLICTS_AT_MOST = 8
 """Attachments refused in a row for their owner epoch, after which the name is taken to be another process's."""
 
+FIRST_CONFLICTS_AT_MOST = 20
+"""The same before the first attachment, with the pauses between them about a minute: the process that has the name may
+have been killed, and brokers have to notice, and its lease to end, before they say under which incarnation to go on."""
+
 OfAttachment = msg.Resumed | msg.Suback | msg.SubRefused | msg.Epoch | msg.AttachmentClosed | msg.Stay
 OfEdge = (
     msg.Progress | msg.Moved | msg.MoveTo | msg.Held | msg.End | msg.AuditQuery | msg.CountPublishers | OfAttachment
 )
 OfHead = (
     msg.Opened | msg.Accepted | msg.Refused | msg.Credit | msg.Unconfirmed | msg.Placed | msg.Unplaced
+    | msg.GroupRefused
 )  # fmt: skip
 
 
@@ -90,7 +95,7 @@ class EdgeRecords:
                 self._handovers.on_count_publishers(port, record)
             case (
                 msg.Opened() | msg.Accepted() | msg.Refused() | msg.Credit() | msg.Unconfirmed() | msg.Placed()
-                | msg.Unplaced()
+                | msg.Unplaced() | msg.GroupRefused()
                 | msg.SeeHead()
             ):  # fmt: skip
                 self._client.counters["records_refused_misplaced"] += 1
@@ -173,19 +178,22 @@ class EdgeRecords:
         if (handover := target_of(attachment)) is not None:
             self._handovers.lose(attachment, handover, willing=closed.code not in FINAL_CODES)
             return
-        if closed.code in ("slow", "policy", "range", NOT_PERMITTED):
+        if closed.code in ("slow", "policy", "range", "malformed", NOT_PERMITTED):
             self._fail(subscriber, closed.code, closed.text)
             return
         if closed.code in ("epoch", "released", "replaced"):
             # Two processes with one name would take the subscriber from each other endlessly.
             subscriber.conflicts += 1
-            if subscriber.conflicts >= CONFLICTS_AT_MOST:
+            if subscriber.conflicts >= (CONFLICTS_AT_MOST if subscriber.again else FIRST_CONFLICTS_AT_MOST):
                 text = (
                     f"subscriber {subscriber.name!r} is attached by another process, or was by one whose clock was "
                     "ahead; give each process names of its own, or see whether the clock of this machine has gone back"
                 )
                 self._fail(subscriber, "conflict", text)
                 return
+        if closed.used and subscriber.go_above(closed.used):
+            self._finder.again(subscriber, closed.text, at_once=True)
+            return
         is_held = closed.code == "hold"
         self._finder.again(
             subscriber, closed.text, exclude=port.edge if closed.code in FINAL_CODES else "", at_once=is_held

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from plimsoll.core.protocol.messages import Gap, PubOpen
+from plimsoll.core.protocol.slice_names import split_stamps
 from plimsoll.core.protocol.topic_units import topic_hash
 from plimsoll.core.protocol.wire import Scalar, Token
 
@@ -29,7 +30,8 @@ class Delivery(Struct, frozen=True, gc=False):
 
     @property
     def attributes(self) -> Mapping[str, Scalar]:
-        return self.pub.body.attributes
+        """What its publisher has written, without the stamps of consumer groups."""
+        return split_stamps(self.pub.body.attributes, self.pub.flags)[0]
 
     @property
     def payload(self) -> bytes:

@@ -340,12 +340,13 @@ class Client(OverlayNode):
         self.publisher_moves.tick()
         for member in list(self.members.values()):
             member.on_tick()
+        self.publishers_at_heads.open_again()
         self.publishers_at_heads.leave_lost_heads()
         self.head_ports.close_idle()
 
     def wake_at(self) -> float:
         at = min(self.edge_finder.wake_at(), self.edge_ports.wake_at())
-        at = min(at, self.publisher_moves.wake_at(), self.head_ports.wake_at())
+        at = min(at, self.publisher_moves.wake_at(), self.publishers_at_heads.wake_at(), self.head_ports.wake_at())
         return min([at, self.home.wake_at(), *(member.wake_at() for member in self.members.values())])
 
     def status(self) -> dict[str, Any]:

@@ -25,17 +25,21 @@ from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
+from plimsoll.core.protocol.slice_names import flags_with_stamps
 from plimsoll.core.protocol.wire import Scalar
 from plimsoll.core.transport.link import Link
 
 Confirm = Literal["head", "edges"]
-Stamp = Callable[[dict[str, Scalar]], dict[str, Scalar]]
+Stamp = Callable[[dict[str, Scalar]], dict[str, int]]
 _PLAIN = {str, int, float, bool}
 ANSWERS = ("published", "accepted", "unconfirmed", "refused", "unknown")
 NOT_TAKEN = ("not-open", "over-credit", "out-of-order")
 """Codes of REFUSED that leave the number unused."""
 SENT_ON_AT_MOST = 8
 """How many heads in a row may send a publisher on to another one."""
+FIRST_REFUSALS_AT_MOST = 10
+"""How often a name that has not been open yet is asked for again, with the pauses between them for some 25 s, while a
+later incarnation of it is linked: that process may have been killed, and its head has yet to notice."""
 
 _INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
 
@@ -71,6 +75,7 @@ class ClientPublisher:
         self._returning = ""
         self._sent_on = 0
         self.is_open = self.has_been_open = False
+        self._refusals = 0
         self.failed: Failed | None = None
         self.closed = False
         self.buffer = PublicationBuffer()
@@ -102,7 +107,8 @@ class ClientPublisher:
         """
         if self.closed or self.failed is not None:
             raise ClosedError(self.failed.text if self.failed else f"publisher {self.name!r} is closed")
-        body = encoded_body(attributes, payload, self._client.limits.max_publication_bytes, self._stamped)
+        most = self._client.limits.max_publication_bytes
+        body, stamps = stamped_body(attributes, payload, most, self._stamps_of)
         buffer, limits, now = self.buffer, self._client.limits, self._client.now
         if (silent_seconds := buffer.silent_seconds(now)) > limits.stall_seconds:
             raise StalledError(
@@ -115,14 +121,15 @@ class ClientPublisher:
                 f"its buffer takes {limits.publisher_buffer_bytes} bytes"
             )
         flags = wire.FLAG_CONFIRM_EDGES if (confirm or self.confirm) == "edges" else 0
+        flags = flags_with_stamps(flags, stamps)
         number = buffer.queue(body, sent_us, flags)
         self.counts["published"] += 1
         self.go_on()
         return number
 
-    def _stamped(self, attributes: dict[str, Scalar]) -> dict[str, Scalar]:
-        """With the slices of the next publication in the groups that the head has told of."""
-        return self._client.stamps.stamped(self.head, attributes, self.name, self.buffer.number + 1 - self.buffer.base)
+    def _stamps_of(self, attributes: dict[str, Scalar]) -> dict[str, int]:
+        """The slices of the next publication in the groups that the head has told of."""
+        return self._client.stamps.of(self.head, attributes, self.name, self.buffer.number + 1 - self.buffer.base)
 
     def resume(
         self, position: PublisherPosition, bodies: Iterable[bytes], *, sent_us: int, away_seconds: float = 0.0
@@ -287,6 +294,11 @@ class ClientPublisher:
             # An earlier life of this name had a clock that was ahead, and is gone. This one has no identities out yet.
             self.incarnation = refused.used + 1
             self.open()
+        elif refused.code == "incarnation" and not self.has_been_open and self._refusals < FIRST_REFUSALS_AT_MOST:
+            limits = self._client.limits
+            pause = min(limits.backoff_max_seconds, limits.backoff_seconds * 2.0**self._refusals)
+            self._refusals += 1
+            self._client.publishers_at_heads.open_later(self, pause)
         elif refused.seq == 0:
             self.fail(refused.code, refused.text)
         elif refused.code in NOT_TAKEN:
@@ -351,13 +363,29 @@ class ClientPublisher:
         self._client.mark_ready(self)
 
 
-def encoded_body(
-    attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int, stamp: Stamp | None = None
-) -> bytes:
-    """Check an application's publication and encode it. `stamp`: adds its slices to its attributes.
+def _no_stamps(attributes: dict[str, Scalar]) -> dict[str, int]:
+    return {}
+
+
+def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int) -> bytes:
+    """Check an application's publication and encode it.
 
     Raises:
-        PublicationError: `malformed` or `oversized`, naming the attribute; or as `stamp`.
+        PublicationError: `malformed` or `oversized`, naming the attribute.
+
+    """
+    return stamped_body(attributes, payload, most, _no_stamps)[0]
+
+
+def stamped_body(
+    attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int, stamps_of: Stamp
+) -> tuple[bytes, int]:
+    """Check an application's publication, and encode it with its stamps behind it; returns how many there are.
+
+    Stamps are never a reason to refuse it: it has them because of what others ask for.
+
+    Raises:
+        PublicationError: `malformed` or `oversized`, naming the attribute; or as `stamps_of`.
 
     """
     if type(attributes) is not dict and not isinstance(attributes, Mapping):
@@ -365,8 +393,6 @@ def encoded_body(
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise PublicationError("malformed", f"the payload is bytes, not {type(payload).__name__}")
     checked = {_checked_name(name): _checked(name, value) for name, value in attributes.items()}
-    if stamp is not None:
-        checked = stamp(checked)
     try:
         body = wire.encode(msg.Body(checked, bytes(payload)))
     except UnicodeEncodeError as error:
@@ -375,7 +401,8 @@ def encoded_body(
         raise PublicationError("oversized", f"a publication of {len(body)} bytes; at most {most} are taken")
     if len(body) > SMALL_BODY_BYTES and (fault := attributes_fault(checked)):
         raise PublicationError("oversized", fault)
-    return body
+    stamps = stamps_of(checked)
+    return (wire.encode(msg.Body({**checked, **stamps}, bytes(payload))), len(stamps)) if stamps else (body, 0)
 
 
 def _checked_name(name: object) -> str:

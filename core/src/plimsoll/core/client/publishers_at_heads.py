@@ -13,6 +13,7 @@ from typing import Protocol
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
 from plimsoll.core.client.publisher import ClientPublisher
 from plimsoll.core.client.publisher_moves import ClientPublisherMoves, MoveState
+from plimsoll.core.transport.link import NEVER
 
 
 class PublishersHost(Protocol):
@@ -32,12 +33,14 @@ class PublishersAtHeads:
         self.by_name: dict[str, ClientPublisher] = {}
         self._by_handle: dict[int, ClientPublisher] = {}
         self._last_handle = 0
+        self._refused: dict[ClientPublisher, float] = {}
 
     # -- handles
 
     def new_handle(self, publisher: ClientPublisher, old: int) -> int:
         """A handle in place of `old`: answers to that one are ignored from now on."""
         self.drop_handle(old)
+        self._refused.pop(publisher, None)
         self._last_handle += 1
         self._by_handle[self._last_handle] = publisher
         return self._last_handle
@@ -55,6 +58,7 @@ class PublishersAtHeads:
         if publisher.port is not None:
             self._client.head_ports.release(publisher.port, publisher)
         self.by_name.pop(publisher.name, None)
+        self._refused.pop(publisher, None)
         self.drop_handle(publisher.handle)
 
     # -- links
@@ -81,6 +85,19 @@ class PublishersAtHeads:
         for move in self._client.publisher_moves.moving.values():
             move.port = None if move.port is port else move.port
         self._client.head_ports.close(port, "the home link leads there")
+
+    def open_later(self, publisher: ClientPublisher, seconds: float) -> None:
+        """Open a publisher again after this time: the head has refused it for now."""
+        self._refused[publisher] = self._client.now + seconds
+
+    def open_again(self) -> None:
+        """Open those whose pause after a refusal is over."""
+        for publisher in [each for each, at in self._refused.items() if at <= self._client.now]:
+            del self._refused[publisher]
+            publisher.open()  # without a link as soon as there is one
+
+    def wake_at(self) -> float:
+        return min(self._refused.values(), default=NEVER)
 
     def leave_lost_heads(self) -> None:
         """Publishers at a head that has been away for too long start again at home."""

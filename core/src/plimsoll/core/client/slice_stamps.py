@@ -52,32 +52,30 @@ class SliceStamps:
                 self.counts["definitions_unknown"] += 1
         self._by_head[head] = found
 
-    def stamped(self, head: str, attributes: dict[str, Scalar], publisher: str, number: int) -> dict[str, Scalar]:
-        """The attributes with the stamps of all groups of this head: the same, if there are none.
+    def of(self, head: str, attributes: Mapping[str, Scalar], publisher: str, number: int) -> dict[str, int]:
+        """The stamps of a publication for all groups of this head that ask for it, and which it has not itself.
 
         Raises:
             PublicationError: an application's own function has failed, or its result is no slice.
 
         """
         stampers = self._by_head.get(head)
+        stamps: dict[str, int] = {}
         if not stampers:
-            return attributes
-        stamps: dict[str, Scalar] = {}
+            return stamps
         for each in stampers:
-            if not each.asks_for(attributes):
+            if each.attribute in attributes or not each.asks_for(attributes):
                 continue
             is_own = each.function.type == "Application"
             found = self._own(each, attributes) if is_own else each.stamp(attributes, publisher, number)
             if found is not None:
                 stamps[each.attribute] = found
-        if not stamps:
-            return attributes
-        self.counts["stamped"] += 1
-        return {**attributes, **stamps}
+        self.counts["stamped"] += bool(stamps)
+        return stamps
 
     def _own(self, stamper: SliceStamper, attributes: Mapping[str, Scalar]) -> int | None:
         name, count = stamper.function.by, stamper.function.count
-        if not name or stamper.attribute in attributes:
+        if not name:
             return None  # the application sets the stamp itself
         function = self.functions.get(name)
         if function is None:

@@ -21,6 +21,7 @@ from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.sendable import check_record, shown
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscription_list import SubscriptionList
+from plimsoll.core.permissions import INCARNATIONS_BELOW
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.origins import Origin
 from plimsoll.core.protocol.wire import LISTED_AT_MOST, OPTIONS_AT_MOST, OwnerEpoch, Scalar, Token
@@ -114,8 +115,8 @@ class ClientSubscriber:
 
     __slots__ = (
         "_client", "again", "asked_since", "attempts", "conflicts", "counts", "current", "events", "exclude", "failed",
-        "handover", "is_paused", "kept_seconds", "lease_seconds", "location", "name", "number", "phase", "policy",
-        "prefer", "session", "since", "stream",
+        "handover", "incarnation", "is_paused", "kept_seconds", "lease_seconds", "location", "name", "number", "phase",
+        "policy", "prefer", "session", "since", "stream",
         "subscription_list", "topics", "unit_marks", "wake",
     )  # fmt: skip
 
@@ -137,7 +138,7 @@ class ClientSubscriber:
         self.stream = SubscriberStream(self, self.events, self.counts, client.limits, token)
         self.subscription_list = SubscriptionList(self, client.say)
         # Brokers remember the epochs of one of this name that has ended: this one begins behind all of them.
-        self.number = client.subscribers_at_edges.last_number
+        self.incarnation, self.number = client.incarnation, client.subscribers_at_edges.last_number
         self.phase = SubscriberPhase.WAITING
         self.current: Attachment | None = None
         self.handover: Handover | None = None
@@ -237,7 +238,18 @@ class ClientSubscriber:
     @property
     def epoch(self) -> OwnerEpoch:
         """Its owner epoch: an edge that serves it with a lower one is no longer its owner."""
-        return self._client.incarnation, self.number
+        return self.incarnation, self.number
+
+    def go_above(self, used: int) -> bool:
+        """Take an incarnation above one that an earlier life has left behind; whether that has changed anything.
+
+        Its clock was ahead, and it is gone. One that has been attached in this life yields: it may be older than
+        the one that has come after it.
+        """
+        if self.again or not self.incarnation <= used < INCARNATIONS_BELOW - 1:
+            return False
+        self.incarnation = used + 1
+        return True
 
     @property
     def first_head(self) -> str:
@@ -299,7 +311,7 @@ class ClientSubscriber:
 
     def attach_item(self, attachment: Attachment) -> msg.AttachItem:
         """This subscriber's state for the target of a hand-over, with the epoch that it will have from END on."""
-        epoch = (self._client.incarnation, self.number + 1)
+        epoch = (self.incarnation, self.number + 1)
         return msg.AttachItem(
             attachment.id, self.name, epoch, self.subscription_list.version,
             list(self.subscription_list.items.values()), self.policy, self.lease_seconds,

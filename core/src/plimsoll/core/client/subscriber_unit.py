@@ -33,7 +33,7 @@ class SubscriberUnit(ClientSubscriber):
             client, unit_name(root.name, topic), root.policy, token, root.prefer, root.location,
             root.lease_seconds, root.since,
         )  # fmt: skip
-        self._owner, self.topic = owner, topic
+        self._owner, self.topic, self.incarnation = owner, topic, root.incarnation
         self.stream.holds, self.stream.queue = root.stream.holds, root.stream.queue
         self.events = self.stream.events = root.events
         self.is_paused = root.is_paused

@@ -28,6 +28,8 @@ Constraints = dict[str, AnyConstraint]
 SEARCH_UNITS = 4096
 """Bound of a search for a coverer; a unit is some quarter of a microsecond, and a usual comparison has five to ten."""
 CANDIDATES_AT_MOST = 65_536
+MEETINGS_A_UNIT = 8
+"""Candidates that are looked up under one more constraint."""
 TABLES_AT_MOST = 256
 """Tables, or sets of attributes in one, that a search looks into."""
 
@@ -228,7 +230,7 @@ class CoverFrontier(Generic[K]):
                     return node
         return None
 
-    def candidate_covered(self, node: CoverNode[K]) -> list[CoverNode[K]]:
+    def candidate_covered(self, node: CoverNode[K], budget: SearchBudget) -> list[CoverNode[K]]:
         """The announced nodes that the node covers, and some others."""
         constraints = node.subscription.constraints
         places: list[dict[float, CoverNode[K]]] = []
@@ -245,7 +247,9 @@ class CoverFrontier(Generic[K]):
             places.sort(key=len)
             serials = set(islice(places[0], CANDIDATES_AT_MOST))
             for place in places[1:]:
-                serials &= place.keys()
+                if not serials or not budget.spend(1 + len(serials) // MEETINGS_A_UNIT):
+                    break
+                serials = {serial for serial in serials if serial in place}
             found = [places[0][serial] for serial in serials]
         else:
             name, constraint = min(constraints, key=lambda pair: len(self._constrained[pair[0]]))

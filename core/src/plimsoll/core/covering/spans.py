@@ -115,8 +115,7 @@ def span_of(constraint: AnyConstraint) -> Span | None:
     if isinstance(constraint, Exactly):
         return _number(constraint.value), _number(constraint.value)
     if isinstance(constraint, OneOf):
-        numbers = list(map(_number, constraint.values))
-        return min(numbers), max(numbers)
+        return _number(min(constraint.values)), _number(max(constraint.values))
     return None
 
 

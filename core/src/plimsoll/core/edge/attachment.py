@@ -39,7 +39,7 @@ REFUSALS = {
     "leaving": "this edge is leaving; ask the head for another one",
     "undecided": "another client asks for this name at this edge, and the head has not decided yet; ask again",
     "full": "this edge has as many subscribers as it may have; ask the head for another one",
-    "epoch": "the subscriber is attached here with this owner epoch or a later one; raise it",
+    "epoch": "the subscriber is or was attached with this owner epoch or a later one; raise it",
     "range": "an incarnation is below 2^53, the number of an owner epoch and the position of a token are below 2^62",
     "session": "there is no place for the subscriber in this hand-over here; stay at the edge that serves you",
     NOT_PERMITTED: "the key of this connection may not subscribe; its identity lacks the role",

@@ -146,12 +146,12 @@ class AttachmentTable:
         if not attachment.keeps_place:
             self.drop([attachment])
 
-    def close_and_notify(self, attachment: EdgeAttachment, code: str, text: str) -> None:
+    def close_and_notify(self, attachment: EdgeAttachment, code: str, text: str, used: int = 0) -> None:
         """Close an attachment from this side; the client learns of it ahead of what was queued."""
         if attachment.state is not AttachmentState.CLOSED:
             self.close(attachment)
             # Even if the link has no connection now: it may come back, and the client still counts on its attachment.
-            self.host.say(attachment.link, msg.AttachmentClosed(attachment.id, code, text))
+            self.host.say(attachment.link, msg.AttachmentClosed(attachment.id, code, text, used))
 
     def send_elsewhere(self, attachments: Iterable[EdgeAttachment]) -> None:
         """Close attachments; their subscribers ask the head for another edge, and go on from their tokens."""
@@ -185,11 +185,11 @@ class AttachmentTable:
         self.host.up(msg.Forget(attachment.subscriber, attachment.epoch))
         self.drop([attachment])
 
-    def evict(self, attachments: Iterable[EdgeAttachment], code: str, text: str) -> None:
-        """Close and forget: neither entry nor cover of these stays here."""
+    def evict(self, attachments: Iterable[EdgeAttachment], code: str, text: str, used: int = 0) -> None:
+        """Close and forget: neither entry nor cover of these stays here. `used`: as in ATTACHMENT_CLOSED."""
         gone = list(attachments)
         for attachment in gone:
-            self.close_and_notify(attachment, code, text)
+            self.close_and_notify(attachment, code, text, used)
         self.drop(gone)
 
     def keep_places(self, attachments: Iterable[EdgeAttachment], code: str, text: str) -> None:

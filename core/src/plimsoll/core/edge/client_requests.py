@@ -76,7 +76,8 @@ class ClientRequests:
         old = self.attachments.by_subscriber.get(x)
         if code := self._refusal(link, resume, old):
             self.host.counters["roles_refused"] += code == NOT_PERMITTED
-            self.host.say(link, msg.AttachmentClosed(resume.attachment, code, REFUSALS[code]))
+            used = _left_behind(resume, old) if code == "epoch" else 0
+            self.host.say(link, msg.AttachmentClosed(resume.attachment, code, REFUSALS[code], used))
             return
         if (foreign := self._foreign(link, resume, old)) is not None:
             self.host.counters["roles_refused"] += foreign[0] == NOT_PERMITTED
@@ -161,3 +162,9 @@ class ClientRequests:
             self.attachments.queues.refill(self.attachments.by_link[link])
             self.attachments.queues.route(attachment)
             self.host.dirty[link] = None
+
+
+def _left_behind(resume: msg.Resume, old: EdgeAttachment | None) -> int:
+    """The incarnation of a client that has gone and whose place is still here; 0 if it is there, or no later one."""
+    is_gone = old is not None and old.state is AttachmentState.CLOSED
+    return old.epoch[0] if old is not None and is_gone and old.epoch[0] > resume.epoch[0] else 0

@@ -48,8 +48,10 @@ def edge_report(
     # Updates sent to the old head are void: what waits for one of them is acknowledged with this cover.
     attachments.pending_subacks.renumber(last.seq)
     if bundles is None:
-        yield msg.EdgeReport(*at, last, owned, mediator=mediator_epoch, head_epoch=had.epoch, position=had.position)
+        yield msg.EdgeReport(
+            *at, last, owned, mediator=mediator_epoch, head_epoch=had.epoch, position=had.position, keeps_claims=True
+        )
     else:
         boundaries = list(bundles.partition.boundaries)
         seen = bundles.seen_releases()
-        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version, *had, seen)
+        yield msg.EdgeReport(*at, last, owned, False, mediator_epoch, boundaries, *bundles.version, *had, seen, True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from plimsoll.core.edge.attachment import AttachmentState
+from plimsoll.core.edge.attachment import REFUSALS, AttachmentState
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.catchup_replay import CatchupReplay
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.name_claims import HERE, ClaimTable
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -16,7 +17,7 @@ from plimsoll.core.protocol import wire
 HeadMessage = (
     msg.Gap | msg.Progress | msg.CoverAck | msg.ResumedDown | msg.Release | msg.Replay | msg.Fetched | msg.Welcome
     | msg.Prepare | msg.StartMove | msg.Install | msg.Installed | msg.Cut | msg.Abort | msg.ForceDetach | msg.Orphan
-    | msg.MediatorEpoch | msg.ExpectedDeliveries | msg.PublisherAuditStart
+    | msg.MediatorEpoch | msg.ExpectedDeliveries | msg.PublisherAuditStart | msg.NameClaims
 )  # fmt: skip
 """ToEdge without PubOpen, which the edge delivers itself."""
 
@@ -24,7 +25,8 @@ HeadMessage = (
 class HeadMessages:
     """Dispatches by type. `mediator_epoch`: the highest known, which a head that restarts learns again from here.
 
-    `position_epoch`: the head epoch that the edge's position is of.
+    `position_epoch`: the head epoch that the edge's position is of. `publisher_claims`: whose names are, as the head
+    has said; a head that restarts learns this again from here, too.
     """
 
     def __init__(
@@ -39,6 +41,8 @@ class HeadMessages:
         self.source, self.target, self.replay = source, target, replay
         self.mediator_epoch = 0
         self.position_epoch = 0
+        limits = host.config.limits
+        self.publisher_claims = ClaimTable(limits.lease_seconds * host.config.time_factor)
         self._lag_until = 0.0
 
     @property
@@ -87,6 +91,10 @@ class HeadMessages:
                 self.target.delivery_audit.on_expected(message)
             case msg.PublisherAuditStart():
                 self.target.publisher_audit.on_start(message)
+            case msg.NameClaims():
+                for claim in message.publishers:
+                    self.publisher_claims.hear(claim, HERE, self.host.now)
+                self.publisher_claims.take_news(self.host.now)
             case _:
                 assert_never(message)
 
@@ -169,7 +177,10 @@ class HeadMessages:
                     self.target.claims.refused(release.subscriber, attachment.identity)
                 self.attachments.evict([attachment], release.code, release.text)
         elif attachment is not None and attachment.epoch < release.epoch:
-            self.attachments.evict([attachment], "released", "another edge serves this subscriber now")
+            if attachment.epoch[0] < release.used:
+                self.attachments.evict([attachment], "epoch", REFUSALS["epoch"], release.used)
+            else:
+                self.attachments.evict([attachment], "released", "another edge serves this subscriber now")
 
     # -- hand-overs that this edge may be the source or the target of
 

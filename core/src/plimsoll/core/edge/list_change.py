@@ -20,6 +20,8 @@ from plimsoll.core.protocol import messages as msg
 
 PART_UNITS = 2_000
 """Work after which a part ends; a unit is some quarter of a microsecond."""
+REFUSAL_CHARACTERS = 300
+"""Of what is said about a subscription that is refused: it may quote the text, which may be long."""
 CHANGE_UNITS = 40
 """Of any change, also of one that changes nothing: it is announced, and answered."""
 
@@ -71,7 +73,9 @@ class ListChange:
             taken.append(self.table.take(attachment, item, leaving))
         except ValueError as error:
             self.host.counters["subscriptions_refused"] += 1
-            self.host.say(attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)))
+            self.host.say(
+                attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)[:REFUSAL_CHARACTERS])
+            )
         return reading_units(item.text)
 
     def _part(self, attachment: EdgeAttachment, taken: list[Numbered]) -> int:

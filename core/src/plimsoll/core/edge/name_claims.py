@@ -28,7 +28,7 @@ class ClaimsContext(Protocol):
     def now(self) -> float: ...
 
 
-class NameClaims:
+class NameCheck:
     """Claims to names of subscribers, by identity."""
 
     def __init__(

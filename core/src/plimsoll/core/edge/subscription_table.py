@@ -30,6 +30,8 @@ TEXT_CHARACTERS = 65_536
 """Of a subscription in a message (`wire.Text`)."""
 WRITTEN_OUT_CHARACTERS = TEXT_CHARACTERS // 10
 """A longer text may exceed that in canonical form: an unprintable character becomes an escape of ten."""
+NUMBERS_CHARACTERS = 32_768
+"""By which the numbers of a subscription may grow: `9e15` is written out."""
 REMOVED_CONSTRAINTS = 64
 """Of subscriptions removed in one step, after which the next round goes on."""
 STEP_UNITS = 4_000
@@ -80,7 +82,7 @@ class SubscriptionTable:
         subscription, latency = predicates.parse(item.text), required_latency(item.options)
         if why := channel_refusal(attachment.link.grant, subscription):
             raise ValueError(why)
-        if len(item.text) > WRITTEN_OUT_CHARACTERS and len(str(subscription)) > TEXT_CHARACTERS:
+        if may_grow(item.text) and len(str(subscription)) > TEXT_CHARACTERS:
             raise ValueError(f"its canonical form has more than {TEXT_CHARACTERS} characters: it has too many escapes")
         self._last += 1
         self._waiting += 1
@@ -244,6 +246,14 @@ class SubscriptionTable:
         self.seq = 1
         items = [msg.CoverItem(number, str(s)) for number, s in self.cover.items()]
         return split_cover(msg.Cover(1, items, []), REPORT_PART_ITEMS)
+
+
+def may_grow(text: str) -> bool:
+    """Whether the canonical form of a subscription may have more characters than a message holds."""
+    if len(text) <= WRITTEN_OUT_CHARACTERS:
+        return False
+    is_literal = text.isprintable() and '"' not in text  # so that no character of it becomes an escape
+    return not is_literal or len(text) > TEXT_CHARACTERS - NUMBERS_CHARACTERS
 
 
 def passed_over(attachment: EdgeAttachment) -> EdgeAttachment:

@@ -17,7 +17,8 @@ from typing import Protocol
 
 FIRST_WINDOW = 128
 SMALLEST_WINDOW = 8
-"""A window is not cut below this, so that a client at a slow link needs no round trip for each publication."""
+"""A window is not cut below this, so that a client at a slow link needs no round trip for each publication. Nor below
+FIRST_WINDOW, if what it waited for was a link that stood still: that is not for what is published, and ends at once."""
 
 WINDOW_BYTES = 1024 * 1024
 """A window is bounded to about this by the mean size of what was published since the last renewal."""
@@ -25,6 +26,9 @@ WINDOW_BYTES = 1024 * 1024
 LONG_WAIT_SECONDS = 0.02
 """A wait for links that is longer than theirs without a backlog by more than this cuts the window: what waits at a link
 makes the publications of all others wait."""
+
+STANDSTILL_SECONDS = LONG_WAIT_SECONDS / 2
+"""A link that acknowledges nothing for this long stands still; one with too much to do acknowledges all the time."""
 
 DELAY_KEPT_SECONDS = 30.0
 """How long a link without a backlog takes is the shortest delay of the last one or two times this."""
@@ -70,6 +74,9 @@ class ClientShare:
     waited_until: float = 0.0
     unavoidable_seconds: float = 0.0
     """Of its present or last wait: how long its links take without a backlog."""
+    standing_before: float = 0.0
+    standing_seconds: float = 0.0
+    """How long the link at which it waits had stood still before; how long its links did while it waited."""
     was_held: bool = False
     is_held: bool = False
 
@@ -93,7 +100,8 @@ class ClientShare:
             self._adapt(largest)
         self.window = min(self.window, largest)
         self.published = self.size = 0
-        self.is_held, self.waited_from, self.starved_from, self.unavoidable_seconds = False, None, None, 0.0
+        self.is_held, self.waited_from, self.starved_from = False, None, None
+        self.unavoidable_seconds = self.standing_seconds = 0.0
         fitting = int(WINDOW_BYTES / self.mean_bytes) if self.mean_bytes else largest
         self.granted = max(1, min(self.window, fitting))
         return self.granted
@@ -102,7 +110,9 @@ class ClientShare:
         waited = 0.0 if self.starved_from is None else self.waited_until - self.starved_from
         if (excess := waited - self.unavoidable_seconds) > LONG_WAIT_SECONDS:
             self.was_held = True
-            self.window = max(int(self.window * min(0.5, LONG_WAIT_SECONDS / excess)), SMALLEST_WINDOW)
+            stood_still = excess - self.standing_seconds <= LONG_WAIT_SECONDS
+            smallest = min(FIRST_WINDOW, self.window) if stood_still else SMALLEST_WINDOW
+            self.window = max(int(self.window * min(0.5, LONG_WAIT_SECONDS / excess)), smallest)
         elif self.was_held:
             self.window += max(largest // GROWTH_STEPS, 1)
         else:
@@ -142,16 +152,22 @@ class LinkDelay:
 class _LinkState:
     """What is known of one link. `heard`: when it has last acknowledged something; `since`: from when it is silent.
 
-    `waiting`: the clients that it holds back, by position.
+    `standing_seconds`: how long it has stood still while clients waited for it, in all. `waiting`: the clients that it
+    holds back, by position.
     """
 
-    __slots__ = ("delay", "heard", "is_silent", "since", "waiting")
+    __slots__ = ("delay", "heard", "is_silent", "since", "standing_seconds", "waiting")
 
     def __init__(self) -> None:
         self.delay = LinkDelay()
-        self.heard = self.since = 0.0
+        self.heard = self.since = self.standing_seconds = 0.0
         self.is_silent = False
         self.waiting: list[tuple[int, int, str, ClientShare]] = []
+
+    def stir(self, now: float) -> None:
+        """Count its silence, which ends now or has lasted too long."""
+        if self.waiting and (silence := now - self.since) >= STANDSTILL_SECONDS:
+            self.standing_seconds += silence
 
 
 class ClientShares:
@@ -197,7 +213,7 @@ class ClientShares:
     def _wait(self, share: ClientShare, name: str, key: str, link: _LinkState, now: float) -> None:
         if share.waited_from is None:
             share.waited_from = now
-        share.waits_for = key
+        share.waits_for, share.standing_before = key, link.standing_seconds
         since = max(share.waited_from, link.heard)
         link.since = min(link.since, since) if link.waiting else since
         heapq.heappush(link.waiting, (share.points[key], next(self._order), name, share))
@@ -223,6 +239,7 @@ class ClientShares:
         link = self._links.get(backlog.key)
         if link is None:
             return ()
+        link.stir(now)
         link.is_silent, link.heard, link.since = False, now, now
         link.delay.acknowledged(backlog.acked, now)
         names: list[str] = []
@@ -249,6 +266,7 @@ class ClientShares:
 
     def _release_all(self, key: str, link: _LinkState, now: float) -> list[str]:
         self._waited_for.pop(key, None)
+        link.stir(now)
         waiting, link.waiting = sorted(link.waiting), []
         return [_release(name, share, link, now) for _, _, name, share in waiting]
 
@@ -259,5 +277,6 @@ class ClientShares:
 
 def _release(name: str, share: ClientShare, link: _LinkState, now: float) -> str:
     share.waits_for, share.waited_until = "", now
+    share.standing_seconds += link.standing_seconds - share.standing_before
     share.unavoidable_seconds = max(share.unavoidable_seconds, link.delay.shortest_seconds)
     return name

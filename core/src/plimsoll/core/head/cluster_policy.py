@@ -5,10 +5,11 @@ It is passed on each time, since control messages may be lost and an edge may ha
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
+
+import msgspec
 
 from plimsoll.core.head.bundles import FIRST, Bundles
 from plimsoll.core.head.load_exchange import LoadExchange, LoadExchangeContext
@@ -54,9 +55,9 @@ class ClusterPolicies:
     def receive(self, host: ClusterPolicyContext, exchange: LoadExchangeContext, said: msg.ClusterPolicy) -> None:
         """Take over the policy, and pass it on. One that cannot be read changes nothing here."""
         try:
-            policy = json.loads(said.policy) if said.policy else None
+            policy = msgspec.json.decode(said.policy) if said.policy else None
             spec = policy_of(policy)
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, RecursionError, TypeError, ValueError):
             host.counters["policies_refused"] += 1
             return
         if policy != self._policy:

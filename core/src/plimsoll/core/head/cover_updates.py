@@ -7,6 +7,7 @@ onward until all others have reported, so that it does not shrink what its neigh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from plimsoll.core.covering.cover_set import CoverDelta, reading_units
@@ -35,13 +36,17 @@ class LogContinuation(Protocol):
 
 
 class CoverUpdates(HeadPart):
-    """The one way in and out for covers: tables are changed here only. `units_spent`: work on updates, in all."""
+    """The one way in and out for covers: tables are changed here only. `units_spent`: work on updates, in all.
+
+    `ahead_of_report`: sends a neighbour what it has to know before this head's report lets it go on.
+    """
 
     def __init__(
         self, routes: RoutingTable, outboxes: Outboxes, fence: MediatorFence, resend: LogContinuation | None = None
     ) -> None:
         self.routes, self.outboxes, self.fence, self.resend = routes, outboxes, fence, resend
         self.units_spent = 0
+        self.ahead_of_report: Callable[[Outbox], None] = lambda _: None
 
     def register(self, handlers: RecordHandlers) -> None:
         handlers.of_brokers.add(msg.Cover, self.on_cover)
@@ -149,6 +154,7 @@ class CoverUpdates(HeadPart):
         for name, neighbor in self.routes.neighbors.items():
             outbox = self.outboxes.by_key.get(name)
             if outbox is not None and not neighbor.synced and not missing - {name}:
+                self.ahead_of_report(outbox)
                 *first, last = split_cover(self.routes.whole(name))
                 for part in first:
                     self.outboxes.send_first(outbox, part)

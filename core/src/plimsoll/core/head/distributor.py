@@ -7,7 +7,9 @@ accepted it; its position is the place in this head's log, which is what tokens 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from plimsoll.core.head.confirmations import Confirmations
 from plimsoll.core.head.durability.journal import LogJournal
@@ -26,6 +28,8 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.origins import Origin
 from plimsoll.core.protocol.wire import FLAG_CONFIRM_EDGES
+
+NO_SLICES: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class DistributorContext(Protocol):
@@ -66,15 +70,21 @@ class Distributor(HeadPart):
         handlers.of_brokers.add(msg.Pub, lambda outbox, pub: self.relay(outbox.name, pub))
         handlers.of_brokers.add(msg.Gap, lambda outbox, gap: self.relay_gap(outbox.name, gap))
 
-    def publish(self, publisher: OpenPublisher, accepted: msg.Publish, attributes: Attributes) -> None:
-        """Log and send a publication that has been accepted here."""
+    def publish(
+        self,
+        publisher: OpenPublisher,
+        accepted: msg.Publish,
+        attributes: Attributes,
+        slices: Mapping[str, int] = NO_SLICES,
+    ) -> None:
+        """Log and send a publication that has been accepted here. `slices`: that it is in, by stamp."""
         host = self.host
         self.offset += 1
         pub = msg.Pub(
             host.log.last + 1, host.name, host.epoch, self.offset, publisher.name, publisher.incarnation,
             accepted.seq, accepted.flags, accepted.sent_us, accepted.body,
         )  # fmt: skip
-        keys = self._log_publication(pub, attributes, "")
+        keys = self._log_publication(pub, attributes, slices, "")
         publisher.logged_at = pub.position
         publisher.client.share.needed_by.update(keys)
         if host.publisher_topics.attribute:
@@ -84,13 +94,15 @@ class Distributor(HeadPart):
             pending = host.publishers.answers.await_edges(publisher, accepted.seq)
             host.confirmations.await_for_publisher(pub.position, publisher.name, pending, keys, host.now)
 
-    def _log_publication(self, pub: msg.Pub, attributes: Attributes, source: str) -> set[str]:
+    def _log_publication(
+        self, pub: msg.Pub, attributes: Attributes, slices: Mapping[str, int], source: str
+    ) -> set[str]:
         """Log a publication and offer it to every link that needs it, but its source; returns the keys of those."""
         host = self.host
         piece = wire.encode(pub)
         position = host.log.append_publication(piece, (pub.head, pub.epoch), pub.offset)
         if host.group_lags.by_group:
-            host.group_lags.note(attributes, position)
+            host.group_lags.note(attributes, position, slices)
         if host.journal is not None:
             host.journal.logged(piece, source, self.heard.get(source, (0, 0)))
         keys = host.routes.match(attributes)
@@ -128,7 +140,7 @@ class Distributor(HeadPart):
             host.log.last + 1, pub.head, pub.epoch, pub.offset, pub.publisher, pub.incarnation, pub.seq, pub.flags,
             pub.sent_us, pub.body,
         )  # fmt: skip
-        keys = self._log_publication(pub, attributes, neighbor)
+        keys = self._log_publication(pub, attributes, NO_SLICES, neighbor)
         if pub.flags & FLAG_CONFIRM_EDGES:
             host.confirmations.await_for_neighbor(pub.position, neighbor, neighbor_position, keys, host.now)
 
@@ -170,7 +182,7 @@ class Distributor(HeadPart):
         record = wire.encode(msg.Gap(host.name, host.epoch, at, host.epoch, at, last, reason))
         accounts_for = tuple(((head, epoch), offset) for head, epoch, offset in last)
         position = host.log.append(LogEntry(record, accounts_for, True))
-        host.group_lags.note({}, position)
+        host.group_lags.note({}, position, NO_SLICES)
         if host.journal is not None:
             host.journal.gap(record, source, self.heard.get(source, (0, 0)))
         elif source:

@@ -154,6 +154,10 @@ class DurablePlaces(HeadPart):
     def is_kept(self, subscriber: str) -> bool:
         return subscriber in self.kept
 
+    def is_away(self, subscriber: str) -> bool:
+        """Whether a place is kept for it, and its client has gone."""
+        return subscriber in self.kept and bool(self.kept[subscriber].left_at)
+
     def arrived(self, subscriber: str) -> None:
         """A hand-over has brought it here for good."""
         place = self.kept.get(subscriber)

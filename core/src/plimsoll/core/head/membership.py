@@ -11,6 +11,7 @@ from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.bundles import Bundles
+from plimsoll.core.head.claim_exchange import ClaimExchange
 from plimsoll.core.head.cover_updates import CoverUpdates
 from plimsoll.core.head.durability.continuation import EpochContinuation
 from plimsoll.core.head.durable_places import DurablePlaces
@@ -66,6 +67,7 @@ class MembershipContext(Protocol):
     mediator_fence: MediatorFence
     coordinator: Coordinator
     remote_members: RemoteMembers
+    claim_exchange: ClaimExchange
 
 
 class Membership(HeadPart):
@@ -122,6 +124,9 @@ class Membership(HeadPart):
         host.outboxes.send(outbox, msg.Welcome(host.log.last, start, host.config.advertised))
         if start is not None:
             host.continuation.send_missed(outbox, start)
+        outbox.keeps_claims = report.keeps_claims
+        if outbox.keeps_claims:
+            host.claim_exchange.tell_all(outbox)
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
         host.startup.expect(host.groups.restart.edge_reported(report))
@@ -170,7 +175,8 @@ class Membership(HeadPart):
         if newest >= resume.epoch:
             if host.held_places.holds(outbox.key, x):
                 return  # its place is kept until the owner has its own; then it is released
-            host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))
+            used = self._left_behind(resume, newest)
+            host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1), used=used))
             return
         covered = host.slice_attachments.covered_since(x)
         is_again = resume.token is not None and covered is None
@@ -215,6 +221,14 @@ class Membership(HeadPart):
             return refusal
         fault = incarnation_fault(resume.epoch[0], newest[0])
         return ("range", fault) if fault else None
+
+    def _left_behind(self, resume: msg.ResumeUp, newest: OwnerEpoch) -> int:
+        """The later incarnation of a client that has gone; 0 if it may be there, or there is none."""
+        host, entry = self.host, self.host.owners.entries.get(resume.subscriber)
+        may_be_there = entry is not None and entry.key in host.outboxes.by_key
+        if newest[0] <= resume.epoch[0] or (may_be_there and not host.durable_places.is_away(resume.subscriber)):
+            return 0
+        return newest[0]
 
     def release(self, key: str, subscriber: str, epoch: OwnerEpoch) -> None:
         if (outbox := self.host.outboxes.by_key.get(key)) is not None:

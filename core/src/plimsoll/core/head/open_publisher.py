@@ -70,6 +70,8 @@ class OpenPublisher:
     name: str
     incarnation: int
     identity: str = ""
+    since: int = 0
+    """Since when its identity has the name, as in `KnownClaim`."""
     link: Link | None = None
     handle: int = 0
     last_seq: int = 0

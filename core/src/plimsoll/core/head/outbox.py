@@ -37,6 +37,8 @@ class Outbox:
         self.room = 0
         self.lagging = False
         self.leaving = False
+        self.keeps_claims = False
+        """Whether this edge is told whose names are."""
         self.sent_through = 0
         self.offered = self.acked = 0
         """Positions: the last that this link was offered, and the last that the other side has acknowledged."""

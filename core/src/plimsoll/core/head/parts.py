@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.bundles import Bundles
+from plimsoll.core.head.claim_exchange import ClaimExchange
 from plimsoll.core.head.client_share import SILENT_SECONDS, ClientShares
 from plimsoll.core.head.cluster_policy import ClusterPolicies
 from plimsoll.core.head.confirmations import Confirmations
@@ -62,6 +63,7 @@ from plimsoll.core.head.startup import ABSENT_SECONDS, StartupBarrier
 from plimsoll.core.head.topic_owners import TopicOwners
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
+from plimsoll.core.name_claims import ClaimTable
 from plimsoll.core.policies.registry import placer_of_spec
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
@@ -146,7 +148,8 @@ class HeadParts(OverlayNode):
     def _build_publishers(self) -> None:
         limits, factor = self.config.limits, self.config.time_factor
         shares = ClientShares(self.outboxes.by_key, self._seconds(SILENT_SECONDS))
-        self.publishers = PublisherTable(limits, shares)
+        claims = ClaimTable(self._seconds(limits.lease_seconds), lambda now: now + self.reporter.clock_offset_seconds)
+        self.publishers = PublisherTable(limits, shares, claims)
         self.confirmations = Confirmations(
             self.outboxes, self.publishers.answers, self._seconds(limits.confirm_seconds)
         )
@@ -182,6 +185,8 @@ class HeadParts(OverlayNode):
         self.publisher_commands = PublisherCommands(self, self.commands)
         self.publisher_audit = PublisherAudit(self, self.handover_links)
         self.publisher_moves = PublisherMoves(self, self.publisher_commands.broadcast, self.config.time_factor)
+        self.claim_exchange = ClaimExchange(self, self._seconds(self.config.limits.lease_seconds))
+        self.covers.ahead_of_report = self.claim_exchange.tell_all
         self.slice_commands = SliceCommands(self, self.groups, self.commands)
         progress_seconds = self._seconds(self.config.limits.progress_seconds)
         self.coordinator = Coordinator(self, self.handover_links, self.commands.broadcast, progress_seconds)
@@ -193,8 +198,9 @@ class HeadParts(OverlayNode):
             self.startup, self.covers, self.record_input, self.durable_places, self.membership, self.held_places,
             self.remote_members, self.coordinator, self.places_elsewhere,
             self.confirmations, self.join_requests, self.publisher_arrivals, self.publish_requests,
-            self.publisher_moves, self.publisher_audit, self.group_links, self.group_requests, self.groups,
-            self.group_declarations, self.durable_groups, self.slice_commands,
+            self.publisher_moves, self.publisher_audit, self.claim_exchange,
+            self.group_links, self.group_requests, self.groups, self.group_declarations,
+            self.durable_groups, self.slice_commands,
             self.distributor, self.router, self.handovers, self.mediator_fence,
             self.commands, self.publisher_commands, self.publisher_paths, self.head_cordon,
             self.log_reader, self.bundles, self.topics,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from plimsoll.core.head.log import Log
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.slice_names import split_stamps
 
 ENTRIES_PER_PAGE = 256
 """Entries that one page looks at: each is decoded, which takes some ten microseconds."""
@@ -33,5 +34,10 @@ def _item(record: bytes) -> msg.PublicationItem:
     if not isinstance(pub, msg.PubOpen):
         raise TypeError(f"the log has a {type(pub).__name__} where a publication should be")
     return msg.PublicationItem(
-        pub.publisher, pub.incarnation, pub.seq, pub.sent_us, pub.body.attributes, len(pub.body.payload)
+        pub.publisher,
+        pub.incarnation,
+        pub.seq,
+        pub.sent_us,
+        split_stamps(pub.body.attributes, pub.flags)[0],
+        len(pub.body.payload),
     )

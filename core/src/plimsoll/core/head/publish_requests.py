@@ -210,15 +210,18 @@ class PublishRequests(HeadPart):
     def _accept(self, link: Link, publisher: OpenPublisher, request: msg.Publish) -> None:
         host = self.host
         size, most = len(memoryview(request.body)), host.config.limits.max_publication_bytes
-        # Its number is used up before it is checked: a refusal is an answer, and the same number does not come again.
-        host.publishers.took(publisher, request.seq, size, host.now)
+        # Its number is used up though it is refused: a refusal is an answer, and the same number does not come again.
         try:
+            if size > most + host.groups.stamps.most_bytes:
+                raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
+            received = host.groups.stamps.received(request, msg.decode(msg.body, request.body))
+            size = received.size
             if size > most:
                 raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
-            body = msg.decode(msg.body, request.body)
-            if size > SMALL_BODY_BYTES and (fault := attributes_fault(body.attributes)):
+            if size > SMALL_BODY_BYTES and (fault := attributes_fault(received.written)):
                 raise WireError("oversized", fault)
         except WireError as error:
+            host.publishers.took(publisher, request.seq, size, host.now)
             host.counters["publications_refused"] += 1
             refused = msg.Refused(request.handle, request.seq, error.code, str(error))
             host.publishers.answers.single_out(publisher, refused)
@@ -226,7 +229,8 @@ class PublishRequests(HeadPart):
                 host.journal.refused(publisher.name, publisher.incarnation, refused)
             host.say(link, refused)
             return
+        host.publishers.took(publisher, request.seq, size, host.now)
         if host.publisher_paths.attribute:
-            host.publisher_paths.note(link, body.attributes)
-        request, body = host.groups.stamps.stamped(publisher.name, request, body)
-        host.distributor.publish(publisher, request, body.attributes)
+            host.publisher_paths.note(link, received.written)
+        request, attributes, slices = host.groups.stamps.stamped(publisher.name, request, received)
+        host.distributor.publish(publisher, request, attributes, slices)

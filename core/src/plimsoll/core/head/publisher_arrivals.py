@@ -106,7 +106,7 @@ class PublisherArrivals(HeadPart):
         host, standby = self.host, self.standbys.get(marker.publisher)
         if standby is not None and standby.opening.session != marker.session:
             return  # of a move that the publisher has given up: it has begun another
-        if not host.publishers.arrive(marker, host.now):
+        if not host.publishers.arrive(marker, host.now, host.name_grants):
             host.counters["publishers_not_taken"] += 1
             return
         self._sources[marker.publisher] = (marker.session, source)

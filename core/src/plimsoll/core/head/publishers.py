@@ -6,7 +6,7 @@ Beside it are their credit (`client_credit.py`), quotas, rates and answers (`pub
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.head.client_credit import ClientCredits
@@ -17,6 +17,7 @@ from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.publisher_answers import PublisherAnswers
 from plimsoll.core.head.publisher_quotas import PublisherQuotas
 from plimsoll.core.head.publisher_rates import PublisherRates
+from plimsoll.core.name_claims import ClaimTable
 from plimsoll.core.permissions import (
     NO_NAME_GRANTS,
     NOT_PERMITTED,
@@ -47,8 +48,11 @@ NOT_SEEN = float("inf")
 class PublisherTable:
     """All publishers of a head, by name, and by link and handle."""
 
-    def __init__(self, limits: BrokerLimits, shares: ClientShares | None = None) -> None:
+    def __init__(
+        self, limits: BrokerLimits, shares: ClientShares | None = None, claims: ClaimTable | None = None
+    ) -> None:
         self.limits = limits
+        self.claims = ClaimTable(limits.lease_seconds) if claims is None else claims
         self.credits = ClientCredits(ClientShares({}) if shares is None else shares, limits.publisher_window)
         self.by_name: dict[str, OpenPublisher] = {}
         self._by_handle: dict[tuple[Link, int], OpenPublisher] = {}
@@ -76,7 +80,8 @@ class PublisherTable:
             self.roles_refused += 1
             raise WireError(NOT_PERMITTED, why)
         known = self.by_name.get(opening.publisher)
-        if not names.permits(link.identity, opening.publisher, known.identity if known is not None else ""):
+        owner = self.claims.whose(opening.publisher) or (known.identity if known is not None else "")
+        if not names.permits(link.identity, opening.publisher, owner):
             self.roles_refused += 1
             raise WireError(NOT_PERMITTED, foreign_name("publisher", opening.publisher))
         is_own = known is not None and known.identity == link.identity
@@ -113,7 +118,11 @@ class PublisherTable:
         if known is None or not is_own or known.incarnation < opening.incarnation:
             earlier, known = known, self._new(opening.publisher, opening.incarnation, now)
             known.identity = link.identity
+            known.since = earlier.since if earlier is not None and is_own else 0
+            self._claim(known, now, names)
             self._note(known)
+        else:
+            self._claim(known, now, names)
         self.credits.join(known, client_of(link.identity, link.name), before)
         if earlier is not None:
             self.credits.forget(earlier)
@@ -123,6 +132,26 @@ class PublisherTable:
         self.quotas.share(known, link.grant, now)
         self.answers.opened(known, now)
         return Opened(opening.handle, head, epoch, known.last_seq, known.through)
+
+    def _claim(self, publisher: OpenPublisher, now: float, names: NameGrants) -> None:
+        """Note that its identity has its name, and since when; of names with a prefix that is granted this is known."""
+        if publisher.identity and not names.holders(publisher.name):
+            publisher.since = publisher.since or self.claims.since(publisher.name, publisher.identity, now)
+            self.claims.use(publisher.name, publisher.identity, publisher.since, now)
+
+    def still_used(self, names: Iterable[str], now: float, grants: NameGrants) -> None:
+        """Repeat the claims of those of these publishers that are open."""
+        for name in names:
+            publisher = self.by_name.get(name)
+            if publisher is not None and publisher.link is not None:
+                publisher.seen_at = now
+                self._claim(publisher, now, grants)
+
+    def lose(self, publisher: OpenPublisher) -> None:
+        """Its name is another identity's: nothing of it is remembered."""
+        self._unbind(publisher)
+        self.credits.forget(publisher)
+        del self.by_name[publisher.name]
 
     def _unbind(self, publisher: OpenPublisher) -> None:
         self.credits.leave(publisher)
@@ -150,6 +179,7 @@ class PublisherTable:
         publisher = self._new(known.name, known.incarnation, 0.0)
         publisher.seen_at = NOT_SEEN
         publisher.identity, publisher.left, publisher.arrived = known.identity, known.left, known.arrived
+        publisher.since = known.since
         publisher.last_seq = publisher.through = known.last_seq
         publisher.singled_out = exceptions
 
@@ -162,12 +192,14 @@ class PublisherTable:
         publisher.left, publisher.moving, publisher.arrived = publisher.moving, "", ""
         self._note(publisher)
 
-    def arrive(self, marker: PublisherMarker, now: float) -> bool:
+    def arrive(self, marker: PublisherMarker, now: float, names: NameGrants = NO_NAME_GRANTS) -> bool:
         """Let the bearer of this name go on here behind its last number; False if it is open here, or in a later life.
 
         A name that another identity has here stays with that one.
         """
         known = self.by_name.get(marker.publisher)
+        if not names.permits(marker.identity, marker.publisher, self.claims.whose(marker.publisher)):
+            return False
         if known is not None:
             if known.identity != marker.identity or known.incarnation > marker.incarnation:
                 return False
@@ -181,6 +213,7 @@ class PublisherTable:
         publisher.identity, publisher.arrived = marker.identity, marker.session
         publisher.last_seq = publisher.through = marker.last_seq
         publisher.seen_at = now
+        self._claim(publisher, now, names)
         self._note(publisher)
         return True
 
@@ -243,8 +276,9 @@ class PublisherTable:
 
 def _known(publisher: OpenPublisher) -> PublisherKnown:
     return PublisherKnown(
-        publisher.name, publisher.incarnation, publisher.identity, publisher.last_seq, publisher.left, publisher.arrived
-    )
+        publisher.name, publisher.incarnation, publisher.identity, publisher.last_seq, publisher.left,
+        publisher.arrived, publisher.since,
+    )  # fmt: skip
 
 
 def _lost_name(link: Link, name: str, names: NameGrants) -> str:

@@ -29,6 +29,7 @@ from plimsoll.core.transport.client_intake import ClientIntake
 from plimsoll.core.transport.flusher import Flusher
 from plimsoll.core.transport.handshakes import Handshakes
 from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.refused_records import RefusedRecord
 
 DataMessage = msg.FromClient | msg.FromEdge | msg.BetweenHeads
 QueuedRecord = tuple[Link, int, DataMessage | None, bool]
@@ -57,6 +58,7 @@ class InputContext(Protocol):
     startup: StartupBarrier
 
     def knows(self, link: Link) -> bool: ...
+    def say(self, link: Link, record: RefusedRecord, /) -> None: ...
     def took(self, link: Link, /) -> None: ...
 
 
@@ -90,7 +92,10 @@ class RecordInput(HeadPart):
                 message = msg.decode(decoder, raw)
             except WireError as error:
                 # It still ends its frame, and still costs service time: credit must come back for it.
-                host.counters[f"records_refused_{error.code}"] += 1
+                if decoder is msg.from_client:
+                    self.clients.refuse(link, raw, error)
+                else:
+                    host.counters[f"records_refused_{error.code}"] += 1
             if host.server.transparent:
                 self._take(link, message, i == last)
             else:
@@ -118,7 +123,10 @@ class RecordInput(HeadPart):
             try:
                 self._dispatch(link, message)
             except WireError as error:
-                host.counters[f"records_refused_{error.code}"] += 1
+                if link.remote is not None and link.remote.role == "client":
+                    self.clients.refuse(link, wire.encode(message), error)
+                else:
+                    host.counters[f"records_refused_{error.code}"] += 1
         if ends_frame:
             link.deals(host.now)
             host.took(link)

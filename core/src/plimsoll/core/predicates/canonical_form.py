@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import ne
 
 from plimsoll.core.predicates.constraints import (
     PRESENT,
@@ -53,6 +54,15 @@ class Predicate:
             raise ValueError(f"[{self.attribute},{self.operator},...] takes {wanted}, not {self.operand!r}")
 
 
+def checked(attribute: str, operator: Operator, operand: Operand) -> Predicate:
+    """A predicate of what its reader has checked already."""
+    made = object.__new__(Predicate)
+    object.__setattr__(made, "attribute", attribute)
+    object.__setattr__(made, "operator", operator)
+    object.__setattr__(made, "operand", operand)
+    return made
+
+
 def operand_error(operator: Operator, operand: Operand) -> str:
     """What the operator takes, if the operand does not fit; else an empty string."""
     if operator == "exists":
@@ -60,10 +70,10 @@ def operand_error(operator: Operator, operand: Operand) -> str:
     if operator == "in":
         if not isinstance(operand, tuple) or not operand:
             return "a list of at least one value"
-        kinds = {kind_of(value) for value in operand}
+        kinds = {kind_of(value) for value in {value.__class__: value for value in operand}.values()}
         if len(kinds) > 1 or None in kinds:
             return "values of one kind, all strings, all numbers or all booleans"
-        return "numbers other than NaN" if any(value != value for value in operand) else ""
+        return "numbers other than NaN" if "number" in kinds and any(map(ne, operand, operand)) else ""
     if operator in TEXT_OPERATORS:
         return "" if isinstance(operand, str) else "a string"
     kind = kind_of(operand)
@@ -76,6 +86,8 @@ def operand_error(operator: Operator, operand: Operand) -> str:
 
 def canonical(predicates: Sequence[Predicate]) -> AnyConstraint:
     """The conjunction of predicates on one attribute; raises `NoValueError` if no value satisfies them all."""
+    if len(predicates) == 1 and predicates[0].operator in ORDER_OPERATORS:
+        return _interval(predicates)  # the most frequent ones of a long text
     bounding = [p for p in predicates if p.operator != "exists"]
     if not bounding:
         return PRESENT
@@ -120,7 +132,9 @@ def _finite(finite: Sequence[Predicate], others: Sequence[Predicate], kind: Kind
         left = kept
     if others:
         left = _filtered(left, others, kind)
-    unique = frozenset(exactly(value, kind).value for value in left)
+    unique: frozenset[Value] = frozenset(
+        map(sys.intern, map(str, left)) if kind == "string" else [v + 0 if isinstance(v, float) else v for v in left]
+    )
     return exactly(left[0], kind) if len(unique) == 1 else OneOf(unique, kind)
 
 

@@ -4,11 +4,12 @@ Laws. A subscription is satisfiable, canonical and immutable: two are equal exac
 publications, even if their texts differ. An attribute that a publication lacks satisfies nothing, `!=` included.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from plimsoll.core.predicates import syntax
-from plimsoll.core.predicates.canonical_form import Predicate, canonical, exactly
+from plimsoll.core.predicates.canonical_form import Predicate, canonical, checked, exactly
 from plimsoll.core.predicates.constraints import AnyConstraint, Exactly, NoValueError, Value
 
 Attributes = Mapping[str, Value]
@@ -79,7 +80,11 @@ class Subscription:
         return self._hash
 
     def __str__(self) -> str:
-        return ",".join(syntax.format_predicate(p.attribute, p.operator, p.operand) for p in self.predicates())
+        return ",".join(
+            syntax.format_predicate(name, operator, operand)
+            for name, constraint in self.constraints
+            for operator, operand in constraint.predicates()
+        )
 
     def __repr__(self) -> str:
         return f"parse({str(self)!r})"
@@ -116,4 +121,4 @@ def conjunction(predicates: Iterable[Predicate]) -> Subscription:
 
 def parse(written: str) -> Subscription:
     """The subscription of a text such as `[class,=,'STOCK'],[high,>,25.0]`. Raises `ParseError` or `Unsatisfiable`."""
-    return conjunction(Predicate(*triple) for triple in syntax.parse_triples(written))
+    return conjunction(itertools.starmap(checked, syntax.parse_triples(written)))

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 
 from plimsoll.core.predicates.canonical_form import OPERATORS, operand_error
-from plimsoll.core.predicates.constraints import Operand, Operator, Value
+from plimsoll.core.predicates.constraints import Operand, Operator, Value, kind_of
 
 _BARE = re.compile(r"[^\W\d][\w\-.:/$]*")
 _OPERATOR = re.compile(r"!=|<=|>=|=|<|>|(?:in|prefix|suffix|contains|exists)\b")
@@ -31,6 +31,18 @@ _CONDITION = re.compile(r"([^\W\d][\w\-.]{0,60})\s?(!=|<=|>=|=|<|>)\s?['\"]?([\w
 _SPACE = re.compile(r"\s*")
 _WORD_BEHIND = re.compile(r"[\w.]")
 _PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in ("'", '"')}
+_QUOTED = {quote: re.compile(rf"{quote}((?:[^{quote}\\]++|\\.)*){quote}", re.DOTALL) for quote in ("'", '"')}
+_RARE_ESCAPE = re.compile(r"\\[^'\"nrt]")
+_ESCAPED = {ord(char): written for char, written in _UNESCAPES.items()}
+# What is usually written is read in one step. The patterns admit nothing that the rules refuse, or read otherwise.
+_USUAL = re.compile(
+    r"\s*+\[\s*+([^\W\d][\w\-.:/$]*+)\s*+,\s*+(!=|<=|>=|=|<|>|prefix\b|suffix\b)\s*+,"
+    r"\s*+(?:([+-]?[0-9]{1,300}+)|'([^'\\]*+)')\s*+\]"
+)
+_LIST = r"\(\s*+(?:{0})(?:\s*+,\s*+(?:{0})){{0,2047}}\s*+\)"
+_NUMBERS = re.compile(_LIST.format(r"[+-]?(?:[0-9]{1,300}+(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"))
+_STRINGS = re.compile(_LIST.format(r"'[^'\\]*+'"))
+_EACH_STRING = re.compile(r"'([^'\\]*+)'")
 MAX_DIGITS = 400  # longer integers are no useful quantity and take quadratic time to parse
 PREDICATES_AT_MOST = 256
 """Predicates of a subscription. Bounds what canonical form, covering and matching compare."""
@@ -107,6 +119,9 @@ class _PredicateReader:
             raise self.error(expected or repr(mark))
 
     def predicate(self) -> tuple[str, Operator, Operand]:
+        usual = _USUAL.match(self.text, self.at)
+        if usual is not None and (triple := self.usual(usual)) is not None:
+            return triple
         if not self.take("["):
             raise self.error(f"'[' of a predicate{self.predicate_hint()}")
         attribute = self.attribute()
@@ -118,6 +133,16 @@ class _PredicateReader:
             operand = self.operand(operator)
         self.need("]")
         return attribute, operator, operand
+
+    def usual(self, found: re.Match[str]) -> tuple[str, Operator, Operand] | None:
+        """A predicate of a bare name and a plain literal, unless there is something to refuse about it."""
+        attribute, written, number, string = found.groups()
+        operator: Operator = written  # type: ignore[assignment]  # the pattern admits operators only
+        operand = string if number is None else int(number)
+        if operand_error(operator, operand):
+            return None
+        self.at = found.end()
+        return interned(attribute), operator, operand
 
     def predicate_hint(self) -> str:
         """How to write what looks like a condition, `class=STOCK` or `price > 25`; empty for anything else."""
@@ -169,6 +194,12 @@ class _PredicateReader:
         return operand
 
     def list_of_values(self) -> tuple[Value, ...]:
+        start = self.at
+        usual = self.usual_list()
+        if usual and self.values + len(usual) <= VALUES_AT_MOST:
+            self.values += len(usual)
+            return usual
+        self.at = start
         self.need("(", "'(' of a list of values")
         values = [self.literal()]
         while self.take(","):
@@ -178,6 +209,26 @@ class _PredicateReader:
         self.need(")", "',' or ')'")
         self.values += len(values)
         return tuple(values)
+
+    def usual_list(self) -> tuple[Value, ...]:
+        """The values of a list of plain strings or of numbers, with the cursor behind it; empty if it is another."""
+        values: tuple[Value, ...]
+        found = _NUMBERS.match(self.text, self.at)
+        if found is None:
+            found = _STRINGS.match(self.text, self.at)
+            if found is None:
+                return ()
+            values = tuple(_EACH_STRING.findall(found.group()))
+        else:
+            written = [text.strip() for text in found.group()[1:-1].split(",")]
+            try:
+                values = tuple(map(int, written))
+            except ValueError:
+                values = tuple([int(text) if _INTEGER.fullmatch(text) else float(text) for text in written])
+                if float("inf") in values or float("-inf") in values:
+                    return ()
+        self.at = found.end()
+        return values
 
     def literal(self) -> Value:
         self.space()
@@ -211,6 +262,10 @@ class _PredicateReader:
         quote = self.text[self.at : self.at + 1]
         if quote not in ("'", '"'):
             return None
+        whole = _QUOTED[quote].match(self.text, self.at)
+        if whole is not None and (usual := _unescaped(whole.group(1))) is not None:
+            self.at = whole.end()
+            return usual
         start = self.at
         parts: list[str] = []
         self.at += 1
@@ -240,13 +295,28 @@ class _PredicateReader:
         return chr(int(match.group(1), 16))
 
 
+def _unescaped(written: str) -> str | None:
+    """A string with its escapes replaced; None if they have to be read one by one."""
+    if "\\" not in written:
+        return written
+    if "\0" in written:
+        return None
+    written = written.replace("\\\\", "\0")
+    if written.endswith("\\") or _RARE_ESCAPE.search(written):
+        return None
+    for escape in "'\"nrt":
+        written = written.replace("\\" + escape, _ESCAPES[escape])
+    return written.replace("\0", "\\")
+
+
 def format_predicate(attribute: str, operator: Operator, operand: Operand) -> str:
     """One predicate as text that `parse_triples` reads back."""
     name = attribute if _BARE.fullmatch(attribute) else _quoted(attribute)
     if operator == "exists":
         return f"[{name},exists]"
     if isinstance(operand, tuple):
-        return f"[{name},{operator},({','.join(map(_literal, operand))})]"
+        write = repr if operand and kind_of(operand[0]) == "number" else _literal
+        return f"[{name},{operator},({','.join(map(write, operand))})]"
     return f"[{name},{operator},{_literal(operand)}]"
 
 
@@ -260,4 +330,6 @@ def _literal(value: Value | None) -> str:
 
 def _quoted(string: str) -> str:
     """In single quotes, with unprintable characters (control characters, lone surrogates) escaped."""
+    if string.isprintable():
+        return f"'{string.translate(_ESCAPED)}'" if "\\" in string or "'" in string else f"'{string}'"
     return "'" + "".join(_UNESCAPES.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in string) + "'"

@@ -8,7 +8,11 @@ the slice's other side, under which a taker that caches attaches the slice besid
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 from typing import Final
+
+from plimsoll.core.protocol.wire import Scalar
 
 GROUP_CHARACTERS_AT_MOST: Final = 63
 SLICES_AT_MOST: Final = 10_000
@@ -16,6 +20,13 @@ SLICES_AT_MOST: Final = 10_000
 
 STAMP_PREFIX: Final = "slice."
 """How the attribute begins that holds the slice of a publication, before the name of the group."""
+
+STAMPS_SHIFT: Final = 16
+"""Of the flags of a publication: from this bit on they say how many of its attributes, the last ones, are stamps."""
+STAMPS_AT_MOST: Final = 0xFFFF
+_STAMP_LENGTH_AT_MOST: Final = len(STAMP_PREFIX) + GROUP_CHARACTERS_AT_MOST
+_STAMP_BYTES: Final = 5
+"""Of a stamp besides its name, at most: the header of the name, and a number below 2^16."""
 
 _GROUP: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
 _SLICE: Final = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)@@(0|[1-9][0-9]{0,3})(\+?)")
@@ -46,6 +57,34 @@ def side_of_name(name: str) -> int:
 def stamp_attribute(group: str) -> str:
     """The attribute of publications that holds their slice in this group."""
     return STAMP_PREFIX + group
+
+
+def flags_with_stamps(flags: int, count: int) -> int:
+    """The flags of a publication whose last `count` attributes are stamps."""
+    return flags & STAMPS_AT_MOST | count << STAMPS_SHIFT
+
+
+def split_stamps(attributes: dict[str, Scalar], flags: int) -> tuple[dict[str, Scalar], dict[str, int]]:
+    """What the publisher has written, and the stamps that its client or a head has added behind that.
+
+    What cannot be a stamp counts as written, whatever the flags say.
+    """
+    stamps: dict[str, int] = {}
+    if not flags >> STAMPS_SHIFT:
+        return attributes, stamps
+    for name in islice(reversed(attributes), flags >> STAMPS_SHIFT):
+        value = attributes[name]
+        if not name.startswith(STAMP_PREFIX) or len(name) > _STAMP_LENGTH_AT_MOST:
+            break
+        if type(value) is not int or not 0 <= value < SLICES_AT_MOST:
+            break
+        stamps[name] = value
+    return dict(islice(attributes.items(), len(attributes) - len(stamps))), stamps
+
+
+def stamps_bytes(names: Iterable[str]) -> int:
+    """How much larger these stamps make a publication, at most."""
+    return sum(len(name) + _STAMP_BYTES for name in names)
 
 
 def slice_subscription(group: str, filter_text: str, number: int) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from plimsoll.core.config import Role
+from plimsoll.core.spec.field_info import BROKER_NAME, BROKER_NAME_LENGTH
 from plimsoll.core.spec.kinds import GROUP, AnySpec, BrokerClusterSpec, EdgeBrokerSpec, EdgeGroup, NamedReference
 from plimsoll.core.spec.problems import Path
 from plimsoll.core.spec.resources import Resource, Resources
@@ -26,6 +28,11 @@ class DeclaredBroker:
     owner: Resource[AnySpec]
     path: Path
     location: LocationSpec | None = None
+
+
+def is_broker_name(name: str) -> bool:
+    """Whether every object of a broker of this name can exist on Kubernetes."""
+    return len(name) <= BROKER_NAME_LENGTH and re.fullmatch(BROKER_NAME, name) is not None
 
 
 def head_name(cluster: str) -> str:

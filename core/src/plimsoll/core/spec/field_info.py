@@ -15,6 +15,9 @@ from functools import cache
 from typing import Literal
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"  # an RFC 1123 label, which Kubernetes asks of names
+BROKER_NAME = r"[a-z]([-a-z0-9]*[a-z0-9])?"  # an RFC 1035 label, which Kubernetes asks of the names of Services
+BROKER_NAME_LENGTH = 52
+"""Kubernetes labels a pod with the name of its StatefulSet and a hash of up to ten digits, in at most 63 characters."""
 LABEL = r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"  # the key of a label
 IMAGE = r"[A-Za-z0-9][-A-Za-z0-9._/:@]*|"  # of containers, or none
 
@@ -56,6 +59,12 @@ def name_field(text: str, refers: str = "", max_items: int | None = None) -> Fie
     """A name of an object or of a list item."""
     form = "lower-case letters, digits and '-', at most 63"
     return FieldInfo(text, pattern=NAME, form=form, max_length=63, max_items=max_items, refers=refers)
+
+
+def broker_field(text: str) -> FieldInfo:
+    """A name that a broker is made with."""
+    form = f"a letter, then lower-case letters, digits and '-', at most {BROKER_NAME_LENGTH}"
+    return FieldInfo(text, pattern=BROKER_NAME, form=form, max_length=BROKER_NAME_LENGTH)
 
 
 def image_field(text: str) -> FieldInfo:

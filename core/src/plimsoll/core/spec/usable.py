@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from plimsoll.core.spec import head_tree
-from plimsoll.core.spec.brokers import declared_brokers, edge_groups, group_members, head_name
+from plimsoll.core.spec.brokers import declared_brokers, edge_groups, group_members, head_name, is_broker_name
 from plimsoll.core.spec.kinds import KINDS, AnySpec
 from plimsoll.core.spec.parser import parse_each
 from plimsoll.core.spec.problems import Path, ResourceProblem, SourceDocument
@@ -181,7 +181,7 @@ class _Assembly:
         by_owner = {_subject_key(each): each for each in problems}
         for place in declared_brokers(resources):
             known = [key for key in owners[place.name] if key in by_owner]
-            if known and (len(place.name) > 63 or len(owners[place.name]) > 1):
+            if known and (not is_broker_name(place.name) or len(owners[place.name]) > 1):
                 newest_first = sorted(set(known), key=self._age, reverse=True)
                 part = partial(_declares, name=place.name)
                 yield _Finding({key: by_owner[key] for key in newest_first}, part=part)

@@ -21,6 +21,7 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.handshakes import Handshakes
 from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.refused_records import LinkRefusals, RefusedRecord, refused_record
 
 ROUND_UNITS = 8_000
 """Work for clients in one round, two milliseconds of it; a unit is some quarter of a microsecond."""
@@ -37,11 +38,13 @@ Handler = Callable[[Link, msg.FromClient], Iterator[int]]
 class IntakeContext(Protocol):
     """What taking in requests needs of its edge."""
 
+    now: float
     config: BrokerConfig
     counters: Counter[str]
     handshakes: Handshakes
 
     def took(self, link: Link, /) -> None: ...
+    def say(self, link: Link, record: RefusedRecord, /) -> None: ...
 
 
 class LinkIntake:
@@ -66,6 +69,7 @@ class ClientIntake:
         self.waiting: dict[Link, LinkIntake] = {}
         self.waiting_bytes = 0
         self._left = ROUND_UNITS
+        self._refusals: dict[Link, LinkRefusals] = {}
 
     def on_frame(self, link: Link, frame: wire.Data, size: int) -> None:
         """Take a frame; deal with it now if nothing of its link waits, and the round has time left."""
@@ -101,6 +105,7 @@ class ClientIntake:
 
     def drop(self, link: Link) -> None:
         """The link is over: forget what waits."""
+        self._refusals.pop(link, None)
         intake = self.waiting.pop(link, None)
         if intake is not None:
             self.waiting_bytes -= intake.waiting_bytes
@@ -135,8 +140,19 @@ class ClientIntake:
                     units -= spent
                     yield spent
             except WireError as error:
-                self.host.counters[f"records_refused_{error.code}"] += 1
+                self.refuse(link, raw, error)
             yield self.record_units + max(units, 0)
+
+    def refuse(self, link: Link, raw: bytes | Raw, error: WireError) -> None:
+        """Count a record that cannot be taken, and say why, unless this link has been told of many of late."""
+        self.host.counters[f"records_refused_{error.code}"] += 1
+        refusals = self._refusals.get(link)
+        if refusals is None:
+            refusals = self._refusals[link] = LinkRefusals(self.host.now)
+        if refusals.may_answer(self.host.now):
+            self.host.say(link, refused_record(raw, error))
+        else:
+            self.host.counters["records_refused_unanswered"] += 1
 
     def _end_largest(self) -> None:
         link = max(self.waiting, key=lambda each: self.waiting[each].waiting_bytes)

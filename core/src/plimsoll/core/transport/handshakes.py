@@ -8,10 +8,11 @@ with a HELLO that starts over, or with silence.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import assert_never
 
-from plimsoll.core.permissions import NO_PERMISSIONS, identity_of_name
+from plimsoll.core.permissions import GENERATED, NO_PERMISSIONS, identity_of_name
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
 from plimsoll.core.transport import link_handshake
@@ -51,6 +52,7 @@ class Handshakes:
         self.dialled: dict[str, Link] = {}
         self._accepted: dict[_LinkKey, Link] = {}
         self._of_peer: dict[_PeerKey, Link] = {}
+        self._clients: Counter[str] = Counter()
         self.silent = SilentHeads()
 
     # -- for the machine
@@ -172,12 +174,13 @@ class Handshakes:
     def _on_hello(self, peer: Peer, hello: wire.Hello) -> None:
         if isinstance(peer, str):
             raise WireError("misplaced", "HELLO is said by the side that dials")
-        if why := self._hooks.admits(hello.info):
+        identity = self._hooks.identity_of(peer) or identity_of_name(hello.info.name)
+        key = (hello.info.role, identity, hello.info.name, hello.link)
+        is_full = key[:3] not in self._of_peer and self._clients[identity] >= self._limits.max_connections
+        if why := self._hooks.admits(hello.info) or (is_full and _too_many(key, self._limits, self.info.name)):
             self._hooks.counters["peers_refused"] += 1
             self._out.append((peer, wire.refuse_frame(hello.link, "refused", why)))
             return
-        identity = self._hooks.identity_of(peer) or identity_of_name(hello.info.name)
-        key = (hello.info.role, identity, hello.info.name, hello.link)
         link = self._accepted.get(key)
         if link is None and hello.known:
             # The peer expects a state that is gone here; with `lost` it starts a new link, and its machine learns it.
@@ -190,6 +193,7 @@ class Handshakes:
             return
         if link is None:
             self._end_older(key[:3])
+            self._clients[identity] += hello.info.role == "client"
             link = self._accepted[key] = self._of_peer[key[:3]] = self._new_link(peer, initiator=False)
             link.identity = identity
         self._bind(link, peer)
@@ -268,7 +272,22 @@ class Handshakes:
             key = _key(link)
             if self._accepted.get(key) is link:
                 del self._accepted[key], self._of_peer[key[:3]]
+                if link.remote.role == "client":
+                    self._clients[link.identity] -= 1
+                    if not self._clients[link.identity]:
+                        del self._clients[link.identity]
         self._flusher.drop(link)
+
+
+def _too_many(key: _LinkKey, limits: LinkLimits, broker: str) -> str:
+    """Why one more client of an identity that has its number of links may not have one; empty if it may.
+
+    Identities of the fleet itself begin with `~`, and so does that of all clients that have neither a key nor a name.
+    """
+    role, identity, _, _ = key
+    if role != "client" or identity.startswith(GENERATED):
+        return ""
+    return f"{identity} has its {limits.max_connections} connections to {broker}; one can have many subscribers"
 
 
 def introduce(handshakes: Handshakes, info: Info) -> None:

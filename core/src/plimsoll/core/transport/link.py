@@ -37,13 +37,17 @@ ACK_EVERY_BYTES = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LinkLimits:
-    """Bounds of a link. `window_bytes`: unacknowledged bytes of the sender. `window_frames`: the receiver's credit."""
+    """Bounds of a link. `window_bytes`: unacknowledged bytes of the sender. `window_frames`: the receiver's credit.
+
+    `max_connections`: links of clients with one identity that a broker has at a time.
+    """
 
     window_bytes: int = 1024 * 1024
     window_frames: int = 1024
     heartbeat_seconds: float = 1.0
     dead_seconds: float = 10.0
     ack_seconds: float = 0.02
+    max_connections: int = 2_000
 
 
 class Link:

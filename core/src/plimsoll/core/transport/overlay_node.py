@@ -15,6 +15,7 @@ from typing import Any
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.metering.bucket import TokenBucket
+from plimsoll.core.printable import is_told_again
 from plimsoll.core.protocol import messages, wire
 from plimsoll.core.protocol.wire import Info, WireError
 from plimsoll.core.transport.flusher import Flusher
@@ -22,8 +23,10 @@ from plimsoll.core.transport.handshakes import Handshakes
 from plimsoll.core.transport.heartbeats import Heartbeats
 from plimsoll.core.transport.hooks import NodeHooks
 from plimsoll.core.transport.link import FRAME_BYTES, Link, LinkLimits, Peer
+from plimsoll.core.transport.refused_records import link_of_frame, refusal_text
 
 MALFORMED_IN_A_ROW = 8
+_HELLO = bytes([wire.HELLO])
 """Malformed frames from a peer, without a good one between them, after which it is refused."""
 
 PEERS_COUNTED_AT_MOST = 10_000
@@ -110,7 +113,7 @@ class OverlayNode(NodeHooks):
                     )
                 self._receive(peer, data, wire.decode_frame(data))
             except WireError as error:
-                self._refuse(peer, error)
+                self._refuse(peer, data, error)
 
     def receive_control(self, peer: Peer, data: bytes, now: float) -> None:
         """Take one frame from a control socket."""
@@ -280,12 +283,15 @@ class OverlayNode(NodeHooks):
         else:
             self.handshakes.resync(link)
 
-    def _refuse(self, peer: Peer, error: WireError) -> None:
+    def _refuse(self, peer: Peer, data: bytes, error: WireError) -> None:
         self.counters[f"frames_refused_{error.code}"] += 1
-        self._bad[peer] += 1
-        if error.code == "version" or self._bad[peer] == MALFORMED_IN_A_ROW:
-            link = self.links.get(peer)
-            self._out.append((peer, wire.refuse_frame(link.id if link else 0, error.code, str(error))))
+        times = self._bad[peer] = self._bad[peer] + 1
+        link = self.links.get(peer)
+        # Who says a HELLO without a link waits for its answer; it has no other way to learn of a fault of its own.
+        is_hello = data[2:3] == _HELLO and link is None and is_told_again(times)
+        if error.code == "version" or is_hello or times == MALFORMED_IN_A_ROW:
+            number = link.id if link else link_of_frame(data[: self.max_frame_bytes])
+            self._out.append((peer, wire.refuse_frame(number, error.code, refusal_text(error))))
         if len(self._bad) > PEERS_COUNTED_AT_MOST:
             # Any peer may connect and send rubbish; forgetting all counts only postpones a REFUSE.
             self._bad.clear()
@@ -300,6 +306,7 @@ def link_limits(config: BrokerConfig) -> LinkLimits:
         window_frames=max(4, min(limits.window_frames, limits.inbox_bytes // FRAME_BYTES)),
         heartbeat_seconds=limits.heartbeat_seconds * factor,
         dead_seconds=limits.dead_seconds * factor,
+        max_connections=limits.max_connections,
     )
 
 

@@ -10,11 +10,14 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from plimsoll.core.predicates import Attributes
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 from plimsoll.mediator.control_plane import ListingPage
 
 ASK_AGAIN_SECONDS = 0.5
@@ -31,6 +34,9 @@ END = 2**62
 QUIET_INTERVALS = 3.0
 """A publisher that has been silent for this many of its intervals has stopped."""
 
+_Amount = Annotated[float, Meta(ge=0.0, le=wire.NUMBER_AT_MOST)]
+"""Finite, as NaN is not within bounds either."""
+
 Listing = msg.ListPublications | msg.ListSubscriptions
 
 
@@ -43,9 +49,9 @@ class SurveyedPublisher:
     """`contents`: the attributes of its publications as far as they were read, the oldest first."""
 
     name: str
-    per_second: float
+    per_second: _Amount
     contents: tuple[Attributes, ...]
-    payload_bytes: int
+    payload_bytes: wire.Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,8 @@ class SurveyedHead:
     """`seconds`: the time that the publications are from. `is_sampled`: some of that time were left out."""
 
     publishers: tuple[SurveyedPublisher, ...]
-    publications: int
-    seconds: float
+    publications: wire.Count
+    seconds: _Amount
     is_sampled: bool = False
 
 
@@ -68,8 +74,8 @@ class TrafficSurvey:
 
     heads: Mapping[str, SurveyedHead]
     subscribers: Mapping[str, Mapping[str, tuple[str, ...]]]
-    round_trip_seconds: float | None = None
-    clients: int = 0
+    round_trip_seconds: _Amount | None = None
+    clients: wire.Count = 0
 
 
 def encode_survey(survey: TrafficSurvey) -> bytes:
@@ -241,5 +247,5 @@ def _rate(items: list[msg.PublicationItem], newest_us: int, seconds: float) -> f
     numbers, took = last.seq - first.seq, (last.sent_us - first.sent_us) / 1e6
     silent = (newest_us - last.sent_us) / 1e6
     if numbers > 0 and took > 0.0 and silent <= QUIET_INTERVALS * took / numbers:
-        return numbers / took
-    return (numbers + 1) / seconds if seconds > 0.0 else 0.0
+        return min(numbers / took, wire.NUMBER_AT_MOST)
+    return min((max(numbers, 0) + 1) / seconds, wire.NUMBER_AT_MOST) if seconds > 0.0 else 0.0

@@ -18,7 +18,7 @@ from plimsoll.core.permissions import ClientPermissions
 
 ROLES: Final = ("publish", "subscribe", "group", "read")
 NO_ROLES: Final = "none"
-WHOLE: Final = ("subscriptions", "durable", "held-bytes")
+WHOLE: Final = ("subscriptions", "durable", "held-bytes", "groups")
 QUOTAS: Final = ("publications/s", "bytes/s", *WHOLE)
 NAMES: Final = "names"
 CHANNELS: Final = "channels"
@@ -79,6 +79,7 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
         max_subscriptions=whole.get("subscriptions"),
         max_durable_subscribers=whole.get("durable"),
         max_held_back_bytes=whole.get("held-bytes"),
+        max_consumer_groups=whole.get("groups"),
         name_prefixes=prefixes,
         channels=lists.get(CHANNELS),
         feeds=lists.get(FEEDS),

@@ -15,11 +15,15 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError, Object
+from plimsoll.operator.names import RELEASE
+from plimsoll.operator.objects.manifest import annotation
 from plimsoll.operator.tasks import cancel_tasks
 
 log = logging.getLogger(__name__)
 
 LEASE_KIND = "Lease"
+ABANDONED_SECONDS = 60.0
+"""Another release may serve a fleet whose Lease was not renewed for this long; a new pod of its own comes sooner."""
 T = TypeVar("T")
 
 
@@ -30,13 +34,15 @@ class LeaseLostError(RuntimeError):
 class Lease:
     """A Lease as one operator sees it; `seconds` after its last renewal another operator may take it.
 
-    `owner` is the owner reference: the Lease is garbage-collected with its fleet.
+    `owner` is the owner reference: the Lease is garbage-collected with its fleet. `release`: whose operators serve it.
     """
 
     def __init__(
-        self, api: Api, namespace: str, name: str, holder: str, seconds: float = 15.0, *, owner: Object | None = None
-    ) -> None:
+        self, api: Api, namespace: str, name: str, holder: str, seconds: float = 15.0, *, owner: Object | None = None,
+        release: str = "",
+    ) -> None:  # fmt: skip
         self._api, self._namespace, self._name = api, namespace, name
+        self._annotations = {RELEASE: release} if release else {}
         self._holder, self._seconds, self._owners = holder, seconds, [owner] if owner is not None else []
         self._seen: tuple[Any, ...] = ()
         self._seen_at = self._renewed_at = float("-inf")
@@ -123,6 +129,8 @@ class Lease:
         metadata: Object = {"resourceVersion": item["metadata"]["resourceVersion"]}
         if self._owners and item["metadata"].get("ownerReferences") != self._owners:
             metadata["ownerReferences"] = self._owners
+        if not self._annotations.items() <= (item["metadata"].get("annotations") or {}).items():
+            metadata["annotations"] = self._annotations
         patch = {"metadata": metadata, "spec": wanted}
         await self._api.patch(LEASE_KIND, self._namespace, self._name, patch, retry=not release)
         self._renewed_at = asked_at if not release else float("-inf")
@@ -139,6 +147,8 @@ class Lease:
         metadata: Object = {"name": self._name, "namespace": self._namespace}
         if self._owners:
             metadata["ownerReferences"] = self._owners
+        if self._annotations:
+            metadata["annotations"] = self._annotations
         spec = self._spec(self._holder, _now(), 0)
         return {"apiVersion": "coordination.k8s.io/v1", "kind": LEASE_KIND, "metadata": metadata, "spec": spec}
 
@@ -150,6 +160,40 @@ class Lease:
             "renewTime": _now(),
             "leaseTransitions": changes,
         }
+
+
+class ServingRelease:
+    """Which release of the operator serves a fleet. `release`: this one's; empty: none is asked for.
+
+    The one that holds the fleet's Lease does, also while its operators are replaced: two that served one fleet would
+    give its brokers their own images in turn.
+    """
+
+    def __init__(self, api: Api, namespace: str, release: str) -> None:
+        self._api, self._namespace, self._release = api, namespace, release
+        self._seen: tuple[str, ...] = ()
+        self._seen_at = 0.0
+
+    async def other(self, fleet: str) -> str:
+        """The other release that serves a fleet; empty if none does, or it has long not renewed the Lease."""
+        if not self._release:
+            return ""
+        try:
+            item = await self._api.get(LEASE_KIND, self._namespace, lease_name(fleet))
+        except ApiNotFoundError:
+            return ""
+        now, serving = asyncio.get_running_loop().time(), annotation(item, RELEASE)
+        seen = (serving, str(item.get("spec", {}).get("renewTime")))
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, now
+        if serving in ("", self._release) or now - self._seen_at > ABANDONED_SECONDS:
+            return ""
+        return serving
+
+
+def lease_name(fleet: str) -> str:
+    """The Lease of a fleet."""
+    return f"plimsoll-mediator-{fleet}"
 
 
 def _now() -> str:

@@ -27,7 +27,7 @@ from plimsoll.operator.mediator import epochs
 from plimsoll.operator.mediator.broker_poller import BrokerPoller
 from plimsoll.operator.mediator.epochs import OperatorDeposedError
 from plimsoll.operator.mediator.event_queue import KubernetesEventQueue
-from plimsoll.operator.mediator.lease import Lease, LeaseLostError
+from plimsoll.operator.mediator.lease import Lease, LeaseLostError, lease_name
 from plimsoll.operator.mediator.session_changes import SessionChanges
 from plimsoll.operator.mediator.session_store import ApiSessionStore, LoadedSessions, SessionOverwrittenError
 from plimsoll.operator.names import MEDIATOR
@@ -63,9 +63,10 @@ class FleetMediator:
         *,
         lease_seconds: float = LEASE_SECONDS,
         metrics: SessionMetrics | None = None,
+        release: str = "",
     ) -> None:
         self._api, self._namespace, self._fleet, self._curve, self._spec = api, namespace, fleet, curve, spec
-        self._lease_seconds, self._metrics = lease_seconds, metrics
+        self._lease_seconds, self._metrics, self._release = lease_seconds, metrics, release
         self._objects: Sequence[Object] = ()
         self._loads: Callable[[], fleet_view.TelemetryLoads | None] = lambda: None
         self._inbox: deque[HeadMessageReceived] = deque()
@@ -121,9 +122,12 @@ class FleetMediator:
         """
         if not self._lease_seconds:
             await self._mediate()
-        name = f"plimsoll-mediator-{self._fleet}"
+        name = lease_name(self._fleet)
         fleet = await self._api.get(epochs.FLEET_KIND, self._namespace, self._fleet, retry=True)
-        lease = Lease(self._api, self._namespace, name, self._api.instance, self._lease_seconds, owner=owner(fleet))
+        lease = Lease(
+            self._api, self._namespace, name, self._api.instance, self._lease_seconds, owner=owner(fleet),
+            release=self._release,
+        )  # fmt: skip
         self._lease = lease
         try:
             await lease.run_while_held(self._mediate())

@@ -57,7 +57,7 @@ class ChannelLaunch(DriverLaunch):
 
 def driver_name(fleet: str) -> str:
     """The StatefulSet of a fleet's driver, or its SparkApplication."""
-    return dataset_pods.short_name(f"{fleet}-channels")
+    return dataset_pods.service_name(f"{fleet}-channels")
 
 
 def driver_memory_mb(channels: int) -> int:

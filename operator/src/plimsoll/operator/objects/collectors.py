@@ -12,9 +12,10 @@ from typing import Any
 
 from plimsoll.core.config import BrokerConfig, LinkSecurity, PeerBroker
 from plimsoll.core.spec import Resources
+from plimsoll.core.spec.field_info import BROKER_NAME_LENGTH
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import network
+from plimsoll.operator.objects import dataset_pods, network
 from plimsoll.operator.objects.manifest import container_basics, pod_basics, tolerations
 from plimsoll.operator.objects.pods import port_of
 from plimsoll.operator.security.keys import StoredKeys
@@ -37,7 +38,7 @@ CPU, MEMORY = ("50m", "1"), ("160Mi", "512Mi")
 
 def collector_name(fleet: str) -> str:
     """The name of the StatefulSet, and of the headless Service by which each pod is reached."""
-    return f"{fleet}-telemetry"
+    return dataset_pods.service_name(f"{fleet}-telemetry", most=BROKER_NAME_LENGTH)
 
 
 def collector_labels(fleet: str) -> dict[str, str]:

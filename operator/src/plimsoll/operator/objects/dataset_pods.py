@@ -91,9 +91,10 @@ def runs_channels(resources: Resources) -> bool:
     return bool(resources.channels) and bool(datasets.volume_claim or datasets.ledgers)
 
 
-def short_name(name: str) -> str:
-    """A name for a StatefulSet: as given, or with a hash in place of its end."""
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}-{digest(name)[:8]}"
+def service_name(name: str, most: int = NAME_LENGTH) -> str:
+    """A name for a StatefulSet and its Service: as given, or with a letter before it or a hash in place of its end."""
+    name = name if name[0].isalpha() else f"f{name}"
+    return name if len(name) <= most else f"{name[: most - 9]}-{digest(name)[:8]}"
 
 
 def identities(resources: Resources) -> Iterator[tuple[str, ClientSpec]]:

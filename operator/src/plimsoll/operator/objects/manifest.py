@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.core.spec import head_name
@@ -114,10 +114,27 @@ def container_basics(ready_seconds: int) -> Object:
 
 
 _POD_SPECS = {
+    "Pod": ("spec",),
     "StatefulSet": ("spec", "template", "spec"),
     "Deployment": ("spec", "template", "spec"),
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
+
+
+def used_objects(item: Object) -> Iterator[Ref]:
+    """The Service of a StatefulSet, and what is mounted by the pods of an object, or by a pod."""
+    spec: Any = item
+    for part in _POD_SPECS.get(item.get("kind", ""), ()):
+        spec = spec.get(part, {})
+    if spec is item:
+        return
+    if item["kind"] == "StatefulSet":
+        yield "Service", item["spec"]["serviceName"]
+    for volume in spec.get("volumes", []):
+        if "configMap" in volume:
+            yield "ConfigMap", volume["configMap"]["name"]
+        elif "secret" in volume:
+            yield "Secret", volume["secret"]["secretName"]
 
 
 def pulled_with(item: Object, secrets: Sequence[str]) -> Object:
@@ -141,13 +158,15 @@ def with_desired_hash(item: Object) -> Object:
 
 
 def is_ours(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a stored object may be written: the operator manages it, for the same owner."""
-    labels = live["metadata"].get("labels") or {}
-    if labels.get("app.kubernetes.io/managed-by") != MANAGER:
-        return False
+    """Whether a stored object may be written: it has the same owner, whatever its labels are.
+
+    The label decides of what has no controller, as an object that was restored from a backup.
+    """
     owners = {each["uid"] for each in wanted["metadata"].get("ownerReferences", [])}
     controllers = {each["uid"] for each in live["metadata"].get("ownerReferences", []) if each.get("controller")}
-    return not controllers or not owners or bool(owners & controllers)
+    if owners and controllers:
+        return bool(owners & controllers)
+    return (live["metadata"].get("labels") or {}).get("app.kubernetes.io/managed-by") == MANAGER
 
 
 def needs_write(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -29,7 +29,7 @@ FEED_LABEL: Final = f"{GROUP}/feed"
 
 def recorder_name(fleet: str, feed: str) -> str:
     """The StatefulSet of a feed's recorder."""
-    return dataset_pods.short_name(f"{fleet}-recorder-{feed}")
+    return dataset_pods.service_name(f"{fleet}-recorder-{feed}")
 
 
 def recorder_objects(

@@ -14,7 +14,7 @@ from time import monotonic
 
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.head.standby.leadership import HeadLeadership, LeadershipConflictError, stored_leadership
-from plimsoll.mediator.control_plane import ControlPlane, LeadershipReceived, MediatorKeyPair
+from plimsoll.mediator.control_plane import ControlPlane, LeadershipReceived, MediatorKeyPair, UndialledBrokerError
 from plimsoll.mediator.head_pair import LeadershipChange, PairDecision
 from plimsoll.operator import names
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
@@ -77,6 +77,7 @@ class HeadPairs:
         self._task: asyncio.Task[None] | None = None
         self._observed = ObservedObjects({})
         self._look_at = 0.0
+        self._undialled: set[PeerBroker] = set()
 
     def note_change(self) -> None:
         """Look at the objects again: something in the namespace has changed."""
@@ -187,9 +188,13 @@ class HeadPairs:
         if pod is not None and address:
             host = f"[{address}]" if ":" in address else address
             key = annotation(pod, names.KEY) if request.keyed else ""
-            control.dial(
-                PeerBroker(name=name, control=f"tcp://{host}:{names.PAIR_PORT}", public_key=key), "head"
-            )  # fmt: skip
+            peer = PeerBroker(name=name, control=f"tcp://{host}:{names.PAIR_PORT}", public_key=key)
+            try:
+                control.dial(peer, "head")
+            except UndialledBrokerError as error:  # one pod keeps no other waiting
+                if peer not in self._undialled:
+                    log.error("%s: %s", self._client.namespace, error)
+                self._undialled.add(peer)
 
     async def _store(self, pair: KeptPair, cluster: Object, stored: HeadLeadership, change: LeadershipChange) -> bool:
         """Store a change, and make what follows from it known; False if it was not stored: it is decided again."""

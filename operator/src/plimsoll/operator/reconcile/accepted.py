@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from plimsoll.core.spec import API_VERSION, SourceDocument
 from plimsoll.core.spec.parser import parse_each
 from plimsoll.core.spec.usable import Content, UsableFleet
@@ -35,10 +37,16 @@ def stored_accepted(observed: ObservedObjects) -> Iterator[Content]:
     for key, text in ((stored or {}).get("data") or {}).items():
         kind, _, name = str(key).partition(".")
         try:
-            found = json.loads(text)
+            found = msgspec.json.decode(text)  # unlike `json`, it reads neither NaN nor Infinity nor 1e400
             kept = {"name": name, "uid": str(found["uid"]), "generation": int(found["generation"])}
             yield {"apiVersion": API_VERSION, "kind": kind, "metadata": kept, "spec": dict(found["spec"])}
-        except (KeyError, TypeError, ValueError):  # written by another client: the object counts as new
+        except (
+            KeyError,
+            OverflowError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ):  # written by another client: the object counts as new
             continue
 
 

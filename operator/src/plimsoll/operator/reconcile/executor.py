@@ -15,10 +15,10 @@ from plimsoll.operator import names, status
 from plimsoll.operator.api import ApiConflictError, ApiError
 from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import Ref, annotation, digest, is_ours, ref
+from plimsoll.operator.objects.manifest import Ref, annotation, digest, is_ours, ref, used_objects
 from plimsoll.operator.reconcile.fleet_client import FleetClient
 from plimsoll.operator.reconcile.observed import label
-from plimsoll.operator.reconcile.retries import Fault, RetryKey, StepRetries, is_api_unavailable
+from plimsoll.operator.reconcile.retries import TAKEN, Fault, RetryKey, StepRetries, is_api_unavailable
 from plimsoll.operator.reconcile.steps import (
     Apply,
     Delete,
@@ -70,6 +70,10 @@ class StepExecutor:
         for step in steps:
             if isinstance(step, StepBlocked):
                 continue
+            if foreign := _foreign_objects(step, faults):
+                # What is not the operator's is never used: a pod would start on it, and end at once.
+                self.blocked[subject_of(step)] = f"waiting for {foreign}, which is not the operator's, to be gone"
+                continue
             fault = await self._execute_when_due(step)
             if fault is not None:
                 faults[subject_of(step)] = fault
@@ -81,7 +85,7 @@ class StepExecutor:
     async def _execute_when_due(self, step: ExecutableStep | NameTaken) -> Fault | None:
         """Why a step is not carried out, if it is not; one whose pause is not over has the fault of its last try."""
         if isinstance(step, NameTaken):
-            return Fault("NameTaken", step.reason)
+            return Fault(TAKEN, step.reason)
         if not self._retries.is_due(_retry_key(step), monotonic(), _desired_hash(step)):
             return self.faults.get(subject_of(step))
         try:
@@ -136,7 +140,7 @@ class StepExecutor:
             stored = await self._client.get(kind, name)
             if stored is not None and not is_ours(stored, item):
                 if label(stored, "app.kubernetes.io/managed-by") != names.MANAGER:
-                    return Fault("NameTaken", f"{kind}/{name} exists and is not managed by the operator")
+                    return Fault(TAKEN, f"{kind}/{name} exists and is not managed by the operator")
                 self._client.note_write(stored)  # its owner was deleted: the garbage collector will remove it
                 return None
         await self._client.apply(item)
@@ -152,6 +156,19 @@ class StepExecutor:
             self._emitted[key] = fault.message
             about = self._client.observe().objects.get(key) or self._object_of_broker(status.broker_of(key))
             await self._client.emit_event(about, "Warning", fault.reason, fault.message)
+
+
+def _foreign_objects(step: ExecutableStep | NameTaken, faults: Mapping[Ref, Fault]) -> str:
+    """What the pods of a step would use although its name is taken; empty if nothing."""
+    match step:
+        case Apply(item):
+            used = list(used_objects(item))
+        case Restart(broker, pod):
+            used = [("Service", broker), *used_objects({"kind": "Pod", **pod})]
+        case _:
+            used = []
+    taken = ("/".join(key) for key in used if key in faults and faults[key].reason == TAKEN)
+    return ", ".join(sorted(taken))
 
 
 def _retry_key(step: ReconcileStep) -> RetryKey:

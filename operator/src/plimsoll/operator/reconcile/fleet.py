@@ -21,6 +21,7 @@ from plimsoll.operator import names, spec_faults, status
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.health import OperatorHealth
+from plimsoll.operator.mediator.lease import ServingRelease
 from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.metrics_api.group_figures import GroupFigure, group_figures
 from plimsoll.operator.names import Object
@@ -84,7 +85,9 @@ class FleetReconciler:
             metrics.session,
             lambda: telemetry_loads.telemetry_loads(self._collectors.known, time()),
             self.wake,
+            settings.release,
         )
+        self._release, self._other_release = ServingRelease(api, namespace, settings.release), ""
         self._retries = StepRetries(namespace)
         self._executor = StepExecutor(client, metrics, self._retries, self._object_of_broker, self.wake)
         self._keys = KeyManager(namespace, api, self._retries, client.note_write, self._mediator.key_in_use_by)
@@ -114,7 +117,7 @@ class FleetReconciler:
     @property
     def is_waiting(self) -> bool:
         """Whether another operator mediates this fleet, as far as this one knows."""
-        return self._mediator.is_waiting
+        return bool(self._other_release) or self._mediator.is_waiting
 
     def group_figures(self) -> Iterator[GroupFigure]:
         """What autoscalers read of its consumer groups."""
@@ -174,6 +177,8 @@ class FleetReconciler:
         begun = monotonic()
         result, pause = "success", self._settings.resync_seconds
         try:
+            if await self._is_served_by_another():
+                return RETRY_SECONDS
             await self._reconcile()
         except (ApiError, ApiConflictError, ApiNotFoundError) as error:
             log.warning("%s: reconciliation failed, next try in %g s: %s", self.namespace, RETRY_SECONDS, error)
@@ -191,6 +196,21 @@ class FleetReconciler:
         self._metrics.reconciles.labels("fleet", result).inc()
         self._metrics.reconcile_seconds.labels("fleet").observe(monotonic() - begun)
         return pause
+
+    async def _is_served_by_another(self) -> bool:
+        """Whether the operators of another release serve the fleet; said once, and nothing of it is touched then."""
+        fleet = next((item for item in self._client.observe().kind("BrokerFleet") if not is_leaving(item)), None)
+        before, self._other_release = self._other_release, ""
+        if fleet is None or self._mediator.is_mediating:
+            return False
+        self._other_release = other = await self._release.other(fleet["metadata"]["name"])
+        if other and other != before:
+            log.error("%s: the fleet is served by the operator %s; this one leaves it alone", self.namespace, other)
+            message = f"the operator {other} serves it, so {self._settings.release} does not: uninstall one of them"
+            await self._client.emit_event(fleet, "Warning", "OtherOperator", message)
+            await self._mediator.stop()
+            await self._pairs.stop()
+        return bool(other)
 
     async def _reconcile(self) -> None:
         observed = self._client.observe()
@@ -343,6 +363,8 @@ class FleetReconciler:
     async def _write_status(self) -> None:
         """Write the status of all objects, as far as it is due."""
         now, observed = rfc3339(time()), self._client.observe()
+        if self._other_release:
+            return
         if self._no_fleet:
             await self._status.write(spec_faults.fleetless_statuses(observed, self._specs(), self._no_fleet, now))
             return

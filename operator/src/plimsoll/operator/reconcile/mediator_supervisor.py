@@ -49,8 +49,10 @@ class MediatorSupervisor:
         metrics: SessionMetrics,
         loads: Callable[[], TelemetryLoads | None],
         wake: Callable[[], None],
+        release: str = "",
     ) -> None:
         self._client, self._api, self._metrics, self._loads, self._wake = client, api, metrics, loads, wake
+        self._release = release
         self._mediator: FleetMediator | None = None
         self._task: asyncio.Task[None] | None = None
         self._config: object = None
@@ -70,6 +72,11 @@ class MediatorSupervisor:
     def may_be_deposed(self) -> bool:
         """Whether the mediator has lost the API server for longer than its lease lasts."""
         return self._mediator is not None and self._mediator.may_be_deposed
+
+    @property
+    def is_mediating(self) -> bool:
+        """Whether this operator holds the fleet's Lease, as far as it knows."""
+        return self._mediator is not None and not self.is_waiting
 
     @property
     def is_waiting(self) -> bool:
@@ -134,7 +141,9 @@ class MediatorSupervisor:
     def _start(self, fleet: str, spec: BrokerFleetSpec, key_pair: MediatorKeyPair | None) -> None:
         namespace = self._client.namespace
         self._started_at = monotonic()
-        self._mediator = FleetMediator(self._api, namespace, fleet, key_pair, spec, metrics=self._metrics.for_fleet())
+        self._mediator = FleetMediator(
+            self._api, namespace, fleet, key_pair, spec, metrics=self._metrics.for_fleet(), release=self._release
+        )
         self._mediator.use_telemetry_loads(self._loads)
         self._task = asyncio.create_task(self._mediator.run(), name=f"mediator of {namespace}")
 

@@ -16,6 +16,9 @@ RETRY_SECONDS, CONFLICT_SECONDS = 2.0, 0.25
 UNAVAILABLE_CODES = frozenset({0, 429, 503, 504})
 """HTTP codes (0: no answer) with which the API server would answer any other request now."""
 
+TAKEN = "NameTaken"
+"""The reason of a fault: an object that is needed exists, and is not the operator's."""
+
 RetryKey = tuple[str, str]
 """What is retried with pauses of its own: a sort of step, and the name of its object."""
 

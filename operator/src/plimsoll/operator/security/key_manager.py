@@ -18,7 +18,7 @@ from plimsoll.operator.objects.manifest import Ref, annotation, is_ours
 from plimsoll.operator.objects.manifest import owner as owning
 from plimsoll.operator.reconcile.desired import key_identities, key_owner
 from plimsoll.operator.reconcile.observed import ObservedObjects, label, rfc3339
-from plimsoll.operator.reconcile.retries import Fault, RetryKey, StepRetries, is_api_unavailable
+from plimsoll.operator.reconcile.retries import TAKEN, Fault, RetryKey, StepRetries, is_api_unavailable
 from plimsoll.operator.security import keys, rotation
 
 
@@ -76,7 +76,7 @@ class KeyManager:
             if secret is not None and (held := keys.read_keys(secret)) is not None:
                 found[name] = held
             elif key not in self.faults:
-                self.faults[key] = Fault("NameTaken", f"Secret/{name} is not the operator's, or holds no keys")
+                self.faults[key] = Fault(TAKEN, f"Secret/{name} is not the operator's, or holds no keys")
         return {**keys.broker_keys(observed), **found}
 
     async def _ensure_secret(
@@ -108,7 +108,12 @@ class KeyManager:
             return made
         except ApiConflictError:  # it exists, and the watch has not shown it yet
             found = await self._api.get("Secret", self._namespace, name)
-            return self._note_write(found) if is_ours(found, wanted) else None
+            if not is_ours(found, wanted):
+                return None
+            if not labels.items() <= (found["metadata"].get("labels") or {}).items():  # no watch shows it without them
+                patch = {"metadata": {"labels": dict(labels)}}
+                found = await self._api.patch("Secret", self._namespace, name, patch)
+            return self._note_write(found)
 
     async def _mend(self, secret: Object, owner: Object) -> Object:
         """Give a Secret without a usable pair a new one, as if it had been deleted."""

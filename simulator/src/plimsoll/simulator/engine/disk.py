@@ -70,6 +70,9 @@ class SimulatedDisk:
         self.writes += 1
         self._unsynced.append(UnsyncedWrite(self.writes, name, start, data))
 
+    def note(self, name: str, data: bytes) -> None:
+        self.write(name, 0, data)
+
     def settle(self, name: str) -> None:
         waiting, self._unsynced = self._unsynced, deque()
         for each in waiting:

@@ -22,6 +22,8 @@ UID: Final = 185
 LEAST_PARTITIONS: Final = 2
 COMPONENT: Final = "spark"
 FLEET_LABEL, JOB_LABEL = "plimsoll.dev/fleet", "plimsoll.dev/job"
+LIVE_FLEET_LENGTH: Final = 41
+"""Operators for Spark label pods with the name of the object, and append to it for the names of Services."""
 PART_LABEL, DRIVER_PART = "plimsoll.dev/part", "driver"
 """The label of the live job's driver, whichever launcher created it."""
 
@@ -103,8 +105,8 @@ def shuffle_partitions(launch: DriverLaunch) -> int:
 
 
 def live_name(fleet: str) -> str:
-    """The name of the object that runs a fleet's live job; the same for all kinds."""
-    return f"{fleet}-spark-live"
+    """The name of the object that runs a fleet's live job; the same for all kinds. A namespace has one fleet."""
+    return f"{fleet[:LIVE_FLEET_LENGTH]}-spark-live"
 
 
 def live_arguments(launch: SparkLaunch, root: str = DATA_PATH) -> list[str]:

@@ -11,7 +11,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from plimsoll.telemetry.session_rows import session_brief
 
@@ -20,8 +22,18 @@ SESSIONS_PER_REQUEST: Final = 50
 RETRY_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 5.0
 
+ANSWER_BYTES: Final = 64 * 1024
+
 ServiceAddress = Callable[[], tuple[str, int] | None]
 """Host and port of a collector's service now; None while there is none."""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What a collector says of sessions that it was sent, or why it refuses them; other fields are ignored."""
+
+    invalid: Annotated[int, msgspec.Meta(ge=0, le=SESSIONS_PER_REQUEST)] | None = None
+    fault: str = ""
+    message: str = ""
 
 
 class OutcomeSender:
@@ -102,9 +114,10 @@ def post_sessions(where: tuple[str, int], sessions: list[Mapping[str, Any]], tok
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         connection.request("POST", "/v1/sessions", json.dumps(sessions).encode(), headers)
         answer = connection.getresponse()
-        said = json.loads(answer.read())
+        body = answer.read(ANSWER_BYTES)
     finally:
         connection.close()
-    if answer.status != 200:
-        raise ValueError(f"{answer.status} {said.get('fault')}: {said.get('message')}")
-    return int(said["invalid"])
+    said = msgspec.json.decode(body, type=_Answer)
+    if answer.status != 200 or said.invalid is None:
+        raise ValueError(f"{answer.status} {said.fault}: {said.message}")
+    return said.invalid

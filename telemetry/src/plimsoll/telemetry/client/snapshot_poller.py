@@ -6,7 +6,6 @@ again, since anything may sit between them and us.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -194,9 +193,12 @@ def fetch(place: tuple[str, int], path: str) -> bytes:
         raise HTTPException(f"{path}: more than {ANSWER_BYTES} bytes")
     if answer.status == HTTPStatus.OK:
         return body
-    said = json.loads(body)
+    try:
+        said = msgspec.json.decode(body)
+    except RecursionError as error:
+        raise ValueError(f"{path}: {answer.status}, nested too deeply") from error
     if not isinstance(said, dict):  # the answer of a proxy
         raise ValueError(f"{path}: {answer.status} {said!r:.100}")
     if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and said.get("fault") in SNAPSHOT_FAULTS:
         raise SnapshotError(said["fault"], str(said.get("message", "")), _summary_in_refusal(path, said))
-    raise ValueError(f"{path}: {answer.status} {said}")
+    raise ValueError(f"{path}: {answer.status} {said!r:.500}")

@@ -7,6 +7,7 @@ Reports sent while no collector is connected are lost.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,6 +17,8 @@ import zmq
 from plimsoll.core.config import PeerBroker
 from plimsoll.core.protocol import messages, wire
 from plimsoll.network import Connector
+
+log = logging.getLogger(__name__)
 
 IDENTIFY_SECONDS: Final = 2.0
 """A head forgets a collector after 30 s of silence, and every collector when it restarts."""
@@ -94,7 +97,10 @@ class HeadListener:
                 self._disconnect(cluster)
         for cluster, peer in heads.items():
             if cluster not in self._connections:
-                self._dial(cluster, peer)
+                try:
+                    self._dial(cluster, peer)
+                except zmq.ZMQError as error:  # the others are heard all the same
+                    log.error("cannot listen to the head of cluster %s, %s: %s", cluster, peer.control, error)
 
     def receive(self, seconds: float, now: float) -> Iterator[HeadReports]:
         """Wait up to `seconds` and yield what each head has sent. `now`: monotonic seconds."""

@@ -6,8 +6,9 @@ began with at the mediator. What was tried in vain under the old policy may be t
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
+
+import msgspec
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.balancing import estimation
@@ -45,8 +46,8 @@ def agent_after(
     A text that cannot be read changes nothing: it may be of a later version.
     """
     try:
-        policy = estimation.policy_of(json.loads(text)) if text else None
-    except (AttributeError, TypeError, ValueError):
+        policy = estimation.policy_of(msgspec.json.decode(text)) if text else None
+    except (AttributeError, RecursionError, TypeError, ValueError):
         host.counters["policies_refused"] += 1
         return old
     if policy is None or old is None:

@@ -22,7 +22,7 @@ from plimsoll.core.edge.handover.delivery_audit import DeliveryAuditRelay
 from plimsoll.core.edge.handover.publisher_audit import PublisherAuditRelay
 from plimsoll.core.edge.handover.slots import ReservedSlot, SlotTable
 from plimsoll.core.edge.handover.standby_list import StandbyList
-from plimsoll.core.edge.name_claims import NameClaims
+from plimsoll.core.edge.name_claims import NameCheck
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import owner_identity
@@ -38,7 +38,7 @@ class HandoverTarget:
     def __init__(self, host: EdgeContext, attachments: AttachmentTable) -> None:
         self.host, self.attachments = host, attachments
         self.slots = SlotTable()
-        self.claims = NameClaims(host, attachments.by_subscriber, self.slots, host.config.time_factor)
+        self.claims = NameCheck(host, attachments.by_subscriber, self.slots, host.config.time_factor)
         self.delivery_audit = DeliveryAuditRelay(host, attachments)
         self.publisher_audit = PublisherAuditRelay(host, attachments)
         self.reports = ArrivalReports(host.config.name, self.delivery_audit)

@@ -54,7 +54,10 @@ class EpochBegan(Struct, array_like=True, frozen=True, tag=2):
 
 
 class PublisherKnown(Struct, array_like=True, frozen=True, tag=3):
-    """A publisher has begun an incarnation, has left or has arrived; publications behind this raise `last_seq`."""
+    """A publisher has begun an incarnation, has left or has arrived; publications behind this raise `last_seq`.
+
+    `since`: since when its identity has the name, in milliseconds since 1970.
+    """
 
     name: str
     incarnation: int
@@ -62,6 +65,7 @@ class PublisherKnown(Struct, array_like=True, frozen=True, tag=3):
     last_seq: int = 0
     left: str = ""
     arrived: str = ""
+    since: int = 0
 
 
 class NumberRefused(Struct, array_like=True, frozen=True, tag=4):

@@ -55,6 +55,9 @@ class LogFiles(Protocol):
         """A new file with room for `size` bytes: writing into it does not fail for want of space."""
 
     def write(self, name: str, start: int, data: bytes) -> None: ...
+    def note(self, name: str, data: bytes) -> None:
+        """Write a file from its beginning; syncs need not take it along, so it outlasts the process alone."""
+
     def settle(self, name: str) -> None:
         """All that has been written to this file is safe when this returns."""
 

@@ -66,7 +66,8 @@ class LogStore:
         self.position = 0
         self.read_faults: list[str] = []
         self._safe = self._said_safe = 0
-        self._promised = SafePlace(0, 0, 0)
+        self._promised = self._noted = SafePlace(0, 0, 0)
+        self._has_note = False
 
     @property
     def first(self) -> int:
@@ -131,28 +132,33 @@ class LogStore:
         if self.segments and place[0] == self.segments[-1].first:
             self._safe = max(self._safe, place[1])
 
-    def promise(self) -> None:
+    def promise(self, *, is_synced: bool = True) -> None:
         """Note beside the segments how far the last one is safe, so that a start that finds less says so.
 
-        It is a few bytes that a later sync takes along. Without room for a new file there is no note.
+        It is a few bytes that a later sync takes along; without `is_synced` they outlast the end of this process alone,
+        and cost next to nothing. Without room for a new file there is no note.
 
         Raises:
             OSError: it could not be written.
 
         """
-        if (
-            not self._safe
-            or (promise := SafePlace(self.segments[-1].first, self._safe, self.position)) == self._promised
-        ):
+        if not self._safe:
+            return
+        promise = SafePlace(self.segments[-1].first, self._safe, self.position)
+        if promise[:2] == self._noted[:2] if not is_synced else promise == self._promised:
             return
         data = encode_promise(promise)
-        if PROMISE not in self.files.names():
+        if not self._has_note and PROMISE not in self.files.names():
             try:
                 self.files.create(PROMISE, len(data))
             except OSError:
                 return  # the disk is full: that is said by what refuses publications, and this is tried again
-        self.files.write(PROMISE, 0, data)
-        self._promised = promise
+        self._has_note, self._noted = True, promise
+        if is_synced:
+            self.files.write(PROMISE, 0, data)
+            self._promised = promise
+        else:
+            self.files.note(PROMISE, data)
 
     def settle(self) -> None:
         """Make the last segment safe to its end, before there is a newer one.

@@ -57,7 +57,8 @@ class ConsumerGroup:
     """`version`: of members and their slices. `revoked`: the numbers of slices whose holder was told to let go.
 
     `since`: the epoch and the position from which on this head has its publications, with their stamps. `removal`: of a
-    group that was declared. `is_unwritten`: something of a slice has changed that must not be forgotten.
+    group that was declared. `is_unwritten`: something of a slice has changed that must not be forgotten. `maker`: the
+    client that has made it, against which it counts; empty if it is declared, or nobody has said so since a restart.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class ConsumerGroup:
         self.version = 0
         self.host, self.name, self.definition, self.times = host, name, definition, times
         self.is_declared = self.is_unwritten = False
+        self.maker = ""
         self.removal: Removal | None = None
         self.members: dict[str, MemberEntry] = {}
         self.slices = [GroupSlice(number) for number in range(definition.count)]
@@ -267,8 +269,9 @@ class ConsumerGroup:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has had no member for so long that it is forgotten."""
-        return not self.is_declared and self.host.now > self._without_members_since + self.times.kept
+        """Whether it has had no member for so long that it is forgotten; one that was removed is kept for longer."""
+        kept = self.times.unused if self.removal is None else self.times.kept
+        return not self.is_declared and self.host.now > self._without_members_since + kept
 
     def tick(self) -> None:
         now = self.host.now

@@ -1,6 +1,7 @@
 """What a head tells clients that publish: the groups that it stamps for, so that they stamp by themselves.
 
-They are told when they open their first publisher, and again whenever a group comes, goes or is defined otherwise.
+They are told when they open their first publisher, and again when groups come, go or are defined otherwise: of a change
+at once, of many once a second, since each notice has all groups. Until then the head stamps.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from typing import Final, Protocol
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import GroupDefinition
-from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.link import NEVER, Link
 
 GROUPS_AT_MOST: Final = 256
 TEXT_AT_MOST: Final = 256 * 1024
 """Characters of their filters together. For the groups beyond, the head alone stamps."""
+NOTICE_SECONDS: Final = 1.0
 
 
 class NoticeHost(Protocol):
     """What they need of their head."""
+
+    now: float
 
     def say(self, link: Link, record: msg.ToClient) -> None: ...
 
@@ -31,6 +35,7 @@ class FunctionNotices:
         self._record = msg.GroupFunctions([])
         self._told: dict[Link, int] = {}
         self._last_said = 0
+        self._next_at = -NEVER
 
     def change(self, definitions: Mapping[str, GroupDefinition]) -> None:
         """These are the groups from here on."""
@@ -53,9 +58,13 @@ class FunctionNotices:
         self._told.pop(link, None)
 
     def tell_all(self, links: Callable[[], Iterable[Link]]) -> None:
-        """Once after each change, tell all clients that publish. `links` looks at all publishers: only then."""
-        if self._last_said == self.version:
+        """After changes, tell all clients that publish. `links` looks at all publishers: only then."""
+        if self.host.now < self.wake_at():
             return
-        self._last_said = self.version
+        self._last_said, self._next_at = self.version, self.host.now + NOTICE_SECONDS
         for link in links():
             self.tell(link)
+
+    def wake_at(self) -> float:
+        """When clients are to be told of what has changed."""
+        return NEVER if self._last_said == self.version else self._next_at

@@ -69,10 +69,10 @@ class GroupTable(HeadPart):
 
     # -- definitions
 
-    def define(self, name: str, definition: GroupDefinition) -> ConsumerGroup:
+    def define(self, name: str, definition: GroupDefinition, maker: str = "") -> ConsumerGroup:
         """A group from here on; if the head has just started, members may still say which slices they have."""
         group = ConsumerGroup(self.host, name, definition, self.times, self.restart.hold_until(name))
-        group.schedule.announce = self._announce
+        group.schedule.announce, group.maker = self._announce, maker
         self.by_name[name] = group
         if self.host.journal is not None:
             self.host.journal.group(name, is_served=True)
@@ -95,9 +95,9 @@ class GroupTable(HeadPart):
         else:
             self.host.group_lags.by_group[group.name].stamper = self.stamps.by_group[group.name]
 
-    def bring_back(self, group: ConsumerGroup) -> None:
+    def bring_back(self, group: ConsumerGroup, maker: str = "") -> None:
         """A group that was removed goes on."""
-        group.removal = None
+        group.removal, group.maker = None, maker
         self.changes += 1
         self.stamp(group.name, group.definition)
 
@@ -115,13 +115,14 @@ class GroupTable(HeadPart):
 
     def stamp(self, name: str, definition: GroupDefinition) -> None:
         """Stamp for a group from here on; clients that publish are told with the next tick."""
-        self.stamps.by_group[name] = stamper(name, definition)
+        self.stamps.add(stamper(name, definition))
         self._stamped[name] = definition
         self.notices.change(self._stamped)
 
     def stop_stamping(self, name: str) -> None:
         """Stamp for a group no more."""
-        del self.stamps.by_group[name], self._stamped[name]
+        self.stamps.remove(name)
+        del self._stamped[name]
         self.notices.change(self._stamped)
 
     def _count_lag(self, group: ConsumerGroup, *, from_start: bool) -> None:
@@ -153,7 +154,7 @@ class GroupTable(HeadPart):
             group.lost(link)
 
     def wake_at(self) -> float:
-        return self.host.now if self.host.group_lags.is_reading else NEVER
+        return self.host.now if self.host.group_lags.is_reading else self.notices.wake_at()
 
     def _lags(self, group: ConsumerGroup) -> list[int]:
         return self.host.group_lags.of(group.name, [each.token for each in group.slices])

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final, Protocol
 
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import ReplayStart, Since
 from plimsoll.core.policies.consumer_groups.assignment_functions import SliceStamper
-from plimsoll.core.predicates import Attributes
+from plimsoll.core.predicates import Attributes, Subscription
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.protocol.wire import Token
+from plimsoll.core.protocol.wire import Scalar, Token
 
 READ_ENTRIES: Final = 500
 """Entries of an earlier log that are read in one round: about a millisecond."""
@@ -51,13 +51,10 @@ class SliceIndex:
         self.stamper, self.read_to = stamper, read_to
         self._positions = [array("Q") for _ in range(count)]
 
-    def note(self, attributes: Attributes, position: int) -> None:
-        """Note a publication that is logged; one that is not the next is read from the log later."""
-        if position != self.read_to + 1:
-            return
+    def note(self, position: int, number: Scalar | None) -> None:
+        """Note what is logged at a position: an item of a slice, or of none."""
         self.read_to = position
-        number = attributes.get(self.stamper.attribute)
-        if type(number) is int and 0 <= number < len(self._positions) and self.stamper.asks_for(attributes):
+        if type(number) is int and 0 <= number < len(self._positions):
             self._positions[number].append(position)
 
     def read(self, log: Log) -> None:
@@ -65,7 +62,9 @@ class SliceIndex:
         for position, entry in islice(log.after(self.read_to), READ_ENTRIES):
             self.read_to = position - 1
             message = None if entry.is_gap else msg.to_edge.decode(entry.record)
-            self.note(message.body.attributes if isinstance(message, msg.PubOpen) else {}, position)
+            attributes = message.body.attributes if isinstance(message, msg.PubOpen) else {}
+            number = attributes.get(self.stamper.attribute)
+            self.note(position, number if number is not None and self.stamper.asks_for(attributes) else None)
         self.read_to = max(self.read_to, log.first - 1)
 
     def behind(self, number: int, position: int, first: int) -> int:
@@ -93,10 +92,23 @@ class GroupLags:
     def end(self, group: str) -> None:
         del self.by_group[group]
 
-    def note(self, attributes: Attributes, position: int) -> None:
-        """A publication has been logged."""
+    def note(self, attributes: Attributes, position: int, slices: Mapping[str, int]) -> None:
+        """A publication has been logged. `slices`: those that its head knows, by stamp.
+
+        Of others' it has the stamps alone: a filter is looked at once for all groups that ask for the same. An index
+        for which it is not the next reads it from the log later.
+        """
+        asked: dict[Subscription | None, bool] = {}
         for index in self.by_group.values():
-            index.note(attributes, position)
+            if index.read_to != position - 1:
+                continue
+            stamper = index.stamper
+            number: Scalar | None = slices.get(stamper.attribute)
+            if number is None and (number := attributes.get(stamper.attribute)) is not None:
+                if stamper.filter not in asked:
+                    asked[stamper.filter] = stamper.asks_for(attributes)
+                number = number if asked[stamper.filter] else None
+            index.note(position, number)
 
     @property
     def is_reading(self) -> bool:

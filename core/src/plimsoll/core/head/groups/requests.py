@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol, assert_never
 
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.groups.consumer_group import ConsumerGroup
 from plimsoll.core.head.groups.declarations import GroupDeclarations
 from plimsoll.core.head.groups.definition import definition_fault
@@ -13,7 +14,7 @@ from plimsoll.core.head.groups.group_table import GroupTable
 from plimsoll.core.head.groups.member import MemberEntry
 from plimsoll.core.head.part import HeadPart
 from plimsoll.core.head.record_handlers import RecordHandlers
-from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.permissions import NOT_PERMITTED, client_of
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import FromMember, GroupDefinition
 from plimsoll.core.transport.link import Link
@@ -21,6 +22,8 @@ from plimsoll.core.transport.link import Link
 GROUPS_AT_MOST = 1000
 MEMBERS_AT_MOST = 10_000
 """Of all groups of a head together."""
+SLICES_AT_MOST = 200_000
+"""The same, of groups that members have made; a slice takes some 320 bytes."""
 
 CACHE_UNITS = 20
 JOIN_UNITS = 50
@@ -32,6 +35,7 @@ class GroupRequestsHost(Protocol):
 
     now: float
     name: str
+    config: BrokerConfig
     counters: Counter[str]
     group_links: GroupLinks
 
@@ -93,7 +97,7 @@ class GroupRequests(HeadPart):
             known.memory.learn_of_restart()
         if host.is_starting:
             if known is None and join.definition is not None and self._may_make(link, join.group, join.definition):
-                self.groups.define(join.group, join.definition)
+                self.groups.define(join.group, join.definition, _client_of(link))
             self._refuse(link, join.group, "starting", f"{host.name} is starting", self.groups.times.beat)
             return
         members = sum(len(group.members) for group in self.groups.by_name.values())
@@ -109,14 +113,33 @@ class GroupRequests(HeadPart):
         elif group is not None:
             # Members from before a restart of this head come first; of these none is new.
             is_new = join.member not in group.members and not join.places and not group.memory.is_waiting
-            if group.removal is not None and is_new and join.definition is not None and not link.grant.group_refusal:
-                self.groups.bring_back(group)
+            if is_new and join.definition is not None and group.removal is not None:
+                if self._may_make(link, join.group, join.definition):
+                    self.groups.bring_back(group, _client_of(link))
+            elif join.definition is not None and not group.is_declared:
+                group.maker = group.maker or _client_of(link)
             group.join(link, join)
 
     def _may_make(self, link: MemberLink, name: str, definition: GroupDefinition) -> bool:
         """Whether this member may make the group as it says; while the head starts, nothing is refused for good."""
         is_valid = not definition_fault(name, definition)
-        return is_valid and not link.grant.group_refusal and len(self.groups.by_name) < GROUPS_AT_MOST
+        return is_valid and not link.grant.group_refusal and not self._no_room(link, definition)
+
+    def _no_room(self, link: MemberLink, definition: GroupDefinition) -> str:
+        """Why this client may not make one more group here; empty if it may. Declared groups count for nobody."""
+        if len(self.groups.by_name) >= GROUPS_AT_MOST:
+            return f"this head has its {GROUPS_AT_MOST} groups"
+        limits, client = self.host.config.limits, _client_of(link)
+        made = [each for each in self.groups.by_name.values() if not each.is_declared and each.removal is None]
+        own = [each for each in made if each.maker == client]
+        most = link.grant.max_consumer_groups or limits.max_consumer_groups
+        if len(own) >= most:
+            ends = f"a group ends {self.groups.times.unused:g} s after its last member has gone"
+            return f"{client} has its {most} consumer groups here; {ends}"
+        for groups, who, bound in ((own, client, limits.max_group_slices), (made, "this head", SLICES_AT_MOST)):
+            if (slices := sum(each.definition.count for each in groups)) + definition.count > bound:
+                return f"{definition.count} slices: {who} has {slices} of its {bound} slices of consumer groups here"
+        return ""
 
     def _make(self, link: MemberLink, join: msg.GroupJoin) -> ConsumerGroup | None:
         """The group of a first member, which says what it is."""
@@ -133,10 +156,10 @@ class GroupRequests(HeadPart):
         if fault := definition_fault(join.group, join.definition):
             self._refuse(link, join.group, "definition", fault)
             return None
-        if len(self.groups.by_name) >= GROUPS_AT_MOST:
-            self._refuse(link, join.group, "full", f"this head has its {GROUPS_AT_MOST} groups")
+        if why := self._no_room(link, join.definition):
+            self._refuse(link, join.group, "full", why)
             return None
-        group = self.groups.define(join.group, join.definition)
+        group = self.groups.define(join.group, join.definition, _client_of(link))
         if join.places and group.memory.hold_until < host.now:
             group.memory.hold(host.now + self.groups.times.gone)  # it has been a member before, and there may be others
         return group
@@ -174,6 +197,11 @@ class GroupRequests(HeadPart):
             self._refuse(link, name, STRANGER, text, self.groups.times.beat / 10)
             return []
         return [(group, member) for member in found]
+
+
+def _client_of(link: MemberLink) -> str:
+    """Against whom a group counts that this member makes."""
+    return link.identity if isinstance(link, RemoteLink) else client_of(link.identity, link.name)
 
 
 def describe(definition: msg.GroupDefinition) -> str:

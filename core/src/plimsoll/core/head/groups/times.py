@@ -11,13 +11,14 @@ from dataclasses import dataclass
 GONE_SECONDS = 6.0
 SESSION_SECONDS = 5.0
 BALANCE_SECONDS = 10.0
+UNUSED_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTimes:
     """`beat`: the interval of beats. `lease`: how long a member goes on without an answer; `gone`: how long its head
     waits for it. `session`: how long two members hold up the next two. `balance`: the interval of plans. `kept`: how
-    long a group without members is.
+    long a declared group is that was removed; `unused`: one that members have made and that has none.
     """
 
     beat: float
@@ -26,6 +27,7 @@ class GroupTimes:
     session: float
     balance: float
     kept: float
+    unused: float
 
     @classmethod
     def of(cls, place_lease_seconds: float, factor: float) -> GroupTimes:
@@ -36,4 +38,5 @@ class GroupTimes:
             session=min(SESSION_SECONDS, 0.5 * place_lease_seconds) * factor,
             balance=min(BALANCE_SECONDS, place_lease_seconds) * factor,
             kept=max(3600.0, 100 * place_lease_seconds) * factor,
+            unused=max(UNUSED_SECONDS, 4 * place_lease_seconds) * factor,
         )  # fmt: skip

@@ -32,6 +32,9 @@ class MemoryFiles:
             raise OSError(f"{name}: byte {start} lies {start - len(file)} bytes behind the end")
         file[start : start + len(data)] = data
 
+    def note(self, name: str, data: bytes) -> None:
+        self.write(name, 0, data)
+
     def settle(self, name: str) -> None:
         """Nothing is safer than it was."""
         self._file(name)

@@ -150,6 +150,8 @@ from plimsoll.core.protocol.messages.overlay import (
     Forget,
     KeepPlace,
     Leaving,
+    NameClaim,
+    NameClaims,
     NeighborReport,
     OriginPath,
     OwnedItem,
@@ -391,6 +393,8 @@ __all__ = [
     "MoveTo",
     "MoveToItem",
     "Moved",
+    "NameClaim",
+    "NameClaims",
     "NeighborReport",
     "Open",
     "OpenReturning",
@@ -524,15 +528,16 @@ ToClient = (
 )  # fmt: skip
 FromEdge = (
     Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | KeepPlace | PlaceLeft | PlaceTaken |
-    Slot | TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary | PublisherAuditRequest
+    NameClaims | Slot | TargetAttached | CutRequest | Done | HandoverRejected | AuditSummary | PublisherAuditRequest
 )  # fmt: skip
 ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |
-    Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries | PublisherAuditStart
+    Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries |
+    PublisherAuditStart | NameClaims
 )  # fmt: skip
 BetweenHeads = (
     Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch | PublisherPaths |
-    PublisherAuditStart
+    PublisherAuditStart | NameClaims
 )  # fmt: skip
 FromHead = ToEdge | BetweenHeads
 FromStandby = FollowLog | LogStored

@@ -10,6 +10,7 @@ from plimsoll.core.protocol.messages.publications import Gap, PubOpen
 from plimsoll.core.protocol.wire import (
     U32,
     U63,
+    Count,
     Listed,
     Name,
     Named,
@@ -84,12 +85,16 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
 
 
 class Release(Struct, array_like=True, frozen=True, tag=54):
-    """Close what serves the subscriber with a lower epoch. With `code`: the RESUME with this very epoch is refused."""
+    """Close what serves the subscriber with a lower epoch. With `code`: the RESUME with this very epoch is refused.
+
+    `used`: for a RESUME of a lower incarnation than the name has had, that one, if no client is there with it; else 0.
+    """
 
     subscriber: Name
     epoch: OwnerEpoch
     code: Text = ""
     text: Text = ""
+    used: U63 = 0
 
 
 class Fetch(Struct, array_like=True, frozen=True, tag=55):
@@ -159,6 +164,7 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     `mediator` is the highest mediator epoch that the edge knows. `boundaries`: the last bundles of the cluster
     that it was told of, with their mediator and version, as in BUNDLE_TABLE. `head_epoch` and `position`: how far it
     has had the head's log, in the epoch that this was; 0 if it has had none. `released`: the releases that it has seen.
+    `keeps_claims`: it can read NAME_CLAIMS, and tells them to a head that restarts.
     """
 
     endpoint: Text
@@ -173,6 +179,7 @@ class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
     head_epoch: U63 = 0
     position: U63 = 0
     released: list[ReleasedBundle] = []
+    keeps_claims: bool = False
 
 
 class Welcome(Struct, array_like=True, frozen=True, tag=60):
@@ -304,6 +311,24 @@ class PublisherPaths(Struct, array_like=True, frozen=True, tag=131):
     origins: Named[OriginPath]
     is_wanted: bool = False
     rates: Named[tuple[U32, Number]] = []
+
+
+class NameClaim(Struct, array_like=True, frozen=True):
+    """A name is an identity's. `since`: in milliseconds since 1970. `age_ms`: how long ago it was last used."""
+
+    name: Name
+    identity: Name
+    since: Count
+    age_ms: Count = 0
+
+
+class NameClaims(Struct, array_like=True, frozen=True, tag=185):
+    """Whose the names of publishers are, as far as the sender knows. Of two identities the one that had it first wins.
+
+    Ahead of the report on a new link, all that are known; later those that have changed or are still in use.
+    """
+
+    publishers: Named[NameClaim]
 
 
 class Leaving(Struct, array_like=True, frozen=True, tag=65):

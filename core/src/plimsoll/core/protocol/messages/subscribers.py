@@ -135,9 +135,12 @@ class Detach(Struct, array_like=True, frozen=True, tag=34):
 
 
 class AttachmentClosed(Struct, array_like=True, frozen=True, tag=35):
+    """`used`: with the code `epoch`, the incarnation that the name had last, if no client is there with it; else 0."""
+
     attachment: U32
     code: Name
     text: Text
+    used: U63 = 0
 
 
 class Moved(Struct, array_like=True, frozen=True, tag=36):

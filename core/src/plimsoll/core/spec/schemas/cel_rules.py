@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.core.spec.field_info import camel_case
+from plimsoll.core.spec.field_info import BROKER_NAME_LENGTH, camel_case
 from plimsoll.core.spec.quantities import DURATION
 from plimsoll.core.spec.types.channel import ChannelFeedSpec, ChannelSpec
 from plimsoll.core.spec.types.cluster import BrokerClusterSpec, HeadLogSpec, HeadSpec
@@ -175,9 +175,19 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
         ),
         CelRule(
             "!has(self.edges) || self.edges.all(e, !has(e.replicas) || e.replicas == 0 ||"
-            " size(e.name) + 1 + size(string(e.replicas - 1)) <= 63)",
-            "NAME-0, NAME-1, ... would have more than 63 characters: shorten the name of the group",
+            f" size(e.name) + 1 + size(string(e.replicas - 1)) <= {BROKER_NAME_LENGTH})",
+            f"NAME-0, NAME-1, ... would have more than {BROKER_NAME_LENGTH} characters: shorten the name of the group",
             ".edges",
+        ),
+        CelRule(
+            "!has(self.scale) || self.scale.replicas == 0 || !has(self.edges) ||"
+            " !self.edges.exists(e, has(e.replicas)) ||"
+            " size(has(self.scale.group) && self.scale.group != '' ? self.scale.group :"
+            " self.edges.filter(e, has(e.replicas))[0].name) + 1 + size(string(self.scale.replicas - 1))"
+            f" <= {BROKER_NAME_LENGTH}",
+            f"with so many edges, NAME-0, NAME-1, ... would have more than {BROKER_NAME_LENGTH} characters: write less,"
+            " or shorten the name of the group",
+            ".scale.replicas",
         ),
     ),
     SelectSpec: (
@@ -270,6 +280,11 @@ def _is_plain(root: str) -> str:
     return f"(has({root}.spec) && has({security}) && has({security}.plain) && {security}.plain)"
 
 
+_BEGINS_WITH_A_LETTER = CelRule(
+    "self.metadata.name.matches('^[a-z]')",
+    "names of brokers begin with a letter, as those of Services on Kubernetes do",
+    ".metadata.name",
+)
 ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
     "BrokerFleet": (
         CelRule(
@@ -286,10 +301,11 @@ ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
             ".spec.neighbors",
         ),
         CelRule(
-            "size(self.metadata.name) <= 58",
-            "NAME-head, its head, would have more than 63 characters: shorten the name",
+            f"size(self.metadata.name) <= {BROKER_NAME_LENGTH - len('-head')}",
+            f"NAME-head, its head, would have more than {BROKER_NAME_LENGTH} characters: shorten the name",
             ".metadata.name",
         ),
+        _BEGINS_WITH_A_LETTER,
         CelRule(
             f"{_has_disk('self')} == {_has_disk('oldSelf')} && (!{_has_disk('self')} || "
             f"({_disk('self')}.size == {_disk('oldSelf')}.size && "
@@ -299,6 +315,12 @@ ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
         ),
     ),
     "EdgeBroker": (
+        CelRule(
+            f"size(self.metadata.name) <= {BROKER_NAME_LENGTH}",
+            f"names of brokers have at most {BROKER_NAME_LENGTH} characters: shorten it",
+            ".metadata.name",
+        ),
+        _BEGINS_WITH_A_LETTER,
         CelRule(
             "self.spec.clusterRef.name == oldSelf.spec.clusterRef.name",
             "an edge does not change its cluster: delete it, and create one there",

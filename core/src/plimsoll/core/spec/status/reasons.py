@@ -478,9 +478,9 @@ EVENTS = ReasonSection(
         StatusReason(
             "PartFailed",
             "Warning",
-            "on one machine: a fault of the program in one part of the supervisor, as in the status of one object, or"
-            " one answer of a broker; the message names both. All else goes on. The same again is said the tenth time,"
-            " the hundredth and so on",
+            "on one machine: a fault of the program in one part of the supervisor or of the mediator, as in the status"
+            " of one object, or one answer of a broker; the message names both. All else goes on. The same again is"
+            " said the tenth time, the hundredth and so on",
             "Report it, with the message and the version.",
         ),
         StatusReason("MediatorStarted", "Normal", "the mediator was started"),
@@ -489,6 +489,13 @@ EVENTS = ReasonSection(
             "Warning",
             "the mediator has failed; it is restarted and resumes its sessions",
             "Read its log if it happens again.",
+        ),
+        StatusReason(
+            "OtherOperator",
+            "Warning",
+            "on Kubernetes: the operator of another release serves the fleet, as its Lease says; this one"
+            " leaves it alone",
+            "Uninstall one of the two, or have each watch namespaces of its own.",
         ),
         StatusReason("CollectorStarted", "Normal", "a collector of telemetry was started"),
         StatusReason(

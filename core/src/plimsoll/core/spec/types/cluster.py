@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from plimsoll.core.spec.cron import CRON, CronSchedule
-from plimsoll.core.spec.field_info import LABEL, NAME, FieldInfo, NamedReference, name_field
+from plimsoll.core.spec.field_info import LABEL, NAME, FieldInfo, NamedReference, broker_field, name_field
 from plimsoll.core.spec.quantities import Duration, Quantity
 from plimsoll.core.spec.types.affinity import LABEL_VALUE, AffinitySpec
 from plimsoll.core.spec.types.consumer_groups import ConsumerGroupSpec
@@ -158,7 +158,7 @@ class LocationSpec:
 class EdgeGroup:
     """Edges with the same hardware profile; each becomes an EdgeBroker."""
 
-    name: Annotated[str, name_field("Name of the edge, or of the group of edges NAME-0, NAME-1, ...")]
+    name: Annotated[str, broker_field("Name of the edge, or of the group of edges NAME-0, NAME-1, ...")]
     profile: Annotated[str, name_field("Their hardware profile.", refers="HardwareProfile")]
     replicas: Annotated[
         int | None,

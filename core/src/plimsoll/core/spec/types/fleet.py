@@ -79,6 +79,11 @@ class ClientSpec:
         FieldInfo("Highest size of the log that one of them may be behind while it is away; beyond it its place ends."
               " Absent: no limit but the log.", unit="bytes", above=0),
     ] = None  # fmt: skip
+    max_consumer_groups: Annotated[
+        int | None,
+        FieldInfo("Highest number of consumer groups at one head that it has made, with the role Group. Absent: 32.",
+                  low=1, high=1_000),
+    ] = None  # fmt: skip
     name_prefixes: Annotated[
         tuple[str, ...],
         FieldInfo(

@@ -6,6 +6,7 @@ fails because of a fault that another one reports.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -15,7 +16,7 @@ from typing import Final
 from plimsoll.core.config import COMPILE_MIN_MEMORY_BYTES, COMPILER_BYTES, PROCESS_BYTES
 from plimsoll.core.spec import brokers, head_tree
 from plimsoll.core.spec.dataset_identities import RECORDER_PREFIX, reserved_prefix
-from plimsoll.core.spec.field_info import camel_case
+from plimsoll.core.spec.field_info import BROKER_NAME, BROKER_NAME_LENGTH, camel_case
 from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSessionSpec
 from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
 from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
@@ -373,12 +374,19 @@ def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Resource
 
 
 def check_names(resources: Resources) -> Iterator[ResourceProblem]:
-    """Broker names are unique in the fleet: they name objects of one namespace, and identities on the wire."""
+    """Broker names are unique in the fleet: they name objects of one namespace, and identities on the wire.
+
+    On Kubernetes they name Services and StatefulSets, too, and so are short and begin with a letter.
+    """
     counts = Counter(place.name for place in brokers.declared_brokers(resources))
     for place in brokers.declared_brokers(resources):
-        if len(place.name) > 63:
+        if len(place.name) > BROKER_NAME_LENGTH:
             found = f'its broker would be called "{place.name}", which has {len(place.name)} characters'
-            yield place.owner.problem(place.path, found, "Use a shorter name: brokers' names have at most 63.")
+            remedy = f"Use a shorter name: brokers' names have at most {BROKER_NAME_LENGTH}."
+            yield place.owner.problem(place.path, found, remedy)
+        elif not re.fullmatch(BROKER_NAME, place.name):
+            found = f'its broker would be called "{place.name}", which does not begin with a letter'
+            yield place.owner.problem(place.path, found, "Begin the name with a letter, as Services on Kubernetes do.")
         elif counts[place.name] > 1:
             found = f'the broker name "{place.name}" is used {counts[place.name]} times in this fleet'
             yield place.owner.problem(place.path, found, "Give each edge or group of the fleet a name of its own.")
