@@ -16,7 +16,9 @@ from bench.hostile.inputs import Gene, drawn, texts
 from bench.hostile.steps import HandoverTargetRig, narrow
 
 CALLS_AT_MOST = 300_000
-"""Of a round. To read one list of 2,000 values takes 100,000; unbounded, each of these attacks takes a million."""
+"""Of a round; unbounded, each of these attacks takes a million."""
+READING_CALLS_AT_MOST = 60_000
+"""Of a round that reads and announces one subscription of the largest kind; value by value that is twice as many."""
 
 
 class CountedEdge(HandoverTargetRig):
@@ -72,6 +74,15 @@ def test_no_list_makes_a_round_long(name: str | int):
     assert max(rig.counted) < CALLS_AT_MOST
     assert rig.edge.attachments.by_subscriber["attacker"].subscriptions == {}
     assert rig.edge.subscription_table.is_tidy
+
+
+@pytest.mark.timeout(1200)
+def test_the_largest_subscriptions_are_taken_one_in_a_round():
+    rig = CountedEdge()
+    bounds = ",".join(f"[z{i},>,5]" for i in range(200))
+    rig.attack([f"[class,=,'L'],[n,in,({','.join(map(str, range(i, i + 2_040)))})],{bounds}" for i in range(40)])
+    assert len(rig.counted) > 40
+    assert max(rig.counted) < READING_CALLS_AT_MOST
 
 
 @pytest.mark.timeout(1200)

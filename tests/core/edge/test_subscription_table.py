@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.examples import examples
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.edge.attachment import EdgeAttachment
-from plimsoll.core.edge.subscription_table import SubscriptionTable
+from plimsoll.core.edge.subscription_table import TEXT_CHARACTERS, SubscriptionTable, may_grow
+from plimsoll.core.predicates import parse
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.link import Link, LinkLimits
@@ -102,6 +106,30 @@ def test_a_text_that_grows_too_long_in_canonical_form_is_refused():
     with pytest.raises(ValueError, match="more than 65536 characters"):
         held.take(attachment("t"), msg.SubscriptionItem(1, "[a,=,'" + "\x01" * 60_000 + "']"))
     assert len(held) == 0
+
+
+GROWING = [
+    "[a,in,(9e15,8e15,-1E-4)]", "[b,=,'it']", "['c d',=,\"'\"]", "[d,>,1e15]", "[e,=,'\x01']", "[f,=,'\\u{0}']",
+    "[g,!=,'\\n']", "[h,in,('x','y')]",
+]  # fmt: skip
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(st.sampled_from(GROWING), min_size=1, max_size=200), st.integers(0, 60_000))
+def test_a_text_that_is_said_not_to_grow_fits_in_canonical_form(pieces: list[str], more: int):
+    """Writing a subscription out to see how long it is takes as long as reading it."""
+    text = ",".join([f"[long,=,'{'x' * more}']", *pieces])
+    if len(text) <= TEXT_CHARACTERS and not may_grow(text):
+        assert len(str(parse(text))) <= TEXT_CHARACTERS
+
+
+def test_of_what_is_usual_no_text_is_written_out_to_see_how_long_it_is():
+    values = ",".join(map(str, range(2_040)))
+    assert not may_grow(f"[n,in,({values})]")
+    assert not may_grow("[n,=,'" + "x" * 30_000 + "']")
+    assert may_grow('[n,=,"' + "'" * 10_000 + '"]')
+    assert may_grow("[n,=,'" + "\x01" * 7_000 + "']")
+    assert may_grow("[n,=,'" + "x" * 60_000 + "']")
 
 
 @pytest.mark.parametrize("is_installed", [False, True])
