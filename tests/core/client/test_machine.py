@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -19,6 +20,7 @@ from plimsoll.core.client import (
     Renumbered,
 )
 from plimsoll.core.config import BrokerConfig, BrokerLimits, PeerBroker
+from plimsoll.core.edge import subscription_table
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.permissions import NO_PERMISSIONS
@@ -294,3 +296,22 @@ def test_where_a_subscriber_is_goes_with_its_join(cluster: Cluster):
 def test_a_location_that_is_none_is_refused(cluster: Cluster):
     with pytest.raises(ValueError, match="two finite coordinates"):
         cluster.client.subscriber("s", location=(float("nan"), 0.0))
+
+
+def test_nothing_that_is_published_behind_an_acknowledged_withdrawal_is_delivered_for_it(cluster: Cluster):
+    """The withdrawals before it are spread over many rounds of the edge, and so is its own."""
+    subscriber = cluster.subscribe("s", "[n,>,9000]")
+    ids = [subscriber.subscribe(f"[n,=,{n}]") for n in range(201)]
+    cluster.wire.run(20, until=lambda: subscriber.is_acknowledged)
+    publisher = cluster.client.publisher("p")
+    cluster.publish(publisher, *range(201))
+    cluster.run(1.0)
+    with mock.patch.object(subscription_table, "REMOVED_CONSTRAINTS", 1):  # so few in each round
+        for each in ids:
+            subscriber.unsubscribe(each)
+        cluster.wire.run(20, until=lambda: any(ids[-1] in each.ids for each in cluster.app.of(Forgotten)))
+        (edge,) = (each for each in cluster.edges.values() if "s" in each.attachments.by_subscriber)
+        assert len(edge.index) > 100, "the edge is still taking them out of its index"
+        cluster.publish(publisher, *(n % 201 for n in reversed(range(5000))), 9001)
+        cluster.wire.run(60, until=lambda: 9001 in cluster.numbers("s"))
+    assert cluster.numbers("s") == [*range(201), 9001]

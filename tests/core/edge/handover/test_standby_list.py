@@ -10,7 +10,7 @@ import pytest
 from tests.core.fleet import STOCK, resume
 from tests.core.head.handover.script import S, Stage, at, attach, is_empty, lose_link, members
 
-from plimsoll.core.edge import list_change
+from plimsoll.core.edge import list_change, subscription_table
 from plimsoll.core.edge.handover import standby_list
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport import client_intake
@@ -127,6 +127,47 @@ def test_an_end_takes_the_list_back_in_bounded_steps():
     steps = [len(cover.removes) for cover in stage.head.of("b", msg.Cover)[before:]]
     assert sum(steps) == 800
     assert max(steps) <= 64
+
+
+@pytest.mark.parametrize("is_cut_first", [False, True], ids=["held", "cut"])
+def test_what_is_withdrawn_before_held_is_not_delivered_though_it_leaves_the_index_later(is_cut_first: bool):
+    stage = Stage()
+    stage.prepare("x")
+    stage.ask("b", attach(11, "x", *TEXTS))
+    stage.run(2.0)
+    with mock.patch.object(subscription_table, "REMOVED_CONSTRAINTS", 0):
+        stage.ask("b", msg.Subs(11, 2, [], list(range(1, COUNT + 1))))
+        assert stage.said("b", msg.Held)[-1] == msg.Held([msg.HeldItem(11, 2)])
+        assert len(stage.edge("b").index) == COUNT
+        stage.tell("b", msg.Install(S, ["x"]))
+        stage.installed("x")
+        if is_cut_first:
+            stage.ask("b", msg.Go(S, [msg.GoItem(11)]))
+        stage.publish("b", count=COUNT)
+        stage.ask("b", msg.Go(S, [msg.GoItem(11)]))
+        stage.publish("b", count=COUNT)
+        assert stage.numbers("b", 11) == []
+    stage.run(1.0)
+    assert len(stage.edge("b").index) == 0
+
+
+def test_held_covers_a_long_change_that_came_before_a_short_one():
+    stage = Stage()
+    stage.prepare("x")
+    stage.ask("b", attach(11, "x", "[n,<,0]"))
+    items = [msg.SubscriptionItem(i, text) for i, text in enumerate(TEXTS, 2)]
+    stage.client.tell("b", msg.Subs(11, 2, items, []), msg.Subs(11, 3, [], [1]))
+    for _ in range(6):
+        stage.fleet.round()
+    assert 0 < len(stage.edge("b").index) < COUNT
+    assert [held.members[0].version for held in stage.said("b", msg.Held)] == [1]
+    stage.run(2.0)
+    assert [held.members[0].version for held in stage.said("b", msg.Held)] == [1, 2, 3]
+    stage.tell("b", msg.Install(S, ["x"]))
+    stage.installed("x")
+    stage.publish("b", count=COUNT - 1)
+    stage.ask("b", msg.Go(S, [msg.GoItem(11)]))
+    assert stage.numbers("b", 11) == list(range(1, COUNT))
 
 
 @pytest.mark.parametrize("at_item", [0, 20, 39])
