@@ -249,3 +249,23 @@ def test_a_neighbour_alone_keeps_the_names_of_a_head_without_edges():
     Publishing(bob, "h", "p0")
     fleet.run(4.0)
     assert (opens(bob, "h"), refusals(bob, "h")) == (0, ["role"])
+
+
+def test_a_log_keeps_since_when_a_name_is_its_identity_s():
+    fleet = Identities()
+    fleet.cluster("h", ["e"])
+    fleet.disks["h"] = MemoryFiles()
+    fleet.start()
+    fleet.run(1.0)
+    Publishing(fleet.client("ann.1", "h"), "h", "p0")
+    fleet.run(1.0)
+    since = fleet.head("h").publishers.by_name["p0"].since
+    fleet.crash("h")
+    fleet.crash("e")
+    fleet.crash("ann.1")
+    fleet.start()
+    fleet.run(1.0)
+    assert fleet.head("h").publishers.claims.whose("p0") == ""
+    Publishing(fleet.client("ann.2", "h"), "h", "p0", incarnation=2)
+    fleet.run(1.0)
+    assert fleet.head("h").publishers.by_name["p0"].since == since > 0
