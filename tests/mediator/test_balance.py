@@ -159,3 +159,13 @@ def test_a_policy_that_plans_for_the_cluster_judges_all_loads_at_once():
     assert (status, reason) == ("False", "Unbalanced")
     assert message == "east: cov 1.026, mean F 28.67 B/s: above gamma 0.5, shuffle"
     assert judge(UNEVEN, policy=policy)[0] == "True", "utilisations do not matter to it"
+
+
+def test_a_session_of_another_cluster_is_not_its_own_last_one():
+    theirs = {**session("theirs", source="elsewhere", phase="Rejected", reason="Refused", endedAt="2026-01-02"),
+              "spec": {"source": {"name": "elsewhere"}, "target": {"name": "e-0"}}}  # fmt: skip
+    own = session("own", phase="Succeeded", reason="Done", endedAt="2026-01-01")
+    assert brief_of(EVEN, own, theirs)["lastSession"]["name"] == "own"
+    assert "lastSession" not in brief_of(EVEN, theirs)
+    is_open = {**theirs, "status": {"phase": "Cutting"}}
+    assert judge(EVEN, is_open)[:2] == ("False", "Balancing"), "it is a party of it"

@@ -51,3 +51,26 @@ def test_who_takes_no_newcomers():
     fleet = {"kind": "BrokerFleet", "metadata": {"name": "f"}, "spec": {}, "status": {"draining": ["e-2"]}}
     assert evacuation.cordoned_edges([edge("e-0"), cordoned, fleet]) == {"e-1", "e-2"}
     assert evacuation.cordoned_edges([{**fleet, "status": {}}]) == set()
+
+
+def test_what_no_links_lead_to_is_nowhere_to_go():
+    east, west = (
+        FLEET.replace("replicas: 2", "replicas: 1"),
+        """
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: west}
+spec:
+  head: {profile: small}
+  neighbors: [{name: east}]
+  edges: [{name: w, profile: small}]
+""",
+    )
+    linked = parse(parse_text(east + west, "f.yaml"))
+    apart = parse(parse_text(east + west.replace("  neighbors: [{name: east}]\n", ""), "f.yaml"))
+    assert evacuation.has_drain_target(linked, "e-0", "east")
+    assert evacuation.has_drain_target(linked, "w", "west")
+    assert not evacuation.has_drain_target(apart, "e-0", "east")
+    assert evacuation.has_other_head(linked, "east")
+    assert not evacuation.has_other_head(apart, "east")

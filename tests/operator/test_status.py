@@ -1,5 +1,6 @@
 """The contents of statuses, and how often they are written."""
 
+import importlib
 from typing import Any
 
 import pytest
@@ -186,3 +187,37 @@ def test_a_secret_that_was_deleted_is_told_of_while_the_old_key_is_accepted():
     del secret["data"][keys.OLD_PUBLIC]
     fleet = told(world)["BrokerFleet", "stocks"]
     assert not any(each["type"] == "KeysReplaced" for each in fleet["conditions"])
+
+
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [("resource_status.edge_status", ("EdgeBroker", "edge-1")), ("group_status", ("BrokerCluster", "east")),
+     ("profile_status", ("HardwareProfile", "small")), ("_keys_condition", ("BrokerFleet", "stocks"))],
+)  # fmt: skip
+def test_a_status_that_cannot_be_computed_says_so_and_hinders_no_other(
+    part: str, key: tuple[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    world = settled()
+    module, _, name = f"plimsoll.operator.status.{part}".rpartition(".")
+    compute = getattr(importlib.import_module(module.replace("operator.status.resource", "mediator.resource")), name)
+
+    def failing(subject: Any, *rest: Any) -> Any:
+        if key[0] == "EdgeBroker" and subject["metadata"]["name"] != key[1]:
+            return compute(subject, *rest)
+        if key[0] == "HardwareProfile" and subject["metadata"]["name"] != key[1]:
+            return compute(subject, *rest)
+        raise OverflowError("too large")
+
+    before = told(world)
+    for item, found in before.items():
+        world.objects[item]["status"] = found
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{module}.{name}", failing)
+        now = told(world)
+        assert condition(now[key], "StatusUncomputed") == ("True", "PartFailed")
+        assert {item for item in now if "StatusUncomputed" in str(now[item])} == {key}
+        assert now.keys() == before.keys()
+        world.objects[key]["status"] = now[key]
+        told(world)
+        assert len([each for each in caplog.records if "cannot be computed" in each.getMessage()]) == 1
+    assert "StatusUncomputed" not in str(told(world)[key])

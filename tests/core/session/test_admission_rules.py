@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.core.session.made import context_of, fleet, request, session
 
-from plimsoll.core.session import FleetView, admission
+from plimsoll.core.session import EdgeView, FleetView, HeadView, admission
+from plimsoll.core.session.request import publisher_plan
 
 
 def test_an_ended_session_keeps_its_brokers_until_the_moment_it_names():
@@ -175,3 +176,43 @@ def test_only_a_drain_closes_its_edge():
 def test_neither_a_source_nor_who_is_excluded_is_among_the_edges_of_a_target():
     assert names(context_of(), target="east") == ["b", "c"]
     assert names(context_of(), target="east", exclusions={"brokers": ["c"]}) == ["b"]
+
+
+APART = FleetView(
+    {f"{name}-head": HeadView(f"{name}-head", name, 1, endpoint="tcp://h") for name in ("east", "mid", "west", "far")},
+    {f"{name[0]}-0": EdgeView(f"{name[0]}-0", name, f"{name}-head") for name in ("east", "west", "far")},
+    neighbors={"east": frozenset(["mid"]), "mid": frozenset(["east", "west"]), "west": frozenset(["mid"]),
+               "far": frozenset()},
+)  # fmt: skip
+
+
+def test_clusters_are_linked_over_any_number_of_heads():
+    assert APART.are_linked("east", "west")
+    assert APART.are_linked("far", "far")
+    assert not APART.are_linked("east", "far")
+    assert not APART.are_linked("far", "west")
+    assert FleetView().are_linked("east", "far"), "the links are not known"
+
+
+def test_an_edge_to_which_no_links_lead_is_no_target():
+    context = context_of(view=APART)
+    asked = request("s", source="e-0", action="Drain", scope="Global")
+    assert [edge.name for edge in admission.target_candidates(context, asked, ["e-0"])] == ["w-0"]
+    far = request("s", source="f-0", action="Drain", scope="Global")
+    assert admission.target_candidates(context, far, ["f-0"]) == []
+
+
+def test_a_target_to_which_no_links_lead_is_refused_with_the_way_to_have_it():
+    context = context_of(view=APART)
+    for source, target in (("e-0", "f-0"), ("far", "w-0"), ("east", "far")):
+        why = admission.unlinked(context, request("s", source=source, target=target, scope="Global"))
+        assert why is not None
+        assert (why.reason, "neighbors" in why.message) == ("NotLinked", True)
+    assert admission.unlinked(context, request("s", source="e-0", target="west", scope="Global")) is None
+    assert admission.unlinked(context, request("s", source="e-0", scope="Global")) is None
+
+
+def test_publishers_go_to_no_head_to_which_no_links_lead():
+    asked = request("s", source="east", action="MovePublishers", scope="Global")
+    heads = publisher_plan.target_heads(context_of(view=APART), asked)
+    assert [head.cluster for head in heads] == ["mid", "west"]

@@ -72,7 +72,7 @@ class Crowd:
 
     def ask(self, uid: str, source: str, *, evacuates: bool = False, **fields: object) -> None:
         action = {"action": "Drain"} if evacuates else {"select": {"count": 1}, "target": {"name": "e1"}}
-        spec = spec_of(scope="Local", mode="Execute", source={"name": source}, **action, **fields)
+        spec = spec_of(**{"scope": "Local", "mode": "Execute", "source": {"name": source}, **action, **fields})
         self.spec = spec
         self.handle(SessionUpserted(SessionRequest(uid, uid, 1, spec, evacuates=evacuates)))
 
@@ -130,3 +130,16 @@ def test_a_mediator_that_is_late_ends_no_session(crowd: Crowd):
     crowd.handle(Tick())
     crowd.handle(FleetObserved(crowd.view))
     assert not crowd.engine.sessions[running.uid].is_over
+
+
+def test_what_can_never_begin_is_refused_before_the_queue_and_not_by_its_end():
+    crowd = Crowd()
+    crowd.handle(FleetObserved(crowd.view))
+    for number in range(100):
+        crowd.ask(f"s{number:03}", "e0", target={"name": "e1" if number % 5 else "absent"})
+    crowd.run(45)
+    reasons = {uid: session.reason for uid, session in crowd.engine.sessions.items()}
+    missing = {uid for uid in reasons if int(uid[1:]) % 5 == 0}
+    assert {reasons[uid] for uid in missing} == {"NotFound"}
+    assert "NotFound" not in {reason for uid, reason in reasons.items() if uid not in missing}
+    assert "Queued" in reasons.values()

@@ -106,3 +106,23 @@ def test_a_fleet_that_another_release_serves_is_left_alone_and_it_is_said(monkey
         assert "create" in {verb for verb, _, _ in server.asked}
 
     asyncio.run(story())
+
+
+def test_a_status_that_fails_in_an_unforeseen_way_ends_no_task_and_is_said_once(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def failing(*_: object) -> None:
+        raise OverflowError("too large")
+
+    async def story() -> None:
+        await fleet._reconcile()
+        with monkeypatch.context() as patched:
+            patched.setattr(fleet._refusals, "look", failing)
+            for _ in range(3):
+                await fleet._write_status_safely()
+        assert server.asked.count(("event", "PartFailed", "stocks")) == 1
+        await fleet._write_status_safely()
+        assert fleet._status_failure == ""
+
+    asyncio.run(story())

@@ -26,7 +26,7 @@ from plimsoll.mediator.session_objects import is_over
 
 @dataclass(frozen=True)
 class SessionOutline:
-    """Summary of a session: its brokers, and how it ended, if it has."""
+    """Summary of a session: its brokers, and how it ended, if it has. `source`: whose session it is."""
 
     name: str
     parties: frozenset[str]
@@ -36,6 +36,7 @@ class SessionOutline:
     message: str = ""
     moved: int = 0
     ended_at: str = ""
+    source: str = ""
 
 
 def session_outline(item: Mapping[str, Any]) -> SessionOutline:
@@ -44,6 +45,7 @@ def session_outline(item: Mapping[str, Any]) -> SessionOutline:
     return SessionOutline(
         name=item["metadata"]["name"],
         parties=frozenset(str(spec[key]["name"]) for key in ("source", "target") if spec.get(key)),
+        source=str((spec.get("source") or {}).get("name", "")),
         over=is_over(item),
         phase=str(status.get("phase", "")),
         reason=str(status.get("reason", "")),
@@ -72,7 +74,8 @@ def balanced_condition(
     if len(loads) < len(edges):
         silent = next(edge.name for edge in edges if edge.name not in loads)
         return Condition("Balanced", "Unknown", "NoReports", f"no load report from {silent} for {fresh_seconds:g} s")
-    return _verdict_condition(resources, cluster, _wanting(policy, factor, cluster, loads), mine, now)
+    own = _own_sessions(cluster, edges, mine)
+    return _verdict_condition(resources, cluster, _wanting(policy, factor, cluster, loads), own, now)
 
 
 def _sessions_of(
@@ -80,6 +83,14 @@ def _sessions_of(
 ) -> list[SessionOutline]:
     names = {cluster, *(edge.name for edge in edges)}
     return sorted((each for each in sessions if each.parties & names), key=lambda each: (each.ended_at, each.name))
+
+
+def _own_sessions(
+    cluster: str, edges: Sequence[ObservedBroker], sessions: Sequence[SessionOutline]
+) -> list[SessionOutline]:
+    """Those that move something away from this cluster: how others fare, of which it is a target, is not its fault."""
+    names = {cluster, *(edge.name for edge in edges)}
+    return [each for each in sessions if each.source in names]
 
 
 def _broker_load(edge: ObservedBroker, fresh_seconds: float) -> BrokerLoad | None:
@@ -148,7 +159,8 @@ def cluster_summary(
             max(load.get(key, 0) for load in loads) - min(load.get(key, 0) for load in loads)
             for key in ("inputUtilizationPercent", "outputUtilizationPercent")
         )
-    ended = [each for each in _sessions_of(cluster, edges, sessions) if each.over]
+    mine = _sessions_of(cluster, edges, sessions)
+    ended = [each for each in _own_sessions(cluster, edges, mine) if each.over]
     if ended:
         found["lastSession"] = _last_session(ended[-1])
     own = resources.clusters[cluster].spec.maintenance_windows if cluster in resources.clusters else ()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plimsoll.core.spec import API_VERSION, Resources, declared_brokers, head_name
+from plimsoll.core.spec.head_tree import linked_clusters
 from plimsoll.mediator.session_objects import EVACUATION_LABEL, SESSION_KIND, is_over
 
 Object = dict[str, Any]
@@ -25,9 +26,10 @@ LONGEST_SECONDS = DEADLINE_SECONDS + QUEUE_SECONDS + MARGIN_SECONDS
 
 
 def has_drain_target(wanted: Resources, edge: str, cluster: str) -> bool:
-    """Whether another edge could take the subscribers; never if the whole cluster is deleted."""
+    """Whether another edge could take the subscribers, over links; never if the whole cluster is deleted."""
+    linked = linked_clusters(wanted.clusters, cluster)
     others = (place for place in declared_brokers(wanted) if place.role == "edge" and place.name != edge)
-    return cluster in wanted.clusters and next(others, None) is not None
+    return cluster in wanted.clusters and any(place.cluster in linked for place in others)
 
 
 def evacuation_session(edge: Object) -> Object:
@@ -54,8 +56,8 @@ def evacuation_session(edge: Object) -> Object:
 
 
 def has_other_head(wanted: Resources, cluster: str) -> bool:
-    """Whether another head of the fleet could take the publishers of this cluster's head."""
-    return any(name != cluster for name in wanted.clusters)
+    """Whether another head could take the publishers of this cluster's head, over links."""
+    return any(name != cluster for name in linked_clusters(wanted.clusters, cluster))
 
 
 def head_evacuation_session(cluster: Object, name: str) -> Object:

@@ -6,8 +6,10 @@ with it, or else only at the interval of the settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from plimsoll.core.config import Role
@@ -34,6 +36,7 @@ from plimsoll.operator.reconcile.desired import DesiredFleet
 from plimsoll.operator.reconcile.observed import (
     ObservedObjects,
     broker_container,
+    condition,
     is_ready,
     label,
     last_termination,
@@ -45,7 +48,11 @@ from plimsoll.operator.security import keys
 from plimsoll.operator.security.key_manager import replaced_message
 from plimsoll.operator.spec_faults import SpecFaults
 
-KEYS_CONDITION = "KeysReplaced"
+log = logging.getLogger(__name__)
+
+KEYS_CONDITION, UNCOMPUTED = "KeysReplaced", "StatusUncomputed"
+TEXT_AT_MOST = 500
+Statuses = Iterator[tuple[Object, dict[str, Any]]]
 
 LOAD_FIELDS = frozenset({
     "load", "subscribers", "imbalancePercent", "bundles", "topics", "consumerGroups", "calibrated", "telemetry",
@@ -85,6 +92,11 @@ class StatusInputs:
         """The clusters whose head has a standby."""
         brokers = self.desired.brokers.values()
         return frozenset(broker.cluster for broker in brokers if broker.config.standby is not None)
+
+    @cached_property
+    def sessions(self) -> list[balance.SessionOutline]:
+        """All sessions of the fleet in outline."""
+        return [balance.session_outline(item) for item in self.observed.kind("LoadBalancingSession")]
 
     def of(self, kind: str) -> Iterator[Object]:
         """The objects of a kind that are served, each with the generation that is."""
@@ -130,22 +142,45 @@ def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, An
     """The status of each object that is served, for the generation that is served."""
     seen = observed_brokers(facts)
     for edge in facts.of("EdgeBroker"):
-        name = edge["metadata"]["name"]
-        if name in seen:
-            others = _operator_conditions(facts, edge, [name])
-            yield edge, resource_status.edge_status(edge, seen[name], facts.interval_seconds, facts.time, others)
-    sessions = [balance.session_outline(item) for item in facts.observed.kind("LoadBalancingSession")]
+        if edge["metadata"]["name"] in seen:
+            yield from _computed(facts, edge, partial(_edge_status, facts, seen))
     for cluster in facts.of("BrokerCluster"):
-        yield from _cluster_status(facts, cluster, seen, sessions)
-    served = (item for kind in dataset_status.CONDITIONS for item in facts.of(kind))
-    yield from dataset_status.dataset_statuses(
-        facts.desired.resources, facts.observed, facts.figures, served, facts.time, facts.channel_obstacle
-    )
+        yield from _computed(facts, cluster, partial(_cluster_status, facts, seen))
+    for item in (each for kind in dataset_status.CONDITIONS for each in facts.of(kind)):
+        yield from _computed(facts, item, partial(_dataset_status, facts))
     for profile in facts.of("HardwareProfile"):
-        yield profile, profile_status(profile, list(seen.values()), facts.interval_seconds, facts.time)
+        yield from _computed(facts, profile, partial(_profile_status, facts, seen))
     for fleet in facts.of("BrokerFleet"):
         if fleet["metadata"]["name"] == facts.desired.fleet:
-            yield fleet, _fleet_status(facts, fleet, list(seen.values()))
+            yield from _computed(facts, fleet, partial(_fleet_status, facts, seen))
+
+
+def _computed(facts: StatusInputs, item: Object, compute: Callable[[Object], Statuses]) -> Statuses:
+    """The status of an object; one that cannot be computed says so, and hinders no other."""
+    try:
+        yield from list(compute(resource_status.without_condition(item, UNCOMPUTED)))
+    except Exception as error:
+        why = f"it is as of before: {type(error).__name__}: {error}"[:TEXT_AT_MOST]
+        if condition(item, UNCOMPUTED).get("message") != why:  # said once, not every second
+            log.exception("the status of %s cannot be computed", "/".join(ref(item)))
+        found = Condition(UNCOMPUTED, "True", "PartFailed", why)
+        yield item, {**item.get("status", {}), **resource_status.merged_conditions(item, [found], facts.time)}
+
+
+def _edge_status(facts: StatusInputs, seen: Mapping[str, ObservedBroker], edge: Object) -> Statuses:
+    name = edge["metadata"]["name"]
+    others = _operator_conditions(facts, edge, [name])
+    yield edge, resource_status.edge_status(edge, seen[name], facts.interval_seconds, facts.time, others)
+
+
+def _dataset_status(facts: StatusInputs, item: Object) -> Statuses:
+    return dataset_status.dataset_statuses(
+        facts.desired.resources, facts.observed, facts.figures, iter([item]), facts.time, facts.channel_obstacle
+    )
+
+
+def _profile_status(facts: StatusInputs, seen: Mapping[str, ObservedBroker], profile: Object) -> Statuses:
+    yield profile, profile_status(profile, list(seen.values()), facts.interval_seconds, facts.time)
 
 
 def has_silent_broker(facts: StatusInputs) -> bool:
@@ -248,16 +283,14 @@ def _refusal(facts: StatusInputs, broker: str) -> tuple[str, str]:
 # -- objects
 
 
-def _cluster_status(
-    facts: StatusInputs, cluster: Object, seen: Mapping[str, ObservedBroker], sessions: Sequence[balance.SessionOutline]
-) -> Iterator[tuple[Object, dict[str, Any]]]:
+def _cluster_status(facts: StatusInputs, seen: Mapping[str, ObservedBroker], cluster: Object) -> Statuses:
     name = cluster["metadata"]["name"]
     head = seen.get(head_name(name))
     if head is None:
         return
     edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
     others = [*_operator_conditions(facts, cluster, [head.name, *(edge.name for edge in edges)])]
-    known = (facts.desired.resources, name, edges, sessions, unix_seconds(facts.time))
+    known = (facts.desired.resources, name, edges, facts.sessions, unix_seconds(facts.time))
     others += [balance.balanced_condition(*known), *log_conditions(head)]
     has_standby = name in facts.with_standby
     others += standby_conditions(cluster.get("status", {}), wants=has_standby)
@@ -292,8 +325,9 @@ def _selector(resources: Resources, cluster: str) -> str:
     return f"{names.CLUSTER}={cluster},{which}"
 
 
-def _fleet_status(facts: StatusInputs, fleet: Object, brokers: Sequence[ObservedBroker]) -> dict[str, Any]:
+def _fleet_status(facts: StatusInputs, seen: Mapping[str, ObservedBroker], fleet: Object) -> Statuses:
     """The fleet's status; the fields that the mediator writes are kept."""
+    brokers = list(seen.values())
     live, telemetry = facts.spark, dict(facts.telemetry)
     owner = fleet if live is not None else resource_status.without_condition(fleet, spark_jobs.SPARK_CONDITION)
     found = [
@@ -307,16 +341,19 @@ def _fleet_status(facts: StatusInputs, fleet: Object, brokers: Sequence[Observed
     if live is not None:
         telemetry["spark"] = dict(live.status)
         found.append(live.condition)
-    return {
-        **{name: value for name, value in fleet.get("status", {}).items() if name != "telemetry"},
-        **({"telemetry": telemetry} if telemetry else {}),
-        "observedGeneration": int(fleet["metadata"].get("generation", 1)),
-        "clusters": len({broker.cluster for broker in brokers}),
-        "brokers": {"desired": len(brokers), "ready": sum(broker.ready for broker in brokers)},
-        "security": "Plain" if facts.desired.resources.fleet.spec.security.plain else "Curve",
-        "mediator": dict(facts.mediator),
-        **resource_status.merged_conditions(owner, found, facts.time),
-    }
+    yield (
+        fleet,
+        {
+            **{name: value for name, value in fleet.get("status", {}).items() if name != "telemetry"},
+            **({"telemetry": telemetry} if telemetry else {}),
+            "observedGeneration": int(fleet["metadata"].get("generation", 1)),
+            "clusters": len({broker.cluster for broker in brokers}),
+            "brokers": {"desired": len(brokers), "ready": sum(broker.ready for broker in brokers)},
+            "security": "Plain" if facts.desired.resources.fleet.spec.security.plain else "Curve",
+            "mediator": dict(facts.mediator),
+            **resource_status.merged_conditions(owner, found, facts.time),
+        },
+    )
 
 
 def _operator_conditions(facts: StatusInputs, item: Object, brokers: Sequence[str] | None) -> list[Condition]:

@@ -10,7 +10,7 @@ from plimsoll.core.policies.model.load import NO_THRESHOLD, NO_THRESHOLDS, Overl
 from plimsoll.core.policies.registry import head_relief_of_spec
 from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
 from plimsoll.core.spec.parser import parse_block
-from plimsoll.core.spec.types.policy import POLICY_TYPES, TYPES_WITH_PARAMETERS, PolicySpec, PolicyType
+from plimsoll.core.spec.types.policy import POLICY_TYPES, TYPES_WITH_PARAMETERS, DetectionSpec, PolicySpec, PolicyType
 
 
 def fleet(policy: dict[str, Any]) -> list[SourceDocument]:
@@ -118,3 +118,24 @@ def test_a_threshold_of_heads_that_a_block_lacks_is_none():
     assert policy.limits.of("matching") == NO_THRESHOLDS
     stay = parse_block(PolicySpec, {"type": "DelaySensitive", "delaySensitive": {**own, "publishers": "Stay"}})
     assert head_relief_of_spec(stay) is None
+
+
+@pytest.mark.parametrize(("interval", "seconds"), [("1s", 15.0), ("5s", 15.0), ("16s", 48.0), ("1h", 10800.0)])
+def test_reports_are_valid_for_some_intervals_where_it_is_not_said(interval: str, seconds: float):
+    assert parse_block(DetectionSpec, {"interval": interval}).fresh_seconds == seconds
+    assert parse_block(DetectionSpec, {"interval": interval, "reportsValidFor": "2h"}).fresh_seconds == 7200.0
+
+
+def test_reports_that_expire_between_checks_are_refused_and_a_default_never_is():
+    def problems(**detection: str) -> list[str]:
+        spec = {"defaults": {"policy": {"type": "Padres", "detection": detection}}}
+        item = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BrokerFleet", "metadata": {"name": "f"}, "spec": spec}
+        try:
+            parse([SourceDocument(item, "f.yaml")])
+        except InvalidResourcesError as error:
+            return [each.found for each in error.problems]
+        return []
+
+    (found,) = problems(interval="1h", reportsValidFor="1s")
+    assert "expire between checks" in found
+    assert problems(interval="16s") == problems(interval="16s", reportsValidFor="16s") == []

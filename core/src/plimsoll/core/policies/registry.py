@@ -204,7 +204,7 @@ def parameters_of_spec(spec: PolicySpec, time_factor: float = 1.0) -> BalancingP
         stabilize_seconds=detection.stabilize_for.seconds,
         stabilize_change=_ratio(detection.stabilize_change),
         detection_seconds=detection.interval.seconds,
-        fresh_seconds=detection.reports_valid_for.seconds,
+        fresh_seconds=detection.fresh_seconds,
         balance_threshold=_ratio(padres.balance_threshold),
         rules=padres.rules,
     ).scaled(time_factor)

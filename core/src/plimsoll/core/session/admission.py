@@ -119,6 +119,32 @@ def refusal(context: EngineContext, request: SessionRequest, *, by_policy: bool 
     return None
 
 
+def unlinked(context: EngineContext, request: SessionRequest) -> SessionVerdict | None:
+    """Why nothing can move from the source to the target that a request names: no links lead from one to the other."""
+    source, target = request.spec.source, request.spec.target
+    if source is None or target is None:
+        return None
+    for one in sorted(context.fleet.clusters_of([source.name])):
+        for other in sorted(context.fleet.clusters_of([target.name])):
+            if not context.fleet.are_linked(one, other):
+                message = f"no links lead from the head of {one} to that of {other}: write them into `neighbors`"
+                return SessionVerdict(reason="NotLinked", message=message, again=True)
+    return None
+
+
+def missing_party(context: EngineContext, session: Session) -> SessionVerdict | None:
+    """The first source or target that is no edge of the fleet, of a session that has waited as long as for an answer.
+
+    So a session that can never begin waits for no other one, and keeps none waiting.
+    """
+    if context.now - session.queued_at < context.timings.negotiate:
+        return None
+    for name in (*session.sources, *session.targets):
+        if name not in context.fleet.edges:
+            return SessionVerdict(reason="NotFound", message=f"there is no edge {name} in this fleet", again=True)
+    return None
+
+
 def unready_source(context: EngineContext, name: str) -> SessionVerdict | None:
     """Why this edge cannot be a source now. An edge that leaves can: it is drained."""
     if (known := _unreachable(context, name)) is not None:
@@ -183,7 +209,9 @@ def target_candidates(context: EngineContext, request: SessionRequest, sources: 
     able = [edge for name, edge in sorted(edges.items()) if name not in excluded and _can_take(context, name)]
     clusters = {edges[name].cluster for name in sources if name in edges}
     near = [edge for edge in able if edge.cluster in clusters]
-    return near if near or spec.scope == "Local" else able
+    if near or spec.scope == "Local":
+        return near
+    return [edge for edge in able if all(context.fleet.are_linked(one, edge.cluster) for one in clusters)]
 
 
 def _can_take(context: EngineContext, name: str) -> bool:

@@ -167,6 +167,17 @@ class FleetView:
                     ahead.append(other)
         return sorted(found)
 
+    def are_linked(self, cluster: str, other: str) -> bool:
+        """Whether links lead from the head of one cluster to that of another; also if the links are not known."""
+        if cluster not in self.neighbors:
+            return True
+        seen, ahead = {cluster}, [cluster]
+        while ahead and other not in seen:
+            found = self.neighbors.get(ahead.pop(), frozenset()) - seen
+            seen |= found
+            ahead.extend(sorted(found))
+        return other in seen
+
     def share_topics(self, *clusters: str) -> bool:
         """Whether topics may go from one of two clusters to the other: both defend deadlines of the same topics."""
         if len(set(clusters)) != 2 or not all(map(self.is_cluster, clusters)):

@@ -55,3 +55,16 @@ def _path_between(forest: Mapping[str, list[str]], start: str, end: str) -> tupl
         previous = way[-2] if len(way) > 1 else None
         ways.extend((*way, step) for step in forest[way[-1]] if step != previous)
     return None
+
+
+def linked_clusters(clusters: Clusters, name: str) -> frozenset[str]:
+    """The clusters to whose heads links lead from that of this one, itself included."""
+    found, ahead = {name}, [name]
+    while ahead:
+        one = ahead.pop()
+        named = {each.name for each in clusters[one].spec.neighbors} if one in clusters else set()
+        named |= {other for other, item in clusters.items() if any(each.name == one for each in item.spec.neighbors)}
+        news = (named & clusters.keys()) - found
+        found |= news
+        ahead.extend(sorted(news))
+    return frozenset(found)

@@ -102,7 +102,8 @@ class FleetReconciler:
         self._no_fleet = ""
         """Why there is no fleet to serve; empty if there is one."""
         self._failure = ""
-        """The unexpected error of the last reconciliation; empty if it had none."""
+        self._status_failure = ""
+        """The unexpected errors of the last reconciliation and of the last status; empty if it had none."""
         self._judged: dict[Ref, int] = {}
         self._acted: dict[Ref, int] = {}
         """By object, the generation that was last looked at, and the one that the fleet was last built of."""
@@ -146,7 +147,7 @@ class FleetReconciler:
                 await self._mediator.check()
                 self._pairs.check()
                 begun = monotonic()
-                await self._write_status()
+                await self._write_status_safely()
                 self._metrics.reconcile_seconds.labels("status").observe(monotonic() - begun)
                 await self._wait(min(STATUS_INTERVAL_SECONDS, max(0.0, due_at - monotonic())))
         finally:
@@ -359,6 +360,20 @@ class FleetReconciler:
 
     def _specs(self) -> spec_faults.SpecFaults:
         return spec_faults.SpecFaults(found=self._found, judged=self._judged, acted=self._acted)
+
+    async def _write_status_safely(self) -> None:
+        """Write the status; a fault in it ends neither the mediator nor the heads' pairs, and is said once."""
+        try:
+            await self._write_status()
+        except Exception as error:  # a bug that one object triggers
+            why = f"{type(error).__name__}: {error}"
+            if why != self._status_failure:
+                log.exception("%s: the status cannot be written", self.namespace)
+                fleet = next(self._client.observe().kind("BrokerFleet"), None)
+                await self._client.emit_event(fleet, "Warning", "PartFailed", f"the status cannot be written: {why}")
+            self._status_failure = why
+        else:
+            self._status_failure = ""
 
     async def _write_status(self) -> None:
         """Write the status of all objects, as far as it is due."""

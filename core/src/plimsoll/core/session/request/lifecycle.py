@@ -64,6 +64,8 @@ def step_requested(context: EngineContext, request: SessionRequest, session: Ses
     if (why := _refusal(context, request)) is not None:
         return end_by_verdict(context, request, session, why)
     session = _with_parties(context, request, session)
+    if session.kind in ("move", "balance", "drain") and (why := admission.missing_party(context, session)) is not None:
+        return end_by_verdict(context, request, session, why)
     if wait := admission.blocked_by(context, session, session.brokers):
         return _wait_in_queue(context, request, session, wait)
     return _begin_attempt(context, request, session)
@@ -71,6 +73,8 @@ def step_requested(context: EngineContext, request: SessionRequest, session: Ses
 
 def _refusal(context: EngineContext, request: SessionRequest) -> SessionVerdict | None:
     kind = session_kind.kind_of(request, context.fleet)
+    if request.spec.scope == "Global" and (why := admission.unlinked(context, request)) is not None:
+        return why
     if request.spec.action == "Unload" and (why := fleet_plan.unload_refusal(context, request)) is not None:
         return why
     if kind == "publishers":

@@ -17,6 +17,7 @@ from plimsoll.core.spec.types.fleet import TimingDefaults
 from plimsoll.core.spec.types.policy import (
     BadParameters,
     BundlesSpec,
+    DetectionSpec,
     EstimationSpec,
     HeadThresholds,
     OverloadThresholds,
@@ -91,6 +92,16 @@ BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
             f" !({duration_test('self.deadAfter')}) || duration(self.heartbeat) < duration(self.deadAfter)",
             "`heartbeat` is not below `deadAfter`, so idle peers would count as gone: lower it, or raise `deadAfter`",
             ".heartbeat",
+        ),
+    ),
+    DetectionSpec: (
+        CelRule(
+            f"!has(self.interval) || !has(self.reportsValidFor) || !({duration_test('self.interval')}) ||"
+            f" !({duration_test('self.reportsValidFor')}) ||"
+            " duration(self.reportsValidFor) >= duration(self.interval)",
+            "`reportsValidFor` is below `interval`, so reports would expire between checks: raise it, remove it, or"
+            " lower `interval`",
+            ".reportsValidFor",
         ),
     ),
     EstimationSpec: (_block_of("Ring", "ring"), _block_of("Press", "press")),

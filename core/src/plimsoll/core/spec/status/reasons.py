@@ -228,7 +228,7 @@ BROKERS = ReasonSection(
         StatusReason(
             "PartFailed",
             "StatusUncomputed",
-            "on one machine: the status of this object cannot be computed, and is as of before; the message says why",
+            "the status of this object cannot be computed, and is as of before; the message says why",
             "Report it, with the message and the version.",
         ),
     ),

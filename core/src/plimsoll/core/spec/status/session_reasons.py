@@ -213,6 +213,13 @@ ENDS = ReasonSection(
             again=True,
         ),
         StatusReason(
+            "NotLinked",
+            "Rejected",
+            "no links of heads lead from the cluster of the source to that of the target",
+            "Name one of the clusters in `neighbors` of the other, or another target.",
+            again=True,
+        ),
+        StatusReason(
             "NoSample",
             "Rejected",
             "the head did not list the source's subscribers in time, or the source did not send their profiles",

@@ -79,6 +79,10 @@ class GlobalTrigger:
     )
 
 
+LEAST_VALIDITY_SECONDS = 15.0
+"""Of load reports, where the specification does not say it: reports come every few seconds, and some may be lost."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DetectionSpec:
     """When a broker asks for balance."""
@@ -87,8 +91,10 @@ class DetectionSpec:
         Duration, FieldInfo("Interval at which a broker checks its load, and over which loads are averaged.", above=0)
     ] = Duration.parse("5s")
     reports_valid_for: Annotated[
-        Duration, FieldInfo("How long the load report of another broker is valid.", above=0)
-    ] = Duration.parse("15s")  # fmt: skip
+        Duration | None,
+        FieldInfo("How long the load report of another broker is valid; absent: three times `interval`, and at least"
+                  " 15s.", above=0),
+    ] = None  # fmt: skip
     overload: Annotated[OverloadSpec, FieldInfo("Overload thresholds of each resource.")] = OverloadSpec()
     local_trigger: Annotated[LocalTrigger, FieldInfo("Difference that triggers balancing within a cluster.")] = (
         LocalTrigger()
@@ -109,6 +115,13 @@ class DetectionSpec:
     stabilize_change: Annotated[
         Quantity, _ratio("A broker is stable when no metric changes by more than this between two checks.")
     ] = Quantity.parse("50m")
+
+    @property
+    def fresh_seconds(self) -> float:
+        """How long a load report is valid."""
+        if self.reports_valid_for is not None:
+            return self.reports_valid_for.seconds
+        return max(LEAST_VALIDITY_SECONDS, 3 * self.interval.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

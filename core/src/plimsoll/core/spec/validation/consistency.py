@@ -134,6 +134,12 @@ def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> 
         if limits.lower > limits.higher:
             found = f"{limits.lower} is above `higher`, which is {limits.higher}"
             yield owner.problem((*path, "detection", "overload", name, "lower"), found, "Lower it, or raise `higher`.")
+    detection = policy.detection
+    if detection.reports_valid_for is not None and detection.reports_valid_for.value < detection.interval.value:
+        early = "reports would expire between checks"
+        found = f"{detection.reports_valid_for} is below `interval`, which is {detection.interval}: {early}"
+        remedy = "Raise it, remove it, or lower `interval`."
+        yield owner.problem((*path, "detection", "reportsValidFor"), found, remedy)
     estimation = policy.estimation
     if (estimation.ring if estimation.type == "Press" else estimation.press) is not None:
         other = "ring" if estimation.type == "Press" else "press"
