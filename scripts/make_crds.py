@@ -13,7 +13,7 @@ from plimsoll.core.spec.kinds import WRITTEN_KINDS
 from plimsoll.core.spec.schemas.crd import all_crds
 from plimsoll.core.spec.schemas.field_reference import field_table
 from plimsoll.core.spec.status.data_reasons import DATA
-from plimsoll.core.spec.status.head_reasons import LOGS, STANDBYS
+from plimsoll.core.spec.status.head_reasons import LIMITS, LOGS, STANDBYS
 from plimsoll.core.spec.status.reasons import (
     BALANCE,
     BROKERS,
@@ -50,7 +50,7 @@ sees an earlier result; every condition names the generation of the specificatio
 
 def reasons_page() -> str:
     """docs/reasons.md."""
-    sections = (BROKERS, BALANCE, LOGS, STANDBYS, TOPICS, PROFILES, SPARK, DATA, PODS, *SESSIONS, EVENTS)
+    sections = (BROKERS, BALANCE, LOGS, LIMITS, STANDBYS, TOPICS, PROFILES, SPARK, DATA, PODS, *SESSIONS, EVENTS)
     return "\n".join([REASONS, *(f"{reason_table(section)}\n" for section in sections)])
 
 

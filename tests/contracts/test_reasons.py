@@ -33,6 +33,7 @@ CONDITIONS = {
     "KeysReplaced",
     "TakesPublishers",
     "LogSafe",
+    "WithinLimits",
     "StandbyFollows",
     "Accepted",
 }
@@ -40,6 +41,7 @@ CONDITIONS = {
 BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
     "mediator/src/plimsoll/mediator/calibration.py",
+    "mediator/src/plimsoll/mediator/limit_condition.py",
     "mediator/src/plimsoll/mediator/log_condition.py",
     "mediator/src/plimsoll/mediator/head_pair.py",
     "mediator/src/plimsoll/mediator/standby_condition.py",
@@ -146,6 +148,7 @@ OTHERS = (
     reasons.BROKERS,
     reasons.BALANCE,
     head_reasons.LOGS,
+    head_reasons.LIMITS,
     head_reasons.STANDBYS,
     topic_reasons.TOPICS,
     reasons.PROFILES,

@@ -325,3 +325,9 @@ def test_after_any_input_the_server_answers_the_next_request(server: HttpServer)
             answer = rest_of(connected)
         assert answer == b"" or answer.startswith(b"HTTP/1.1 "), (seed, request)
     assert get(server, "/livez")[0] == 200, seed
+
+
+def test_what_others_can_repeat_is_said_ever_more_rarely(server: HttpServer, caplog: pytest.LogCaptureFixture):
+    for _ in range(12):
+        get(server, "/broken")
+    assert [record.args[-1] for record in caplog.records] == [1, 10]  # type: ignore[index]  # its arguments are a tuple

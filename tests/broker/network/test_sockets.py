@@ -14,7 +14,7 @@ from tests.broker.network.lanes import DEADLINE_SECONDS, KEPT, LIMITS, all_frame
 from tests.ports import free_ports
 
 from plimsoll.broker.network.socket_lane import EndpointError
-from plimsoll.broker.network.sockets import BrokerSockets, _count_events
+from plimsoll.broker.network.sockets import LIMIT_SECONDS, BrokerSockets, _count_events
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 
@@ -216,3 +216,22 @@ def test_connections_that_cannot_be_accepted_are_counted_and_told_ever_more_rare
             _count_events(monitor, sockets.data)
     assert sockets.data.counters["connections_accept_failed"] == 500
     assert [record.args[0] for record in caplog.records] == [1, 10, 100]  # type: ignore[index]  # its arguments are a tuple
+
+
+def test_a_broker_that_cannot_accept_a_connection_is_at_a_limit_for_a_while(
+    sockets: BrokerSockets, context: zmq.Context, monkeypatch: pytest.MonkeyPatch
+):
+    assert not sockets.is_at_limit(time.monotonic())
+    with context.socket(zmq.PAIR) as monitor, context.socket(zmq.PAIR) as libzmq:
+        monitor.bind("inproc://at-limit")
+        libzmq.connect("inproc://at-limit")
+        monkeypatch.setattr(sockets, "_monitors", {monitor: sockets.data})
+        monkeypatch.setattr(sockets, "_ready", {monitor: zmq.POLLIN})
+        libzmq.send_multipart([struct.pack("=HI", zmq.EVENT_ACCEPTED, 7), b"tcp://127.0.0.1:1"])
+        sockets.serve_events()
+        assert not sockets.is_at_limit(time.monotonic())
+        libzmq.send_multipart([struct.pack("=HI", zmq.EVENT_ACCEPT_FAILED, errno.EMFILE), b"tcp://127.0.0.1:1"])
+        sockets.serve_events()
+        monkeypatch.undo()
+    assert sockets.is_at_limit(time.monotonic())
+    assert not sockets.is_at_limit(time.monotonic() + LIMIT_SECONDS)

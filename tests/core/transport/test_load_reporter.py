@@ -223,3 +223,11 @@ def test_who_commands_nothing_is_told_apart_from_mediators():
     reporter.on_control(b"s", msg.Identify("supervisor", "mediator", 0), fleet.now)
     assert set(reporter.mediators) == {mediator, b"s"}
     assert reporter.commanding == [mediator]
+
+
+def test_a_broker_at_a_limit_of_its_machine_reports_it():
+    fleet = one_cluster(report_seconds=0.5)
+    fleet.edge("e1").reporter.open_files_limit = 200
+    fleet.run(1.0)
+    found = [node.reporter.last.get("open_files_limit") for node in (fleet.head(), fleet.edge("e1"))]
+    assert found == [None, 200]

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import logging
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -265,6 +266,8 @@ def report_usage(
     """Give the machine the figures that only the shell can see, for its load reports and its status."""
     machine.reporter.cpu_ratio, machine.reporter.memory_ratio = usage.cpu_ratio, usage.memory_ratio
     machine.reporter.clock_offset_seconds = time.time() - time.monotonic()  # the wall clock may have been set
+    at_limit = sockets.is_at_limit(time.monotonic())
+    machine.reporter.open_files_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if at_limit else 0
     machine.process = {
         "pid": os.getpid(),
         "cpu_ratio": usage.cpu_ratio,

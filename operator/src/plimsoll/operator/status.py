@@ -21,6 +21,7 @@ from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
+from plimsoll.mediator.limit_condition import limit_conditions
 from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
 from plimsoll.mediator.standby_condition import CONDITION as STANDBY_CONDITION
@@ -293,6 +294,7 @@ def _cluster_status(facts: StatusInputs, seen: Mapping[str, ObservedBroker], clu
     known = (facts.desired.resources, name, edges, facts.sessions, unix_seconds(facts.time))
     others += [balance.balanced_condition(*known), *log_conditions(head)]
     has_standby = name in facts.with_standby
+    others += limit_conditions(cluster.get("status", {}), [head, *edges])
     others += standby_conditions(cluster.get("status", {}), wants=has_standby)
     owner = cluster if has_standby else resource_status.without_condition(cluster, STANDBY_CONDITION)
     told = resource_status.cluster_status(owner, head, edges, facts.interval_seconds, facts.time, others)

@@ -13,10 +13,13 @@ import selectors
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
+
+from plimsoll.core.printable import is_told_again
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +131,7 @@ class HttpServer:
         self._selector.register(self._reader, selectors.EVENT_READ)
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._connections: dict[socket.socket, _HttpConnection] = {}  # oldest first
+        self._failed: Counter[str] = Counter()
         self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
         bound = self._listener.getsockname()
         self.port = int(bound[1])
@@ -163,13 +167,20 @@ class HttpServer:
             for connection in [each for each in self._connections.values() if each.until <= now]:
                 self._drop(connection)
 
+    def _times_to_say(self, what: str) -> int:
+        """How often this has failed, if it is to be said again; else 0: others make it happen as often as they like."""
+        self._failed[what] += 1
+        return self._failed[what] if is_told_again(self._failed[what]) else 0
+
     def _accept(self) -> None:
         try:
             connected, _ = self._listener.accept()
         except (BlockingIOError, ConnectionError):
             return  # the other side has gone again
         except OSError as error:
-            log.error("http: cannot accept a connection: %s; raise the limit of open files", error)
+            if times := self._times_to_say("accepting"):
+                text = "http: cannot accept a connection (%d times so far): %s; raise the limit of open files"
+                log.error(text, times, error)
             time.sleep(ACCEPT_PAUSE_SECONDS)  # the listener stays readable, so without a pause this loop would spin
             return
         if len(self._connections) >= MAX_CONNECTIONS:
@@ -189,8 +200,9 @@ class HttpServer:
         except (ConnectionError, TimeoutError):
             self._drop(connection)  # the other side has gone
         except OSError as error:
-            if error.errno != errno.ENOTCONN:  # it has gone as well: `shutdown` says so by this
-                log.warning("http: a connection is closed after a fault: %s", error)
+            # ENOTCONN: it has gone as well, `shutdown` says so by this.
+            if error.errno != errno.ENOTCONN and (times := self._times_to_say("connections")):
+                log.warning("http: a connection is closed after a fault (%d times so far): %s", times, error)
             self._drop(connection)
 
     def _receive(self, connection: _HttpConnection) -> None:
@@ -268,7 +280,8 @@ class HttpServer:
             return self._handler(request)
         except Exception:
             # The thread goes on: a failing path must not take the probes down.
-            log.exception("http: %s %s failed", request.method, request.path)
+            if times := self._times_to_say("requests"):
+                log.exception("http: %s %s failed (%d times so far)", request.method, request.path[:200], times)
             return HttpResponse(HTTPStatus.INTERNAL_SERVER_ERROR, b"a fault of the program; its log has it\n")
 
 

@@ -36,6 +36,9 @@ UNCONNECTED_SECONDS: Final = 10.0
 """A connection that could not be made for this long is dialled again on a new socket: libzmq gives some up for good, as
 when another process has answered at the address for a moment."""
 
+LIMIT_SECONDS: Final = 30.0
+"""For so long after a connection could not be accepted load reports say that this broker is at a limit."""
+
 _EVENTS: Final = {
     zmq.EVENT_ACCEPTED: "accepted",
     zmq.EVENT_ACCEPT_FAILED: "accept_failed",
@@ -89,6 +92,7 @@ class BrokerSockets:
         self._redial_at: dict[zmq.Socket[bytes], float] = {}  # by monitor: when to dial again
         self._unconnected_since: dict[zmq.Socket[bytes], float] = {}  # by monitor: disconnected since
         self._warned: set[Dial] = set()
+        self._at_limit_until = float("-inf")
 
     def _monitor(self, lane: SocketLane) -> zmq.Socket[bytes]:
         monitor = lane.router.get_monitor_socket(_EVENT_MASK)
@@ -104,6 +108,10 @@ class BrokerSockets:
     def ready(self) -> bool:
         """Whether peers with an authorised key are admitted now."""
         return not self.zap_fault
+
+    def is_at_limit(self, now: float) -> bool:
+        """Whether a connection could not be accepted of late, which is for want of descriptors or memory."""
+        return now < self._at_limit_until
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
@@ -163,7 +171,10 @@ class BrokerSockets:
             self._answer_zap(self._zap)
         for monitor, lane in self._monitors.items():
             if monitor in self._ready:
+                before = lane.counters["connections_accept_failed"]
                 _count_events(monitor, lane)
+                if lane.counters["connections_accept_failed"] > before:
+                    self._at_limit_until = time.monotonic() + LIMIT_SECONDS
         for monitor in self._dialled:
             if monitor in self._ready:
                 self._note_connection(

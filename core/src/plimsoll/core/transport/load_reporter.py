@@ -48,6 +48,8 @@ class LoadReporter:
         """From the node's time to the wall clock, as the shell last saw it; decisions never ask the wall clock."""
         self.brokers: dict[str, Peer] = {}
         self.cpu_ratio = self.memory_ratio = 0.0
+        self.open_files_limit = 0
+        """The limit of open files, while connections cannot be accepted for it; else 0."""
 
     def on_control(self, peer: Peer, record: msg.ControlRecord, now: float) -> msg.ControlRecord | None:
         """Deal with what every broker answers; returns the record if it is for the machine."""
@@ -109,6 +111,7 @@ class LoadReporter:
             **_measured(sample),
             "cpu_ratio": self.cpu_ratio,
             "memory_ratio": self.memory_ratio,
+            **({"open_files_limit": self.open_files_limit} if self.open_files_limit else {}),
             "balanced_set": [],
             **({} if bandwidth is None else {"bandwidth_bytes_per_second": bandwidth}),
             **({} if downlink is None else {"downlink_bandwidth_bytes_per_second": downlink}),

@@ -26,6 +26,7 @@ from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
+from plimsoll.mediator.limit_condition import limit_conditions
 from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker, merged_conditions, without_condition
 from plimsoll.mediator.standby_condition import standby_conditions, standby_summary
@@ -108,6 +109,7 @@ class FleetStatusWriter:
     ) -> Mapping[str, Any]:
         known = (resources, name, edges, self._session_cache.refresh(), time.time())
         others = [balance.balanced_condition(*known), *log_conditions(head)]
+        others += limit_conditions(old.get("status", {}), [head, *edges])
         summary = {**balance.cluster_summary(*known), **group_status(head), **away_status(head)}
         has_standby = bool(resources.clusters[name].spec.head.standby) if name in resources.clusters else False
         standby = standby_conditions(old.get("status", {}), wants=has_standby)

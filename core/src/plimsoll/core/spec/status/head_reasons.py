@@ -40,6 +40,22 @@ LOGS = ReasonSection(
     ),
 )
 
+LIMITS = ReasonSection(
+    "Limits of machines",
+    "condition",
+    "Reasons of `WithinLimits`, of clusters of which a broker has reached a limit of its machine once.",
+    (
+        StatusReason(
+            "OpenFilesReached",
+            "WithinLimits",
+            "a broker could not accept a connection within the last 30 s, as it may open no more files; the message"
+            " names the brokers. Those that are connected are served, and the broker uses more of its processor",
+            "Raise the limit of open files (ulimit -n, LimitNOFILE), or spread clients over more brokers.",
+        ),
+        StatusReason("LimitsKept", "WithinLimits", "all brokers accept connections again"),
+    ),
+)
+
 STANDBYS = ReasonSection(
     "Standbys",
     "condition",
