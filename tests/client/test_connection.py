@@ -153,7 +153,7 @@ class Traffic:
             assert time.monotonic() < end, f"{until} has not come: {self.got[-1:]}, {self.gaps}"
             try:
                 item = self.subscriber.receive(1.0)
-            except errors.WaitTimeoutError:
+            except errors.WaitTimeoutError:  # it may come yet
                 continue
             if isinstance(item, Delivery):
                 self.got.append(int(item.attributes["n"]))

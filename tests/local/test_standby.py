@@ -116,7 +116,7 @@ class Traffic:
             for each in self._publishers:
                 try:
                     self.oracle.receipts[each.name].append(each.publish({"n": number, "by": each.name}))
-                except client.errors.ClosedError:
+                except client.errors.ClosedError:  # the test has failed, and ends it
                     return
 
     def pause_after(self, then: float) -> float:
