@@ -11,7 +11,7 @@ from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.handover import FINAL_CODES, ClientHandovers, begin_tally, is_serving, target_of
 from plimsoll.core.client.records import UNREADABLE, pass_over
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Port
-from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.permissions import INCARNATIONS_BELOW, NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
@@ -191,7 +191,7 @@ class EdgeRecords:
                 )
                 self._fail(subscriber, "conflict", text)
                 return
-        if closed.used and subscriber.go_above(closed.used):
+        if closed.used and _goes_above(subscriber, closed.used):
             self._finder.again(subscriber, closed.text, at_once=True)
             return
         is_held = closed.code == "hold"
@@ -205,3 +205,16 @@ class EdgeRecords:
     def _fail(self, subscriber: ClientSubscriber, code: str, text: str) -> None:
         self._client.subscribers_at_edges.detach(subscriber)
         subscriber.fail(code, text)
+
+
+def _goes_above(subscriber: ClientSubscriber, used: int) -> bool:
+    """Take an incarnation above one that an earlier life has left behind; whether that has changed anything.
+
+    The clock of that life was ahead, and it is gone. One that has been attached in this life yields: it may be older
+    than the one that has come after it. Epochs of slices are their head's.
+    """
+    is_own = subscriber.epoch[0] == subscriber.incarnation
+    if subscriber.again or not is_own or not subscriber.incarnation <= used < INCARNATIONS_BELOW - 1:
+        return False
+    subscriber.incarnation = used + 1
+    return True

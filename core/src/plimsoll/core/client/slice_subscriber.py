@@ -95,10 +95,6 @@ class SliceSubscriber(ClientSubscriber):
     def epoch(self) -> OwnerEpoch:
         return self.assignment, self.number
 
-    def go_above(self, used: int) -> bool:
-        """Its epochs are the head's."""
-        return False
-
     @property
     def first_head(self) -> str:
         return self._owner.head

@@ -21,7 +21,6 @@ from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.sendable import check_record, shown
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.client.subscription_list import SubscriptionList
-from plimsoll.core.permissions import INCARNATIONS_BELOW
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.origins import Origin
 from plimsoll.core.protocol.wire import LISTED_AT_MOST, OPTIONS_AT_MOST, OwnerEpoch, Scalar, Token
@@ -239,17 +238,6 @@ class ClientSubscriber:
     def epoch(self) -> OwnerEpoch:
         """Its owner epoch: an edge that serves it with a lower one is no longer its owner."""
         return self.incarnation, self.number
-
-    def go_above(self, used: int) -> bool:
-        """Take an incarnation above one that an earlier life has left behind; whether that has changed anything.
-
-        Its clock was ahead, and it is gone. One that has been attached in this life yields: it may be older than
-        the one that has come after it.
-        """
-        if self.again or not self.incarnation <= used < INCARNATIONS_BELOW - 1:
-            return False
-        self.incarnation = used + 1
-        return True
 
     @property
     def first_head(self) -> str:
