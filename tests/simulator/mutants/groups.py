@@ -133,7 +133,7 @@ MUTANTS = [
             ),
         ),
         (HEADS,),
-        partners=(Change(SliceStamps.stamped, "if not stampers:", "if True:"),),  # clients that do not stamp
+        partners=(Change(SliceStamps.of, "if not stampers:", "if True:"),),  # clients that do not stamp
     ),
     Mutant(
         "forgotten-places-are-no-gap",
