@@ -32,7 +32,7 @@ def make_groups(head: str, count: int) -> int:
             try:
                 group.subscribe(name="maker", timeout=60.0)
             except client.errors.FailedError:
-                break
+                break  # it has as many as it may
             made += 1
     return made
 
