@@ -1,4 +1,4 @@
-"""Consumer groups measured: items per second beside plain subscriptions, joins, moves, and decisions of large groups.
+"""Consumer groups measured: items per second beside plain subscriptions, joins, moves, decisions, groups of others.
 
     python -m bench.groups [--quick] [--json FILE]
 
@@ -22,6 +22,7 @@ from bench.groups.decisions import decisions
 from bench.groups.fleet import PATIENCE_SECONDS, BenchFleet, takers
 from bench.groups.move_costs import moves_added
 from bench.groups.moves import await_shares, joined, moved
+from bench.groups.others import GROUPS, beside_groups
 
 SLICES = 200
 
@@ -116,6 +117,8 @@ def main() -> int:
     print(f"1,000 slices, 50 consumers: {json.dumps(figures['join'])}", flush=True)
     figures["moves"] = moved(3 if options.quick else 15)
     print(f"moves: {json.dumps(figures['moves'])}", flush=True)
+    figures["others"] = [beside_groups(count, items // 10) for count in (0, GROUPS)]
+    print(f"a publisher beside groups of others: {json.dumps(figures['others'])}", flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 0

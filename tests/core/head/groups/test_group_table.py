@@ -22,6 +22,23 @@ def test_status_has_consumers_with_their_slices_and_backlog() -> None:
     assert play.fleet.head().status()["groups"] == [GROUP]
 
 
+def test_a_group_without_members_costs_a_round_next_to_nothing() -> None:
+    play = GroupPlay(count=1)
+    play.join("a")
+    play.run(1.0)
+    play.leave("a")
+    play.run(1.0)
+    looks = list[float]()
+    play.group._look_at_members = looks.append
+    play.group.schedule.go_on = lambda: looks.append(0.0)
+    before = play.group.times.beat / 10
+    for _ in range(100):
+        play.fleet.head().groups.tick()
+    assert len(looks) <= 2
+    play.run(3 * before)
+    assert len(looks) >= 4, "what is left to do for it is done"
+
+
 def test_a_group_that_was_removed_is_kept_for_longer_without_members() -> None:
     play = GroupPlay(count=1)
     play.join("a")

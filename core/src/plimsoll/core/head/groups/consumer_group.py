@@ -277,6 +277,8 @@ class ConsumerGroup:
         now = self.host.now
         if self.members:
             self._without_members_since = now
+        elif self.schedule.is_settled and now < self._next_look:
+            return  # nobody waits for it: groups that are not used cost a round next to nothing
         if now >= self._next_look or not self.schedule.is_settled:
             self._next_look = now + self.times.beat / 10
             self._look_at_members(now)

@@ -55,6 +55,7 @@ class GroupTable(HeadPart):
         self._announce: Announce = announce_to_none
         self._stamped: dict[str, GroupDefinition] = {}
         self.changes = 0
+        self._next_ends = 0.0
         self.by_name: dict[str, ConsumerGroup] = {}
         self.restart = GroupRestart(host, times, self.by_name.keys())
         self.stamps = GroupStamps()
@@ -139,8 +140,10 @@ class GroupTable(HeadPart):
         for group in self.by_name.values():
             if group.memory.hold_until == NEVER:
                 group.memory.hold(self.restart.hold_until(group.name))
-        for group in self.by_name.values():
             group.tick()
+        if self.host.now < self._next_ends:
+            return
+        self._next_ends = self.host.now + self.times.beat / 10
         for group in [each for each in self.by_name.values() if each.is_over or self._is_removed(each)]:
             self._end(group)
 
