@@ -387,6 +387,26 @@ def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(("release", "owned"), [("own/operator", True), ("x/operator", False), ("own/absent", False)])
+def test_the_canary_goes_with_the_operators_deployment(release: str, owned: bool):
+    async def story() -> None:
+        server: Any = Server(World())
+        server.world.put({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "operator"}})
+        service = OperatorProcess(server, OperatorSettings(canary="own/canary", release=release))
+        writing = asyncio.create_task(service._canary())
+        async with asyncio.timeout(10):
+            while service.health.canary_written is None:  # noqa: ASYNC110  # until it has been written
+                await asyncio.sleep(0)
+        await cancelled(writing)
+        owners = server.world.objects["ConfigMap", "canary"]["metadata"]["ownerReferences"]
+        uid = server.world.objects["Deployment", "operator"]["metadata"]["uid"]
+        assert [(each["kind"], each["uid"], each["controller"]) for each in owners] == (
+            [("Deployment", uid, False)] if owned else []
+        )
+
+    asyncio.run(story())
+
+
 def test_a_mediator_that_fails_is_restarted_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
 

@@ -22,6 +22,7 @@ from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.metrics_api.group_figures import GroupFigure
 from plimsoll.operator.metrics_api.routes import https_server, metric_routes
 from plimsoll.operator.names import Object
+from plimsoll.operator.objects.manifest import owner
 from plimsoll.operator.reconcile.fleet import FleetReconciler
 from plimsoll.operator.refusals import RefusedWatches
 from plimsoll.operator.relist import WatchRelist
@@ -261,11 +262,13 @@ class OperatorProcess:
         if self.settings.namespaces and namespace not in self.settings.namespaces:
             namespace = self.settings.namespaces[0]  # the operator neither watches nor may write its own namespace
         labels = {"app.kubernetes.io/managed-by": names.MANAGER, CANARY_LABEL: "true"}
+        owners: list[Object] = []
         while True:
+            owners = owners or await self._canary_owners(namespace)
             item = {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": namespace, "labels": labels},
+                "metadata": {"name": name, "namespace": namespace, "labels": labels, "ownerReferences": owners},
                 "data": {"at": datetime.now(UTC).isoformat()},
             }
             try:
@@ -274,3 +277,14 @@ class OperatorProcess:
             except (ApiError, ApiConflictError, ApiNotFoundError) as error:
                 log.warning("canary ConfigMap %s/%s was not written: %s", namespace, name, error)
             await asyncio.sleep(self.settings.canary_seconds)
+
+    async def _canary_owners(self, namespace: str) -> list[Object]:
+        """The operator's own Deployment, with which the canary goes; none if that is in another namespace."""
+        own, _, name = self.settings.release.partition("/")
+        if not name or own != namespace:
+            return []
+        try:
+            return [{**owner(await self.api.get("Deployment", own, name)), "controller": False}]
+        except (ApiError, ApiNotFoundError) as error:
+            log.warning("the canary has no owner, as Deployment %s/%s cannot be read: %s", own, name, error)
+            return []
