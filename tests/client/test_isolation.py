@@ -10,12 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from plimsoll import client
+from plimsoll.client.errors import FailedError
+from plimsoll.client.waiting import Timeout, run
+from plimsoll.core.client.subscription_list import SubscriptionList
 
 COUNT = 300
 
 FROZEN = """
 import sys
+import pytest
+
 from plimsoll import client
 with client.Connection(sys.argv[1], security="plain", name="frozen") as connection:
     with client.Subscriber(connection, name="frozen", prefer="e1") as subscriber:
@@ -122,3 +129,67 @@ def test_a_flooding_publisher_does_not_hold_up_the_others(own_fleet: Callable[..
             assert numbers(take(subscriber, 1)) == [i]
         assert flooder.statistics()["accepted"] < flood, "the flood was over before the calm publisher was done"
         assert flooder.flush(300).accepted == flood
+
+
+def fail(*given: Any, **named: Any) -> Any:
+    raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
+
+
+def break_shell(bad: client.Subscriber, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bad, "take", fail)
+
+
+def break_deliveries(bad: client.Subscriber, patch: pytest.MonkeyPatch) -> None:
+    with bad._connection.lock:
+        patch.setattr(bad._inner.current, "take", fail)
+
+
+def break_requests(bad: client.Subscriber, patch: pytest.MonkeyPatch) -> None:
+    right = SubscriptionList.send_changes
+
+    def send_changes(changed: SubscriptionList) -> None:
+        (fail if changed is bad._inner.subscription_list else right)(changed)
+
+    patch.setattr(SubscriptionList, "send_changes", send_changes)
+    bad.subscribe("[kind,=,'other']", wait=False)
+
+
+@pytest.mark.parametrize("spoil", [break_shell, break_deliveries, break_requests])
+def test_a_fault_at_one_subscriber_is_its_end_and_no_others(
+    fleet: Any, spoil: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fleet.connection() as connection:
+        bad, good = client.Subscriber(connection), client.Subscriber(connection)
+        for each in (bad, good):
+            each.subscribe("[kind,=,'tick']")
+        publisher = client.Publisher(connection)
+        spoil(bad, monkeypatch)
+        publish(publisher, 3)
+        with pytest.raises(FailedError, match="UnicodeEncodeError"):
+            take(bad, 4)
+        goes_on(connection, publisher, good)
+
+
+def test_an_answer_that_its_publisher_cannot_take_is_its_end_and_no_others(fleet: Any) -> None:
+    with fleet.connection() as connection:
+        good = client.Subscriber(connection)
+        good.subscribe("[kind,=,'tick']")
+        bad, publisher = client.Publisher(connection, on_answer=fail), client.Publisher(connection)
+        bad.publish({"kind": "other"})
+        publish(publisher, 3)
+        with connection.lock:
+            assert run(connection._wait(lambda: bad._inner.failed, Timeout(60)))
+        with pytest.raises(FailedError, match="UnicodeEncodeError"):
+            bad.publish({"kind": "other"})
+        goes_on(connection, publisher, good)
+
+
+def goes_on(connection: client.Connection, publisher: client.Publisher, good: client.Subscriber) -> None:
+    """What is there delivers its three, and the connection takes new ones."""
+    assert numbers(take(good, 3)) == [0, 1, 2]
+    publisher.flush(60)
+    assert not connection.has_failed
+    again = client.Subscriber(connection)
+    again.subscribe("[kind,=,'tick']")
+    publish(publisher, 1, first=3)
+    assert numbers(take(again, 1)) == [3]

@@ -1,6 +1,7 @@
 """Changing and stopping a running fleet of stand-in brokers, as the command line does."""
 
 import contextlib
+import os
 import subprocess
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from plimsoll.local.manifests import parse_text
 from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
+from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 EXTRA = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -63,6 +65,26 @@ def test_the_later_of_two_starts_says_that_the_fleet_runs(fleet, monkeypatch):
         monkeypatch.setattr(subprocess, "Popen", start_second)
         with pytest.raises(FleetBusyError, match="already running"):
             runtime.up_detached(parse(documents(fleet.TEXT)), lambda line: None)
+
+
+def test_a_home_that_the_locale_does_not_know_is_refused_with_the_remedy(fleet, home, monkeypatch):
+    odd = home / os.fsdecode(b"h\xff")
+    monkeypatch.setenv("PLIMSOLL_HOME", str(odd))
+    for start in (runtime.up, runtime.up_detached):
+        with pytest.raises(FleetStartError, match=r"h\\udcff/quotes has characters .* LC_ALL=C.UTF-8"):
+            start(parse(documents(fleet.TEXT)), lambda line: None)
+    assert not odd.exists()
+
+
+def test_a_supervisor_that_fails_at_its_start_is_not_ready(home):
+    folder = FleetFolder.of("quotes")
+    folder.make()
+    empty = {"conditions": [{"type": "Ready", "status": "False", "reason": "NoBrokers"}], "supervisor": {"pid": 7}}
+    with ObjectStore(folder.store) as store:
+        store.create({"kind": "BrokerFleet", "metadata": {"name": "quotes"}, "spec": {}}, "now")
+        for mediator, ready in (({"restarts": 0}, False), ({"restarts": 0, "pid": 8}, True)):
+            store.set_status("BrokerFleet", "quotes", lambda old, mediator=mediator: {**empty, "mediator": mediator})
+            assert runtime._is_ready(folder, 7) is ready
 
 
 def test_a_broker_that_leaves_keeps_its_key_until_it_has_left(fleet):

@@ -266,3 +266,20 @@ def test_a_process_that_holds_the_lock_is_no_traceback(store, tmp_path, monkeypa
         pytest.raises(StateWriteError, match="another process holds its lock; continue or end that process"),
     ):
         other.create(make(), NOW)
+
+
+def test_files_beside_a_store_that_may_be_written_again_may_be_written_too(tmp_path):
+    path = tmp_path / "store.db"
+    with ObjectStore(path) as store:
+        store.create(make(), NOW)
+        beside = [path.with_name(f"store.db{name}") for name in ("-shm", "-wal")]
+        for each in (path, *beside):
+            each.chmod(0o400)
+        kept = {each: each.read_bytes() for each in beside}
+    for each, data in kept.items():  # as a process leaves them that is killed
+        each.write_bytes(data)
+        each.chmod(0o400)
+    path.chmod(0o600)
+    with ObjectStore(path) as store:
+        assert store.get("Thing", "a")["metadata"]["name"] == "a"
+        assert [each.stat().st_mode & 0o777 for each in beside] == [0o600, 0o600]

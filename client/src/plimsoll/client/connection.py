@@ -145,7 +145,7 @@ class Connection(BaseConnection):
             self._next_round_at = time.monotonic() + self._engine.seconds_to_next()
             self.changed.notify()
         for owner in calls:
-            owner.call()
+            self._call(owner)
 
     def _end(self) -> None:
         with self.lock:

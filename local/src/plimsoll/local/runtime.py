@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from plimsoll.core.printable import printable
 from plimsoll.core.spec import InvalidResourcesError, Resource, ResourceProblem, Resources, SourceDocument, parse
 from plimsoll.core.spec.kinds import AnySpec
 from plimsoll.core.spec.parser import flattened
@@ -56,6 +57,7 @@ def up(resources: Resources, announce: Announce, command: BrokerCommand = broker
     """
     check_feeds(resources)
     folder = FleetFolder.of(resources.fleet.name)
+    _check_path(folder)
     folder.make()
     with FleetLock(folder):
         ports.check_ports(resources)
@@ -69,6 +71,7 @@ def up_detached(resources: Resources, announce: Announce, metrics: str = "") -> 
     if metrics:
         _metrics_page()  # what it needs is missing here, or nowhere
     folder = FleetFolder.of(resources.fleet.name)
+    _check_path(folder)
     folder.make()
     with FleetLock(folder):
         ports.check_ports(resources)
@@ -96,6 +99,17 @@ def up_detached(resources: Resources, announce: Announce, metrics: str = "") -> 
         # Another `up` took the lock after this one had let it go: its fleet runs, and nothing was stopped.
         raise FleetBusyError(cause)
     raise FleetStartError(cause)
+
+
+def _check_path(folder: FleetFolder) -> None:
+    """Raises FleetStartError for a path that this process could not write into configurations."""
+    try:
+        str(folder.path).encode()
+    except UnicodeEncodeError:
+        raise FleetStartError(
+            f"{printable(folder.path)} has characters that this locale does not know: "
+            "use one with UTF-8, such as LC_ALL=C.UTF-8, or set PYTHONUTF8=1"
+        ) from None
 
 
 def prepare_store(folder: FleetFolder, resources: Resources) -> None:
@@ -254,7 +268,9 @@ def _is_ready(folder: FleetFolder, pid: int) -> bool:
         except ObjectMissingError:  # the supervisor has not stored the fleet yet
             return False
     told: Object = next((item for item in status.get("conditions", []) if item["type"] == "Ready"), {})
-    ready = told.get("status") == "True" or told.get("reason") == "NoBrokers"  # a fleet may get its clusters later
+    # A fleet may get its clusters later; but a supervisor that fails at its start has neither brokers nor a mediator.
+    is_empty = told.get("reason") == "NoBrokers" and "pid" in status.get("mediator", {})
+    ready = told.get("status") == "True" or is_empty
     return ready and status.get("supervisor", {}).get("pid") == pid
 
 

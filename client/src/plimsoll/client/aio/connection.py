@@ -100,7 +100,7 @@ class AsyncConnection(BaseConnection):
             self._timer = None
         try:
             for owner in self._serve():
-                owner.call()
+                self._call(owner)
         except Exception as error:  # raised again at all users of this connection
             log.exception("connection %s has failed", self.name)
             self._failure = error

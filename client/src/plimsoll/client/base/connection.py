@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final, Protocol, Self, TypeVar
 
 from plimsoll.client.connection_file import read_connection_file
@@ -20,6 +23,8 @@ from plimsoll.client.waiting import Signal, Timeout
 from plimsoll.core import client as core
 from plimsoll.core.client.slice_stamps import OwnFunction
 from plimsoll.core.protocol.messages import GroupDefinition
+
+log = logging.getLogger(__name__)
 
 CLOSE_SECONDS: Final = 5.0
 
@@ -47,7 +52,7 @@ class BaseConnection(ABC):
         self, heads: Heads, *, security: Security, name: str = "", limits: core.ClientLimits | None = None
     ) -> None:
         self._engine = ClientIODriver(heads, name, security, limits)
-        self._owners: dict[object, EventHandler[Any]] = {}  # `own` matches each to its events
+        self._owners: dict[Any, EventHandler[Any]] = {}  # `own` matches each to its events
         self._failure: BaseException | None = None
         self._closed = False
 
@@ -189,9 +194,36 @@ class BaseConnection(ABC):
         calls = []
         for inner, events in self._engine.round():
             owner = owners.get(inner)
-            if owner is not None and owner.take(events):
-                calls.append(owner)
+            if owner is None:
+                continue
+            try:
+                if owner.take(events):
+                    calls.append(owner)
+            except Exception as error:
+                log.exception("%s of connection %s has failed; the others go on", inner.name, self.name)
+                self._fail_owner(owner, error)
         return calls
+
+    def _call(self, owner: EventHandler[Any]) -> None:
+        """Call the application, without the lock. What it raises is the end of this one, if that has not seen to it."""
+        try:
+            owner.call()
+        except Exception as error:
+            log.exception("a callback of connection %s has raised; its publisher or subscriber ends", self.name)
+            with self.lock:
+                self._fail_owner(owner, error)
+
+    def _fail_owner(self, owner: EventHandler[Any], error: Exception) -> None:
+        """End one publisher, subscriber or member for good, under the lock, and wake what waits for it."""
+        for inner, each in list(self._owners.items()):
+            if each is owner:
+                self._engine.machine.guard(inner, partial(_raise, error))
+                with contextlib.suppress(Exception):  # of the same fault: it ends all the same
+                    owner.take(list(inner.events))
+                inner.events.clear()
+                self.disown(inner)
+        owner.end()
+        self.changed.notify()
 
     def _leave(self) -> None:
         """Say goodbye, and wake all that wait."""
@@ -214,3 +246,7 @@ def connection_for(kind: type[C], at: C | Heads, security: Security | None) -> t
     if security is None:
         raise ValueError("say how to connect: security=Curve(secret=..., server=...), or security='plain'")
     return kind(at, security=security), True
+
+
+def _raise(error: Exception) -> None:
+    raise error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -44,6 +45,7 @@ class FinderHost(Protocol):
     subscribers: dict[str, ClientSubscriber]
     division: TopicDivision
 
+    def guard(self, owner: ClientSubscriber, action: Callable[[], object], /) -> None: ...
     @property
     def home_link(self) -> Link | None: ...
 
@@ -69,7 +71,7 @@ class EdgeFinder:
         while self._timers and self._timers[0][0] <= self._client.now:
             _, timer, subscriber = heappop(self._timers)
             if subscriber.wake == timer:
-                self._wake(subscriber)
+                self._client.guard(subscriber, partial(self._wake, subscriber))
 
     def wake_at(self) -> float:
         return self._timers[0][0] if self._timers else NEVER

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol, assert_never
 
 from plimsoll.core.client.attachment import ClientAttachmentState
@@ -38,6 +40,7 @@ class RecordsHost(Protocol):
     now: float
     counters: Counter[str]
 
+    def guard(self, owner: ClientSubscriber, action: Callable[[], object], /) -> None: ...
     @property
     def subscribers_at_edges(self) -> DetachingDirectory: ...
 
@@ -69,7 +72,12 @@ class EdgeRecords:
                 if attachment is None or attachment.state is not ClientAttachmentState.LIVE:
                     self._client.counters["records_for_unknown_attachments"] += 1
                 else:
-                    attachment.take(attachment, record.item, size, now)
+                    try:
+                        attachment.take(attachment, record.item, size, now)
+                    except wire.WireError:
+                        raise
+                    except Exception as error:  # noqa: BLE001  # as `guard`, without a call for each delivery
+                        self._client.guard(attachment.subscriber, partial(_raise, error))
             else:
                 self.on_record(port, record)
 
@@ -218,3 +226,7 @@ def _goes_above(subscriber: ClientSubscriber, used: int) -> bool:
         return False
     subscriber.incarnation = used + 1
     return True
+
+
+def _raise(error: Exception) -> None:
+    raise error

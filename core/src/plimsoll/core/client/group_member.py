@@ -171,10 +171,14 @@ class GroupMember:
         elif refused.retry_seconds > 0 and not (self.over and refused.code == UNKNOWN):
             self._join_at = self._client.now + refused.retry_seconds
         else:
-            self.stop("over" if self.over else "lost")
-            self.failed = GroupFailed(refused.code, refused.text)
-            self.tell(self.failed)
-            self._end()
+            self.fail(refused.code, refused.text)
+
+    def fail(self, code: str, text: str) -> None:
+        """The end of this member."""
+        self.stop("over" if self.over else "lost")
+        self.failed = GroupFailed(code, text)
+        self.tell(self.failed)
+        self._end()
 
     def on_answer(self, answer: msg.GroupBeatAnswer) -> None:
         """The head had a beat."""

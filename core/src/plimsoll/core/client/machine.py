@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -33,6 +34,7 @@ from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Location, Since, SubscriberPhase, UnitMark
 from plimsoll.core.client.subscribers_at_edges import SubscribersAtEdges
 from plimsoll.core.client.topic_division import TopicDivision
+from plimsoll.core.printable import printable
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.slice_names import slice_of_name
@@ -40,6 +42,10 @@ from plimsoll.core.protocol.wire import Info, Token, WireError
 from plimsoll.core.transport.link import NEVER, Link
 from plimsoll.core.transport.overlay_node import OverlayNode
 
+Owner = ClientPublisher | ClientSubscriber | GroupMember
+FAULT = "fault"
+"""The code with which something ends here for a fault of the program, or of a callback."""
+FAULT_CHARACTERS = 500
 TakenEvents = list[
     tuple[ClientPublisher, list[PublisherEvent]]
     | tuple[ClientSubscriber, list[SubscriberEvent]]
@@ -74,7 +80,7 @@ class Client(OverlayNode):
             raise ValueError("a client needs the address of at least one head")
         self.incarnation = incarnation
         self.members: dict[str, GroupMember] = {}
-        self.ready: dict[ClientPublisher | ClientSubscriber | GroupMember, None] = {}
+        self.ready: dict[Owner, None] = {}
         self.refusal = self.last_error = ""
         peer_numbers = count(1)
         self.home = Home(self, heads, peer_numbers)
@@ -234,6 +240,17 @@ class Client(OverlayNode):
 
     # -- for publishers and subscribers
 
+    def guard(self, owner: Owner, action: Callable[[], object]) -> None:
+        """Do something for one of them. A fault of the program there is the end of that one, and of no other."""
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001  # it is told to this one's application
+            self.counters["owners_failed"] += 1
+            text = printable(f"a fault of the program: {type(error).__name__}: {error}"[:FAULT_CHARACTERS])
+            if isinstance(owner, ClientSubscriber):
+                self.subscribers_at_edges.detach(owner)
+            owner.fail(FAULT, text)
+
     @property
     def home_link(self) -> Link | None:
         """The link to the head, which outlives a lost connection; None if there is none."""
@@ -265,10 +282,10 @@ class Client(OverlayNode):
                 self.publishers_at_heads.merge_into_home(same)
             self.publishers_at_heads.on_open(None)
             for member in list(self.members.values()):
-                member.join()
-            for subscriber in self.subscribers.values():
+                self.guard(member, member.join)
+            for subscriber in list(self.subscribers.values()):
                 if subscriber.phase is SubscriberPhase.JOINING:
-                    self.edge_finder.join(subscriber)
+                    self.guard(subscriber, partial(self.edge_finder.join, subscriber))
             if link.remote is not None and link.remote.role == "edge" and self.subscribers:
                 self.say(link, msg.Join(min(self.subscribers)))  # only to be told of its head
         elif isinstance(head_port := link.owner, HeadPort):
@@ -280,7 +297,7 @@ class Client(OverlayNode):
             attachments = list(port.attachments.values())
             for attachment in attachments:
                 if target_of(attachment) is None:
-                    self.edge_finder.resume(attachment)
+                    self.guard(attachment.subscriber, partial(self.edge_finder.resume, attachment))
             self.handovers.attach(port, attachments)
 
     def on_lost(self, link: Link) -> None:
@@ -339,7 +356,7 @@ class Client(OverlayNode):
         self.edge_ports.close_idle()
         self.publisher_moves.tick()
         for member in list(self.members.values()):
-            member.on_tick()
+            self.guard(member, member.on_tick)
         self.publishers_at_heads.open_again()
         self.publishers_at_heads.leave_lost_heads()
         self.head_ports.close_idle()

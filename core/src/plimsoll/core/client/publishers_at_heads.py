@@ -8,6 +8,7 @@ Rules of the place:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 from plimsoll.core.client.head_ports import HeadPort, HeadPorts
@@ -23,6 +24,8 @@ class PublishersHost(Protocol):
     counters: Counter[str]
     head_ports: HeadPorts
     publisher_moves: ClientPublisherMoves[ClientPublisher]
+
+    def guard(self, owner: ClientPublisher, action: Callable[[], object], /) -> None: ...
 
 
 class PublishersAtHeads:
@@ -67,7 +70,7 @@ class PublishersAtHeads:
         """There is a new link to the head behind `port`: those that are there open again, unless it has let them go."""
         for publisher in self._at(port):
             if publisher.move is None or publisher.move.state is not MoveState.LEFT:
-                publisher.open()
+                self._client.guard(publisher, publisher.open)
         self._client.publisher_moves.link_open(port)
 
     def on_lost(self, port: HeadPort | None) -> None:

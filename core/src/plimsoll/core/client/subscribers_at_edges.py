@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from plimsoll.core.client.edge_ports import EdgePorts
@@ -14,6 +15,8 @@ class SubscribersHost(Protocol):
 
     edge_ports: EdgePorts
     handovers: ClientHandovers
+
+    def guard(self, owner: ClientSubscriber, action: Callable[[], object], /) -> None: ...
 
 
 class SubscribersAtEdges:
@@ -55,4 +58,4 @@ class SubscribersAtEdges:
         """Send the lists of subscriptions that have changed."""
         changed, self.changed = self.changed, {}
         for subscriber in changed:
-            subscriber.subscription_list.send_changes()
+            self._client.guard(subscriber, subscriber.subscription_list.send_changes)

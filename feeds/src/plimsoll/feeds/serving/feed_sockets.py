@@ -107,7 +107,7 @@ class FeedSockets:
                     continue
                 remedy = "choose another address" if error.errno == errno.EADDRINUSE else "write tcp://ADDRESS:PORT"
                 raise FeedEndpointError(
-                    error.errno, f"serve: cannot listen at {endpoint}: {error}: {remedy}"
+                    error.errno, f"serve: cannot listen at {endpoint}: {error.strerror}: {remedy}"
                 ) from error
             bound: bytes = self._router.getsockopt(zmq.LAST_ENDPOINT)  # type: ignore[assignment]  # this option is bytes
             return bound.rstrip(b"\0").decode()

@@ -85,12 +85,23 @@ LOCK_SECONDS = 10.0
 """How long to wait for a lock of another process."""
 
 
+def _restore_rights(path: Path) -> None:
+    """Let the files beside a store be written if it may be: SQLite makes them with the rights of the store then."""
+    for name in (f"{path.name}-shm", f"{path.name}-wal"):
+        beside = path.with_name(name)
+        with contextlib.suppress(OSError):  # of another user, or not there; SQLite says what it cannot open
+            rights = path.stat().st_mode & 0o600
+            if rights & 0o200 and not beside.stat().st_mode & 0o200:
+                beside.chmod(rights)
+
+
 class ObjectStore:
     """One fleet's objects. Use it in a `with` block, on one thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         with store_faults(path):
+            _restore_rights(path)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=LOCK_SECONDS)
             try:
                 self._enable_wal()

@@ -28,7 +28,7 @@ ServiceAddress = Callable[[], tuple[str, int] | None]
 """Host and port of a collector's service now; None while there is none."""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _SessionsAnswer(msgspec.Struct, frozen=True):
     """What a collector says of sessions that it was sent, or why it refuses them; other fields are ignored."""
 
     invalid: Annotated[int, msgspec.Meta(ge=0, le=SESSIONS_PER_REQUEST)] | None = None
@@ -117,7 +117,7 @@ def post_sessions(where: tuple[str, int], sessions: list[Mapping[str, Any]], tok
         body = answer.read(ANSWER_BYTES)
     finally:
         connection.close()
-    said = msgspec.json.decode(body, type=_Answer)
+    said = msgspec.json.decode(body, type=_SessionsAnswer)
     if answer.status != 200 or said.invalid is None:
         raise ValueError(f"{answer.status} {said.fault}: {said.message}")
     return said.invalid

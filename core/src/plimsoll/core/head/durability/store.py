@@ -186,7 +186,7 @@ class LogStore:
         try:
             self.files.create(segment.name, self.segment_bytes + self.segment_bytes // 4 + len(first))
         except OSError as error:
-            raise NoRoomError(error.errno, str(error)) from error
+            raise NoRoomError(error.errno, error.strerror or str(error), error.filename) from error
         self._seal_all()
         self.files.write(segment.name, 0, first)
         segment.wrote(self.position + 1, first)
