@@ -119,3 +119,10 @@ def test_links_are_looked_for_after_a_change_alone():
     for _ in range(3):
         notices.tell_all(links)
     assert looks == [1]
+
+
+def test_the_first_change_is_due_at_a_time_that_a_broker_can_wait_for():
+    notices = FunctionNotices(Host())
+    assert notices.wake_at() == NEVER
+    notices.change({"g": definition()})
+    assert 0.0 <= notices.wake_at() <= notices.host.now

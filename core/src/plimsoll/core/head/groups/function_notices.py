@@ -35,7 +35,7 @@ class FunctionNotices:
         self._record = msg.GroupFunctions([])
         self._told: dict[Link, int] = {}
         self._last_said = 0
-        self._next_at = -NEVER
+        self._next_at = 0.0  # a time: the shell computes with it
 
     def change(self, definitions: Mapping[str, GroupDefinition]) -> None:
         """These are the groups from here on."""
