@@ -196,6 +196,10 @@ def test_an_endpoint_that_cannot_be_bound_is_named(sockets: BrokerSockets):
         sockets.data.bind("tcp://192.0.2.1:1")
 
 
+def test_what_was_due_since_ever_is_not_waited_for(sockets: BrokerSockets):
+    sockets.wait(float("-inf"))
+
+
 def test_short_waits_are_neither_skipped_nor_rounded_up_to_nothing(sockets: BrokerSockets):
     """On the clock itself, which is what it is about; a machine that is slow only makes it longer."""
     started = time.monotonic()

@@ -305,7 +305,7 @@ class ControlPlane:
     def poll(self, seconds: float) -> Iterator[ControlEvent]:
         """Wait for at most this long; yields what has arrived by then."""
         lines = {line.socket: line for line in self._lines.values()}
-        ready = dict(self._poller.poll(max(0, int(seconds * 1000))))
+        ready = dict(self._poller.poll(int(max(0.0, seconds) * 1000)))
         self._connector.tick()
         for line in (line for socket, line in lines.items() if socket in ready):
             with contextlib.suppress(zmq.Again):  # all that has come is read

@@ -124,12 +124,13 @@ class BrokerSockets:
         self._watch_writable()
         if self.control.backlog or self.data.backlog:
             seconds = min(seconds, RETRY_SECONDS)
+        seconds = max(seconds, 0.0)  # what is due may be so since ever, `-inf`, which is no integer
         milliseconds = int(seconds * 1000)
         if 0 < seconds < 0.002:
             milliseconds += 1
             if self._timer is not None:
                 self._timer.arm(seconds)
-        self._ready = dict(self._poller.poll(max(0, milliseconds)))
+        self._ready = dict(self._poller.poll(milliseconds))
         if self._timer is not None and self._timer.fd in self._ready:
             self._timer.clear()
 
