@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plimsoll.core.predicates import parse
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.slice_names import (
     is_group_name,
@@ -55,14 +56,15 @@ def test_all_slices_together_ask_for_the_filter_and_any_stamp() -> None:
 
 @pytest.mark.parametrize("written", [0, 14, 15, 16, 65_535])
 def test_stamps_take_as_many_bytes_as_they_are_written_in(written: int) -> None:
-    attributes = {str(number): 0 for number in range(written)}
+    attributes: dict[str, wire.Scalar] = {str(number): 0 for number in range(written)}
     stamps = {
         stamp_attribute("g" * length): number
         for length, number in [(1, 0), (25, 127), (26, 128), (30, 255), (31, 256), (63, 9_999)]
     }
     for count in range(len(stamps) + 1):
         some = dict(list(stamps.items())[:count])
-        more = len(wire.encode({**attributes, **some})) - len(wire.encode(attributes))
+        without, stamped = msg.Body(attributes, b""), msg.Body({**attributes, **some}, b"")
+        more = len(wire.encode(stamped)) - len(wire.encode(without))
         assert stamps_bytes(some, written + count) == more <= stamps_bytes_at_most(some)
 
 
