@@ -21,8 +21,6 @@ COUNT = 300
 
 FROZEN = """
 import sys
-import pytest
-
 from plimsoll import client
 with client.Connection(sys.argv[1], security="plain", name="frozen") as connection:
     with client.Subscriber(connection, name="frozen", prefer="e1") as subscriber:

@@ -21,6 +21,7 @@ from plimsoll.core.client import (
 )
 from plimsoll.core.config import BrokerConfig, BrokerLimits, PeerBroker
 from plimsoll.core.edge import subscription_table
+from plimsoll.core.edge.attachment import AttachmentState
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.permissions import NO_PERMISSIONS
@@ -239,6 +240,25 @@ def test_closing_leaves_nothing_behind(cluster: Cluster):
     assert cluster.client.links == {}
     assert [edge.status()["cover"] for edge in cluster.edges.values()] == [0, 0]
     assert cluster.head.status()["subscribers"] == 0
+
+
+def test_the_brokers_of_what_a_fault_has_ended_are_told(cluster: Cluster, kit: Any):
+    subscriber, other = cluster.subscribe("a"), cluster.subscribe("b")
+    publisher, bad = cluster.client.publisher("p"), cluster.client.publisher("q")
+    cluster.run(2.0)
+    served = [edge for edge in cluster.edges.values() if "a" in edge.attachments.by_subscriber]
+
+    def fault(*_: Any) -> None:
+        raise RuntimeError("broken")
+
+    subscriber.current.take = fault
+    cluster.publish(publisher, 1)
+    cluster.client.guard(bad, fault)
+    cluster.run(1.0)
+    assert [each.failed and each.failed.code for each in (subscriber, bad, other)] == ["fault", "fault", None]
+    assert cluster.numbers("b") == [1]
+    assert [edge.attachments.by_subscriber["a"].state for edge in served] == [AttachmentState.CLOSED]
+    assert [each.link is None for each in cluster.head.publishers.by_name.values()] == [False, True]
 
 
 def test_an_idle_link_to_an_edge_is_closed(cluster: Cluster):

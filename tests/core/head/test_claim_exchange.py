@@ -147,6 +147,25 @@ def test_of_two_that_opened_while_the_heads_were_parted_the_later_one_loses():
     assert "p0" not in fleet.head("k").publishers.by_name
 
 
+@pytest.mark.parametrize("room", [2, 3])
+def test_who_uses_a_name_for_which_there_was_no_room_loses_it_to_no_later_one(room: int):
+    fleet = two_clusters()
+    claims = {name: fleet.head(name).publishers.claims for name in ("h", "k")}
+    for each in claims.values():
+        each.most_of_identity = 2
+    ann, bob = fleet.client("ann.1", "h"), fleet.client("bob.1", "k")
+    for number in range(3):
+        Publishing(ann, "h", f"p{number}", handle=number + 1)
+    fleet.run(0.5)
+    assert claims["k"].whose("p2") == ""
+    claims["h"].most_of_identity = room
+    Publishing(bob, "k", "p2")
+    fleet.run(1.0)
+    assert (refusals(ann, "h"), opens(bob, "k")) == ([], 1)
+    assert claims["h"].whose("p2") == ("ann" if room == 3 else "")
+    assert refusals(bob, "k") == (["role"] if room == 3 else [])
+
+
 def test_a_name_in_use_stays_its_owner_s_however_long_and_one_that_is_not_is_free_again():
     fleet = two_clusters(lease_seconds=1.0)
     ann, bob = fleet.client("ann.1", "h"), fleet.client("bob.1", "k")

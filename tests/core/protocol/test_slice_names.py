@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from plimsoll.core.predicates import parse
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.slice_names import (
     is_group_name,
     owner_identity,
@@ -12,6 +14,8 @@ from plimsoll.core.protocol.slice_names import (
     slice_of_name,
     slice_subscription,
     stamp_attribute,
+    stamps_bytes,
+    stamps_bytes_at_most,
     stream_subscription,
 )
 
@@ -48,6 +52,20 @@ def test_all_slices_together_ask_for_the_filter_and_any_stamp() -> None:
     assert found.matches({"class": "READING", "slice.readings": 4})
     assert not found.matches({"class": "READING", "slice.other": 4})
     assert parse(stream_subscription("g", "")).matches({stamp_attribute("g"): 0})
+
+
+@pytest.mark.parametrize("written", [0, 14, 15, 16, 65_535])
+def test_stamps_take_as_many_bytes_as_they_are_written_in(written: int) -> None:
+    attributes: dict[str, wire.Scalar] = {str(number): 0 for number in range(written)}
+    stamps = {
+        stamp_attribute("g" * length): number
+        for length, number in [(1, 0), (25, 127), (26, 128), (30, 255), (31, 256), (63, 9_999)]
+    }
+    for count in range(len(stamps) + 1):
+        some = dict(list(stamps.items())[:count])
+        without, stamped = msg.Body(attributes, b""), msg.Body({**attributes, **some}, b"")
+        more = len(wire.encode(stamped)) - len(wire.encode(without))
+        assert stamps_bytes(some, written + count) == more <= stamps_bytes_at_most(some)
 
 
 def test_a_slice_belongs_to_its_group() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -141,3 +142,17 @@ def test_the_text_of_a_refusal_is_short_however_long_the_hello():
 )
 def test_a_frame_without_a_link_names_none(data: bytes):
     assert link_of_frame(data) == 0
+
+
+def test_a_record_of_very_many_values_is_answered_without_reading_them():
+    count = 200_000
+    raw = b"\xdd" + count.to_bytes(4, "big") + bytes([1, 9]) + b"\xc0" * (count - 2)
+    tracemalloc.start()
+    try:
+        answer, link = refused_record(raw, WireError("malformed", "")), link_of_frame(raw)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(answer, msg.Refused)
+    assert link == 0
+    assert peak < 100_000

@@ -83,10 +83,18 @@ class ClaimTable:
         """Note that an identity uses the name here, which nobody else is known to have."""
         self.hear(NameClaim(name, identity, since), HERE, now)
 
-    def hear(self, said: NameClaim, source: str, now: float) -> str:
-        """Take a claim in; returns the identity that has the name now."""
+    def hear(self, said: NameClaim, source: str, now: float, unkept: KnownClaim | None = None) -> str:
+        """Take a claim in; returns the identity that has the name now.
+
+        `unkept`: the claim of who uses the name here, in case there was no room for that.
+        """
         used = now - said.age_ms / 1000
         mine = self.by_name.get(said.name)
+        if mine is None and unkept is not None and unkept.identity != said.identity:
+            self.use(said.name, unkept.identity, unkept.since, now)  # there may be room by now
+            mine = self.by_name.get(said.name)
+            if mine is None and not self._yields(unkept, said, used, now):
+                return unkept.identity
         if mine is not None and mine.identity == said.identity:
             is_older = said.since < mine.since
             mine.since, mine.used = min(mine.since, said.since), max(mine.used, used)

@@ -247,8 +247,11 @@ class Client(OverlayNode):
         except Exception as error:  # noqa: BLE001  # it is told to this one's application
             self.counters["owners_failed"] += 1
             text = printable(f"a fault of the program: {type(error).__name__}: {error}"[:FAULT_CHARACTERS])
+            # Its brokers are told: the connection goes on, and with it what they would serve and keep its name for.
             if isinstance(owner, ClientSubscriber):
-                self.subscribers_at_edges.detach(owner)
+                self.subscribers_at_edges.close(owner, withdraw=False)
+            elif isinstance(owner, ClientPublisher) and owner.handle and owner.link is not None:
+                self.say(owner.link, msg.Close(owner.handle))
             owner.fail(FAULT, text)
 
     @property

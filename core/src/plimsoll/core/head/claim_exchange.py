@@ -57,7 +57,7 @@ class ClaimExchange(HeadPart):
         host = self.host
         for claim in said.publishers:
             if not host.name_grants.holders(claim.name):  # the prefixes that are granted say whose those are
-                owner = host.publishers.claims.hear(claim, outbox.key, host.now)
+                owner = host.publishers.hear(claim, outbox.key, host.now)
                 self._end_others(claim.name, owner)
 
     def _end_others(self, name: str, owner: str) -> None:

@@ -17,7 +17,7 @@ from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.publisher_answers import PublisherAnswers
 from plimsoll.core.head.publisher_quotas import PublisherQuotas
 from plimsoll.core.head.publisher_rates import PublisherRates
-from plimsoll.core.name_claims import ClaimTable
+from plimsoll.core.name_claims import ClaimTable, KnownClaim
 from plimsoll.core.permissions import (
     NO_NAME_GRANTS,
     NOT_PERMITTED,
@@ -27,6 +27,7 @@ from plimsoll.core.permissions import (
     incarnation_fault,
 )
 from plimsoll.core.protocol.messages import (
+    NameClaim,
     Open,
     Opened,
     OpenReturning,
@@ -138,6 +139,13 @@ class PublisherTable:
         if publisher.identity and not names.holders(publisher.name):
             publisher.since = publisher.since or self.claims.since(publisher.name, publisher.identity, now)
             self.claims.use(publisher.name, publisher.identity, publisher.since, now)
+
+    def hear(self, said: NameClaim, source: str, now: float) -> str:
+        """Take in what a broker says of a name; returns the identity that has it now."""
+        known = self.by_name.get(said.name)
+        is_used = known is not None and known.link is not None and known.since
+        unkept = KnownClaim(known.identity, known.since, now) if known is not None and is_used else None
+        return self.claims.hear(said, source, now, unkept)
 
     def still_used(self, names: Iterable[str], now: float, grants: NameGrants) -> None:
         """Repeat the claims of those of these publishers that are open."""

@@ -8,7 +8,7 @@ the slice's other side, under which a taker that caches attaches the slice besid
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final
 
@@ -27,6 +27,8 @@ STAMPS_AT_MOST: Final = 0xFFFF
 _STAMP_LENGTH_AT_MOST: Final = len(STAMP_PREFIX) + GROUP_CHARACTERS_AT_MOST
 _STAMP_BYTES: Final = 5
 """Of a stamp besides its name, at most: the header of the name, and a number below 2^16."""
+_COUNT_BYTES: Final = 4
+"""By which the header of the attributes may grow with their number."""
 
 _GROUP: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
 _SLICE: Final = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)@@(0|[1-9][0-9]{0,3})(\+?)")
@@ -82,9 +84,24 @@ def split_stamps(attributes: dict[str, Scalar], flags: int) -> tuple[dict[str, S
     return dict(islice(attributes.items(), len(attributes) - len(stamps))), stamps
 
 
-def stamps_bytes(names: Iterable[str]) -> int:
-    """How much larger these stamps make a publication, at most."""
-    return sum(len(name) + _STAMP_BYTES for name in names)
+def stamps_bytes_at_most(names: Iterable[str]) -> int:
+    """How much larger stamps of these names make a publication, at most."""
+    return _COUNT_BYTES + sum(len(name) + _STAMP_BYTES for name in names)
+
+
+def stamps_bytes(stamps: Mapping[str, int], attributes: int) -> int:
+    """How much smaller a publication of so many attributes is without these stamps.
+
+    It is no more than they take, however they are written: nothing of what is written beside them is free.
+    """
+    found = _map_header(attributes) - _map_header(attributes - len(stamps))
+    for name, number in stamps.items():
+        found += len(name) + (1 if len(name) < 32 else 2) + (1 if number < 128 else 2 if number < 256 else 3)
+    return found
+
+
+def _map_header(count: int) -> int:
+    return 1 if count < 16 else 3 if count < 2**16 else 5
 
 
 def slice_subscription(group: str, filter_text: str, number: int) -> str:

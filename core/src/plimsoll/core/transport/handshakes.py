@@ -193,7 +193,8 @@ class Handshakes:
             return
         if link is None:
             self._end_older(key[:3])
-            self._clients[identity] += hello.info.role == "client"
+            if hello.info.role == "client":
+                self._clients[identity] += 1
             link = self._accepted[key] = self._of_peer[key[:3]] = self._new_link(peer, initiator=False)
             link.identity = identity
         self._bind(link, peer)

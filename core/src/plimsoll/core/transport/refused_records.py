@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta, Raw, Struct
 
 from plimsoll.core.printable import printable
 from plimsoll.core.protocol import messages as msg
@@ -23,8 +23,18 @@ ANSWERS_A_SECOND: Final = 16.0
 
 RefusedRecord = msg.Refused | msg.AttachmentClosed | msg.SubRefused | msg.GroupRefused | msg.Unplaced
 
+_NONE: Final = Raw(b"\xc0")
+
 _T = TypeVar("_T")
 _Group = Annotated[str, Meta(min_length=1, max_length=wire.NAME_AT_MOST)]
+
+
+class _Start(Struct, array_like=True):
+    """How a record or a frame begins. What is behind that is passed over: it may be a million of values."""
+
+    number: Raw = _NONE
+    first: Raw = _NONE
+    second: Raw = _NONE
 
 
 def _numbers(*kinds: type[Any]) -> frozenset[int]:
@@ -47,8 +57,8 @@ def refusal_text(error: WireError) -> str:
 def refused_record(raw: bytes | Raw, error: WireError) -> RefusedRecord:
     """The answer to a record of a client. REFUSED of handle 0 and number 0 if it is none with an answer of its own."""
     text, code = refusal_text(error), error.code
-    parts = _read(raw, list[Raw], [])[:3]
-    number, first, second = (_read(parts[i], int, -1) if i < len(parts) else -1 for i in range(3))
+    start = _read(raw, _Start, _Start())
+    number, first, second = (_read(part, int, -1) for part in (start.number, start.first, start.second))
     of_number = first if 0 <= first < 2**32 else 0
     if number in _OF_PUBLISHERS:
         seq = second if number in _PUBLISH and 0 <= second < 2**63 else 0
@@ -57,17 +67,16 @@ def refused_record(raw: bytes | Raw, error: WireError) -> RefusedRecord:
         return msg.AttachmentClosed(of_number, code, text)
     if number in _SUBS:
         return msg.SubRefused(of_number, second if 0 <= second < 2**63 else 0, 0, text)
-    if number in _OF_GROUPS and (group := _read(parts[1], _Group, "") if len(parts) > 1 else ""):
+    if number in _OF_GROUPS and (group := _read(start.first, _Group, "")):
         return msg.GroupRefused(group, code, text)
-    if number in _JOIN and (name := _read(parts[1], _Group, "") if len(parts) > 1 else ""):
+    if number in _JOIN and (name := _read(start.first, _Group, "")):
         return msg.Unplaced(name, text, RETRY_SECONDS)
     return msg.Refused(0, 0, code, text)
 
 
 def link_of_frame(data: bytes) -> int:
     """The link that a frame names, of one that cannot be taken; 0 if that cannot be read either."""
-    parts = _read(data, list[Raw], [])
-    found = _read(parts[2], int, 0) if len(parts) > 2 else 0
+    found = _read(_read(data, _Start, _Start()).second, int, 0)
     return found if 0 <= found < 2**32 else 0
 
 

@@ -24,7 +24,7 @@ from plimsoll.core.policies.consumer_groups.assignment_functions import Assignme
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
-from plimsoll.core.protocol.slice_names import flags_with_stamps, split_stamps, stamps_bytes
+from plimsoll.core.protocol.slice_names import flags_with_stamps, split_stamps, stamps_bytes, stamps_bytes_at_most
 from plimsoll.core.protocol.wire import Scalar
 
 _Family = tuple[AssignmentFunction, str, str]
@@ -74,15 +74,16 @@ class GroupStamps:
             found.setdefault(each.filter, {}).setdefault((each.function, each.unassigned, own), []).append(each)
         self._by_filter = {asked: list(families.values()) for asked, families in found.items()}
         self._attributes = frozenset(each.attribute for each in self.by_group.values())
-        self.most_bytes = stamps_bytes(self._attributes)
+        self.most_bytes = stamps_bytes_at_most(self._attributes)
 
     def received(self, request: msg.Publish, body: msg.Body) -> StampedPublication:
         """Take what the publisher has written and what its client has stamped apart."""
         size = len(memoryview(request.body))
         written, given = split_stamps(body.attributes, request.flags)
-        return StampedPublication(
-            body, written, given, size - stamps_bytes(given.keys() & self._attributes) if given else size
-        )
+        if given:
+            free = {name: number for name, number in given.items() if name in self._attributes}
+            size -= stamps_bytes(free, len(body.attributes))
+        return StampedPublication(body, written, given, size)
 
     def stamped(
         self, publisher: str, request: msg.Publish, received: StampedPublication
