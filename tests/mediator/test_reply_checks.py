@@ -40,7 +40,8 @@ def test_a_status_that_cannot_be_names_the_field(status: dict[str, Any], field: 
         ({"subscribers": "many"}, "subscribers"), ({"seq": None}, "seq"), ({"state": "FINE"}, "state"),
         ({"input_rate": float("nan")}, "input_rate"), ({"cpu_ratio": float("inf")}, "cpu_ratio"),
         ({"match_delay_seconds": 1e305}, "match_delay_seconds"),
-        ({"balanced_set": "e"}, "balanced_set"), ({"cluster_load": {"edges": "x"}}, "cluster_load"),
+        ({"balanced_set": "e"}, "balanced_set"), ({"neighbors_down": [1]}, "neighbors_down"),
+        ({"cluster_load": {"edges": "x"}}, "cluster_load"),
         ({"broker": ""}, "broker"),
     ],
 )  # fmt: skip

@@ -207,5 +207,24 @@ def test_validate_says_what_logs_carry_and_that_plain_is_plain(run, tmp_path):
     assert out.splitlines() == [
         "fleet f: 1 heads, 0 edges; valid",
         "  a: a log of 43Mi carries 742Ki of input per second for 2 x reattachWithin 30s",
+        "  head.log.disk is not set in a: publications that are accepted and not yet delivered are lost, as gaps, when"
+        " the head ends or restarts",
         "  security.plain is set: anyone who reaches a port may publish, read and command",
+    ]
+
+
+def test_validate_says_what_is_lost_with_logs_in_memory_and_nothing_of_disks(run, tmp_path):
+    file = tmp_path / "logs.yaml"
+    kept = {"a": "", "b": "", "c": ", standby: 1", "d": ", log: {disk: {size: 1Gi}}"}
+    profile, one = CLUSTER.split("---", 1)
+    file.write_text(profile + "".join(
+        "---" + (one % (name, "")).replace("{profile: p}", f"{{profile: p{more}}}")
+        for name, more in kept.items()
+    ))  # fmt: skip
+    code, out, err = run("validate", "-f", str(file))
+    assert (code, err) == (0, "")
+    lost = "publications that are accepted and not yet delivered are lost, as gaps,"
+    assert [line for line in out.splitlines() if "disk" in line] == [
+        f"  head.log.disk is not set in a, b: {lost} when the head ends or restarts",
+        f"  head.log.disk is not set in c: {lost} if head and standby end, or one while it is alone",
     ]

@@ -459,3 +459,18 @@ def test_who_may_not_publish_any_more_is_told_and_nothing_more_is_taken():
     fleet.run(0.2)
     assert [(refused.seq, refused.code) for refused in client.of("h", msg.Refused)] == [(0, "role"), (2, "not-open")]
     assert head.log.last == 1
+
+
+def test_a_load_report_names_the_neighbours_to_which_there_is_no_link():
+    fleet = Fleet()
+    fleet.cluster("h", [], neighbors=("k",))
+    fleet.cluster("k", [], neighbors=("h",))
+    fleet.start()
+    fleet.run(3.0)
+    assert fleet.head().reporter.last["neighbors_down"] == []
+    fleet.cut("h", "k")
+    fleet.run(20.0)
+    assert [fleet.head(name).reporter.last["neighbors_down"] for name in "hk"] == [["k"], ["h"]]
+    fleet.mend("h", "k")
+    fleet.run(20.0)
+    assert [fleet.head(name).reporter.last["neighbors_down"] for name in "hk"] == [[], []]

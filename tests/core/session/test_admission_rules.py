@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -216,3 +217,26 @@ def test_publishers_go_to_no_head_to_which_no_links_lead():
     asked = request("s", source="east", action="MovePublishers", scope="Global")
     heads = publisher_plan.target_heads(context_of(view=APART), asked)
     assert [head.cluster for head in heads] == ["mid", "west"]
+
+
+def cut(head: str, *others: str) -> FleetView:
+    """The fleet of `APART`, where a head reports that its links to others are down."""
+    heads = {**APART.heads, head: replace(APART.heads[head], report={"neighbors_down": list(others)})}
+    return replace(APART, heads=heads)
+
+
+@pytest.mark.parametrize("view", [cut("mid-head", "west-head"), cut("west-head", "mid-head")])
+def test_a_target_behind_a_link_that_is_down_is_not_chosen(view: FleetView):
+    drain = request("s", source="e-0", action="Drain", scope="Global")
+    assert admission.target_candidates(context_of(view=view), drain, ["e-0"]) == []
+    asked = request("s", source="east", action="MovePublishers", scope="Global")
+    assert [head.cluster for head in publisher_plan.target_heads(context_of(view=view), asked)] == ["mid"]
+    assert view.are_linked("east", "west"), "the link is declared all the same"
+
+
+def test_another_link_that_is_down_hinders_no_target():
+    drain = request("s", source="e-0", action="Drain", scope="Global")
+    for view in (cut("mid-head"), cut("mid-head", "gone-head"), cut("far-head", "mid-head")):
+        found = admission.target_candidates(context_of(view=view), drain, ["e-0"])
+        assert [edge.name for edge in found] == ["w-0"]
+    assert FleetView().are_joined("east", "far"), "the links are not known"

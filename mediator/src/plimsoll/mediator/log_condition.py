@@ -1,6 +1,6 @@
-"""The condition `LogSafe` of a cluster whose head keeps its log on a disk: what that disk does, or has lost.
+"""The condition `LogSafe` of a cluster: what the disk of its head's log does or has lost, or that there is none.
 
-When it changes there is an event as well, with the reason and the message of the condition.
+When what a disk does changes there is an event as well, with the reason and the message of the condition.
 """
 
 from __future__ import annotations
@@ -42,16 +42,30 @@ class LogEvents:
 
 def log_events(before: ObservedBroker | None, after: ObservedBroker) -> Iterator[LogEvent]:
     """The event about a change from one look to the next: at most one. A log that is found to be good says nothing."""
-    old = {each.reason: each.message for each in log_conditions(before)} if before is not None else {}
-    for now in log_conditions(after):
+    old = {each.reason: each.message for each in _disk_conditions(before)} if before is not None else {}
+    for now in _disk_conditions(after):
         is_safe = now.status == "True"
         has_more_damage = now.reason == "LogDamaged" and old.get(now.reason) != now.message
         if (now.reason not in old or has_more_damage) and (old or not is_safe):
             yield LogEvent(after.name, "Normal" if is_safe else "Warning", now.reason, now.message)
 
 
-def log_conditions(head: ObservedBroker) -> list[Condition]:
-    """The condition, by the last report of the head; none of a head that keeps its log in memory."""
+def log_conditions(head: ObservedBroker, *, has_standby: bool) -> list[Condition]:
+    """The condition, by the last report of the head; none of a head that has reported nothing yet."""
+    if "log_bytes" in head.report and "log_sync" not in head.report:
+        return [_unsafe("LogInMemory", _lost_with_memory(head.name, has_standby=has_standby))]
+    return _disk_conditions(head)
+
+
+def _lost_with_memory(name: str, *, has_standby: bool) -> str:
+    lost = "publications that are accepted and not yet delivered are lost, as gaps,"
+    if has_standby:
+        return f"{name} and its standby keep the log in memory only: {lost} if both end, or one while it is alone"
+    return f"{name} keeps its log in memory only: {lost} when it ends or restarts"
+
+
+def _disk_conditions(head: ObservedBroker) -> list[Condition]:
+    """The condition of a log on a disk; none of a head that keeps it in memory."""
     report = head.report or {}
     if not report and head.last_end in DISK_EXITS:
         return [_unsafe("LogFailed", f"{head.name} {head.last_end}: its log could not be read or written")]

@@ -52,6 +52,7 @@ REPORT_CHECKS: Final[Mapping[str, _Check]] = {
     "broker": _NAME,
     "state": _STATE,
     "balanced_set": _NAMES,
+    "neighbors_down": _NAMES,
     "cluster_state": _STATE,
     "cluster_load": _AMOUNTS,
     **dict.fromkeys(("epoch", "seq", "subscribers", "subscriptions", "time_us"), _WHOLE),

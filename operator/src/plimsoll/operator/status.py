@@ -292,8 +292,8 @@ def _cluster_status(facts: StatusInputs, seen: Mapping[str, ObservedBroker], clu
     edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
     others = [*_operator_conditions(facts, cluster, [head.name, *(edge.name for edge in edges)])]
     known = (facts.desired.resources, name, edges, facts.sessions, unix_seconds(facts.time))
-    others += [balance.balanced_condition(*known), *log_conditions(head)]
     has_standby = name in facts.with_standby
+    others += [balance.balanced_condition(*known), *log_conditions(head, has_standby=has_standby)]
     others += limit_conditions(cluster.get("status", {}), [head, *edges])
     others += standby_conditions(cluster.get("status", {}), wants=has_standby)
     owner = cluster if has_standby else resource_status.without_condition(cluster, STANDBY_CONDITION)

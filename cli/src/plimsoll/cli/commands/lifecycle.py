@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 from plimsoll.cli import selectors
 from plimsoll.cli.backend import FleetEditor, choose_backend
@@ -98,7 +99,7 @@ def validate(options: argparse.Namespace) -> int:
 
 
 def summary(resources: Resources) -> list[str]:
-    """What a fleet consists of, and what its heads' logs carry."""
+    """What a fleet consists of, what its heads' logs carry, and what is lost with those in memory."""
     brokers = list(declared_brokers(resources))
     heads = sum(place.role == "head" for place in brokers)
     lines = [f"fleet {resources.fleet.name}: {heads} heads, {len(brokers) - heads} edges; valid"]
@@ -106,6 +107,21 @@ def summary(resources: Resources) -> list[str]:
     for name in sorted(resources.clusters):
         log, rate = bytes_text(log_bytes(resources, name)), bytes_text(int(carried_bytes_per_second(resources, name)))
         lines.append(f"  {name}: a log of {log} carries {rate} of input per second for 2 x reattachWithin {within}")
+    lines += _kept_in_memory(resources)
     if resources.fleet.spec.security.plain:
         lines.append("  security.plain is set: anyone who reaches a port may publish, read and command")
     return lines
+
+
+def _kept_in_memory(resources: Resources) -> Iterator[str]:
+    """What is lost with heads that keep their log in memory only."""
+    heads = {name: resources.clusters[name].spec.head for name in sorted(resources.clusters)}
+    lost = "publications that are accepted and not yet delivered are lost, as gaps,"
+    in_memory = [name for name, head in heads.items() if head.log.disk is None]
+    if alone := [name for name in in_memory if not heads[name].standby]:
+        yield f"  head.log.disk is not set in {', '.join(alone)}: {lost} when the head ends or restarts"
+    if paired := [name for name in in_memory if heads[name].standby]:
+        yield (
+            f"  head.log.disk is not set in {', '.join(paired)}: {lost} if head and standby end, or one while it is"
+            " alone"
+        )

@@ -85,6 +85,7 @@ class HeadLoadReports:
             **host.publishers.rates.report(seconds),
             **host.publisher_topics.report(seconds),
             "covers": {outbox.name: host.routes.size(outbox.key) for outbox in host.outboxes.by_key.values()},
+            "neighbors_down": host.routes.lost_neighbors(),
             **round_trips.measured(host.links.values()),
             **(host.load_exchange.cluster() if host.load_exchange is not None else {}),
             **{name: value for name, value in host.process.items() if name.startswith("log_")},

@@ -190,6 +190,10 @@ class RoutingTable:
         self.neighbors[name].up = self.neighbors[name].synced = False
         self.waits = [wait for wait in self.waits if wait.key != name]
 
+    def lost_neighbors(self) -> list[str]:
+        """Neighbours to which there is no link at present."""
+        return sorted(name for name, neighbor in self.neighbors.items() if not neighbor.up)
+
     def wait(self, key: str, seq: int) -> None:
         """Note that an update of a link is to be acknowledged once everything sent onward so far is."""
         need = {name: up.seq for name, up in self.neighbors.items() if name != key}

@@ -211,7 +211,7 @@ def target_candidates(context: EngineContext, request: SessionRequest, sources: 
     near = [edge for edge in able if edge.cluster in clusters]
     if near or spec.scope == "Local":
         return near
-    return [edge for edge in able if all(context.fleet.are_linked(one, edge.cluster) for one in clusters)]
+    return [edge for edge in able if all(context.fleet.are_joined(one, edge.cluster) for one in clusters)]
 
 
 def _can_take(context: EngineContext, name: str) -> bool:

@@ -60,6 +60,12 @@ class HeadView:
     cordoned: bool = False
     report_age_seconds: float = 0.0
 
+    @property
+    def neighbors_down(self) -> frozenset[str]:
+        """The heads that it should be linked to and is not, by its last report."""
+        found = self.report.get("neighbors_down")
+        return frozenset(map(str, found)) if isinstance(found, list | tuple) else frozenset()
+
 
 @dataclass(frozen=True)
 class EdgeView:
@@ -169,14 +175,24 @@ class FleetView:
 
     def are_linked(self, cluster: str, other: str) -> bool:
         """Whether links lead from the head of one cluster to that of another; also if the links are not known."""
-        if cluster not in self.neighbors:
-            return True
-        seen, ahead = {cluster}, [cluster]
-        while ahead and other not in seen:
-            found = self.neighbors.get(ahead.pop(), frozenset()) - seen
-            seen |= found
-            ahead.extend(sorted(found))
-        return other in seen
+        return cluster not in self.neighbors or other in _led_to(self.neighbors, cluster)
+
+    def are_joined(self, cluster: str, other: str) -> bool:
+        """Whether such links lead there at present: neither head of any of them reports that it is down."""
+        return cluster not in self.neighbors or other in _led_to(self._links_up(), cluster)
+
+    def _links_up(self) -> dict[str, frozenset[str]]:
+        """Of `neighbors`, those whose link is up, as far as fresh reports of the heads tell."""
+        heads = {head.cluster: head for head in self.heads.values()}
+        down = {
+            frozenset((cluster, other))
+            for cluster, others in self.neighbors.items() if cluster in heads
+            for other in others if other in heads and heads[other].name in heads[cluster].neighbors_down
+        }  # fmt: skip
+        return {
+            cluster: frozenset(other for other in others if frozenset((cluster, other)) not in down)
+            for cluster, others in self.neighbors.items()
+        }
 
     def share_topics(self, *clusters: str) -> bool:
         """Whether topics may go from one of two clusters to the other: both defend deadlines of the same topics."""
@@ -209,6 +225,16 @@ class FleetView:
         head = self.head_of(cluster)
         found = head.report.get("bundle_owners") if head is not None else None
         return {str(name): str(edge) for name, edge in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _led_to(links: Mapping[str, frozenset[str]], cluster: str) -> frozenset[str]:
+    """The clusters to which links lead from one, itself included."""
+    seen, ahead = {cluster}, [cluster]
+    while ahead:
+        found = links.get(ahead.pop(), frozenset()) - seen
+        seen |= found
+        ahead.extend(sorted(found))
+    return frozenset(seen)
 
 
 @dataclass(frozen=True)

@@ -108,10 +108,10 @@ class FleetStatusWriter:
         old: dict[str, Any],
     ) -> Mapping[str, Any]:
         known = (resources, name, edges, self._session_cache.refresh(), time.time())
-        others = [balance.balanced_condition(*known), *log_conditions(head)]
+        has_standby = bool(resources.clusters[name].spec.head.standby) if name in resources.clusters else False
+        others = [balance.balanced_condition(*known), *log_conditions(head, has_standby=has_standby)]
         others += limit_conditions(old.get("status", {}), [head, *edges])
         summary = {**balance.cluster_summary(*known), **group_status(head), **away_status(head)}
-        has_standby = bool(resources.clusters[name].spec.head.standby) if name in resources.clusters else False
         standby = standby_conditions(old.get("status", {}), wants=has_standby)
         told = resource_status.cluster_status(old, head, edges, interval, text, [*others, *standby])
         memory = told.get("policyMemory")

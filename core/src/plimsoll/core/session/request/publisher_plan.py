@@ -52,7 +52,7 @@ def target_heads(context: EngineContext, request: SessionRequest) -> list[HeadVi
         and name not in draining
         and head.cluster not in spec.exclusions.brokers
         and named in (None, head.cluster)
-        and context.fleet.are_linked(source.cluster, head.cluster)
+        and context.fleet.are_joined(source.cluster, head.cluster)
     ]
 
 

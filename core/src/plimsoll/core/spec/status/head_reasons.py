@@ -1,15 +1,23 @@
-"""Reasons of the conditions of heads: of the log on a disk, and of the standby."""
+"""Reasons of the conditions of heads: of the log, and of the standby."""
 
 from __future__ import annotations
 
 from plimsoll.core.spec.status.reasons import ReasonSection, StatusReason
 
 LOGS = ReasonSection(
-    "Logs on disks",
+    "Logs of heads",
     "condition",
-    "Reasons of `LogSafe`, of clusters whose head keeps its log on a disk ([durability.md](durability.md)). A"
-    " change of the condition is an event of the cluster with the same reason.",
+    "Reasons of `LogSafe`, of clusters ([durability.md](durability.md)). A change of what a disk does is an event of"
+    " the cluster with the same reason.",
     (
+        StatusReason(
+            "LogInMemory",
+            "LogSafe",
+            "the head keeps its log in memory only: publications that are accepted and not yet delivered are lost when"
+            " it ends or restarts, and gaps report them; with a standby only if both end, or one while it is alone",
+            "Set `head.log.disk` or `head.standby` where what is accepted must outlast the head; nothing else is needed"
+            " if gaps are acceptable.",
+        ),
         StatusReason("LogWritten", "LogSafe", "the head writes its log, and has found no damage since it started"),
         StatusReason(
             "LogFull",
