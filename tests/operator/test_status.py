@@ -54,6 +54,18 @@ def test_a_fleet_that_serves():
     assert fleet["brokers"] == {"desired": 4, "ready": 4}
 
 
+def test_a_log_in_memory_says_what_is_lost_and_is_written_once():
+    world = settled()
+    brokers = {name: heard() for name in world.of("StatefulSet")} | {"east-head": heard(log_bytes=5)}
+    cluster = told(world, readings=brokers)["BrokerCluster", "east"]
+    assert condition(cluster, "LogSafe") == ("False", "LogInMemory")
+    assert "its standby" not in str(cluster["conditions"])
+    world.objects["BrokerCluster", "east"]["status"] = cluster
+    world.now += 1000
+    brokers["east-head"] = heard(log_bytes=500)
+    assert told(world, readings=brokers)["BrokerCluster", "east"]["conditions"] == cluster["conditions"]
+
+
 def test_a_pod_that_cannot_run_says_why():
     world = settled()
     world.set_pod("edge-1", ready=False, waiting="ImagePullBackOff")

@@ -34,8 +34,11 @@ def test_a_fleet_comes_up_and_status_shows_it(fleet):
     assert edge["status"]["load"] == {"inputUtilizationPercent": 25}
     assert edge["status"]["subscribers"] == 7
     assert fleet.object("BrokerCluster", "east")["status"]["subscribers"] == 14
+    reports(fleet, "east-head", {"log_bytes": 5})
+    fleet.wait_for(lambda: "LogInMemory" in str(fleet.object("BrokerCluster", "east")["status"]["conditions"]))
     reports(fleet, "east-head", {"log_sync": "Always", "log_fault": "the disk has no room"})
-    fleet.wait_for(lambda: fleet.condition("BrokerCluster", "east", "LogSafe") == "False")
+    fleet.wait_for(lambda: "LogFull" in str(fleet.object("BrokerCluster", "east")["status"]["conditions"]))
+    assert fleet.condition("BrokerCluster", "east", "LogSafe") == "False"
     fleet.wait_for(lambda: ("east", "LogFull") in fleet.reasons())
     reports(fleet, "east-head", {"log_sync": "Always"})
     fleet.wait_for(lambda: ("east", "LogWritten") in fleet.reasons())
