@@ -139,9 +139,10 @@ class Edge(OverlayNode):
         gone = [a for a in records if a.state is not AttachmentState.LIVE or before == self.head_epoch]
         why = "the head has restarted; resume from your token"
         if has_restarted:
-            kept = [a for a in gone if a.may_outlast_head and (goes_on or slice_of_name(a.subscriber) is None)]
-            gone = [a for a in gone if a not in kept]
-            self.attachments.keep_places(kept, "head", why)
+            away = [a for a in gone if a.may_outlast_head and (goes_on or slice_of_name(a.subscriber) is None)]
+            kept = set(map(id, away))
+            gone = [a for a in gone if id(a) not in kept]
+            self.attachments.keep_places(away, "head", why)
         self.attachments.evict(gone, "head", why)
         self.handover_source.restart()
         self.handover_target.restart()
