@@ -290,3 +290,67 @@ def test_refusals_that_are_remembered_are_bounded():
     for i in range(REFUSED_AT_MOST + 10):
         claims.refused(f"s{i}", "eve")
     assert len(claims._refused) == REFUSED_AT_MOST
+
+
+def test_the_name_of_an_owner_that_is_away_outlasts_a_restart_of_a_head_without_a_disk():
+    fleet = keyed(one_cluster())
+    ann, eve = fleet.client("ann", "h", "e1", "e2"), fleet.client("eve", "e1", "e2")
+    ann.tell("e1", asked(1, (5, 2)))
+    fleet.run(0.3)
+    before = fleet.head().epoch
+    ann.tell("e1", msg.Detach([1], False))
+    fleet.run(0.3)
+    fleet.crash("h")
+    fleet.start("h")
+    fleet.run(3.0)
+    for edge in ("e1", "e2"):
+        eve.tell(edge, asked(1, (HIGHEST, 2)))
+    Publishing(ann, "h").publish(2)
+    fleet.run(0.3)
+    assert [code for edge in ("e1", "e2") for code, _ in closed(eve, edge)] == ["role", "role"]
+    ann.tell("e2", asked(2, (5, 4), token=("h", before, 0)))
+    fleet.run(0.3)
+    resumed = ann.of("e2", msg.Resumed)[-1]
+    assert resumed.gap is not None
+    assert resumed.gap.reason == "restart"
+    assert ann.numbers("e2", 2) == [1, 2], "its cover has been there since the head started"
+
+
+def test_a_place_that_outlasts_a_head_without_a_disk_ends_with_its_lease():
+    fleet = keyed(one_cluster(lease_seconds=5.0))
+    ann, bob = fleet.client("ann", "e1"), fleet.client("bob", "e2")
+    ann.tell("e1", asked(1, (5, 2)))
+    fleet.run(0.3)
+    ann.tell("e1", msg.Detach([1], False))
+    fleet.run(0.3)
+    fleet.crash("h")
+    fleet.start("h")
+    fleet.run(11.0)
+    assert not fleet.edge("e1").attachments.by_subscriber
+    bob.tell("e2", asked(1, (1, 2)))
+    fleet.run(0.3)
+    assert len(bob.of("e2", msg.Resumed)) == 1
+
+
+def test_a_place_with_a_long_lease_outlasts_a_head_without_a_disk_from_the_start_of_its_new_log():
+    fleet = keyed(one_cluster())
+    ann, eve = fleet.client("ann", "h", "e1", "e2"), fleet.client("eve", "e2")
+    text = [msg.SubscriptionItem(1, "[class,=,'STOCK']")]
+    ann.tell("e1", msg.Resume(1, "s", (5, 2), 1, text, msg.Policy(), None, [], lease_seconds=3600.0))
+    fleet.run(0.3)
+    before = fleet.head().epoch
+    Publishing(ann, "h").publish(5)
+    fleet.run(0.3)
+    ann.tell("e1", msg.Detach([1], False))
+    fleet.run(0.3)
+    fleet.crash("h")
+    fleet.start("h")
+    fleet.run(60.0)
+    place = fleet.head().durable_places.kept["s"]
+    assert (place.identity, place.position) == ("ann", 0)
+    eve.tell("e2", asked(1, (HIGHEST, 2)))
+    fleet.run(0.3)
+    assert [code for code, _ in closed(eve, "e2")] == ["role"]
+    ann.tell("e2", asked(2, (5, 4), token=("h", before, 5)))
+    fleet.run(0.3)
+    assert len(ann.of("e2", msg.Resumed)) == 1

@@ -36,7 +36,7 @@ from plimsoll.core.name_claims import in_records
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
-from plimsoll.core.protocol.slice_names import owner_identity
+from plimsoll.core.protocol.slice_names import owner_identity, slice_of_name
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.spec.types.policy import PolicySpec
 from plimsoll.core.transport.client_intake import ClientIntake
@@ -129,17 +129,20 @@ class Edge(OverlayNode):
             return
         before, self.head_epoch = self.head_epoch, link.incarnation
         records = self.attachments.by_subscriber.values()
-        # A head that has forgotten nothing goes on where this edge has got to; those that are away keep their places.
         at = StreamPlace(self.head_messages.position_epoch, self.position)
-        goes_on = link.remote is not None and before != self.head_epoch and link.remote.remembers(at.epoch)
-        # LIVE subscribers outlast a restart of the head, with a gap. Without a restart the link has lost an unknown
-        # part of the stream: then all have to resume (docs/handover.md, 8).
+        has_restarted = before != self.head_epoch
+        goes_on = has_restarted and link.remote is not None and link.remote.remembers(at.epoch)
+        # Subscribers outlast a restart of the head, those that are away too, or others could take their names. A head
+        # that has forgotten nothing goes on where this edge has got to; from another one they get a gap, and slices
+        # begin anew. Without a restart the link has lost an unknown part of the stream: then all have to resume
+        # (docs/handover.md, 8).
         gone = [a for a in records if a.state is not AttachmentState.LIVE or before == self.head_epoch]
         why = "the head has restarted; resume from your token"
-        if goes_on:
-            kept = [a for a in gone if a.may_outlast_head]
-            gone = [a for a in gone if not a.may_outlast_head]
-            self.attachments.keep_places(kept, "head", why)
+        if has_restarted:
+            away = [a for a in gone if a.may_outlast_head and (goes_on or slice_of_name(a.subscriber) is None)]
+            kept = set(map(id, away))
+            gone = [a for a in gone if id(a) not in kept]
+            self.attachments.keep_places(away, "head", why)
         self.attachments.evict(gone, "head", why)
         self.handover_source.restart()
         self.handover_target.restart()
@@ -148,13 +151,14 @@ class Edge(OverlayNode):
         mediator_epoch = self.head_messages.mediator_epoch
         told = EdgeAddress(self.config.advertised, self.public_key)
         here = list(self.attachments.by_subscriber.values())
-        for place in kept_again(here, at.position):
+        had = at.position if goes_on else 0
+        for place in kept_again(here, had):
             self.say(self.head, place)
         for claims in in_records(self.head_messages.publisher_claims.all(self.now)):
             self.say(self.head, claims)
         for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter, at):
             self.say(self.head, message)
-        for left in left_again(here, at.position):
+        for left in left_again(here, had):
             self.say(self.head, left)
         if self.is_leaving:
             self.say(self.head, msg.Leaving())
