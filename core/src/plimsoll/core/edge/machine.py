@@ -139,7 +139,12 @@ class Edge(OverlayNode):
         gone = [a for a in records if a.state is not AttachmentState.LIVE or before == self.head_epoch]
         why = "the head has restarted; resume from your token"
         if has_restarted:
-            away = [a for a in gone if a.may_outlast_head and (goes_on or slice_of_name(a.subscriber) is None)]
+            # One that has forgotten knows of no hand-over: what arrives here goes back, and only who is away is kept.
+            away = [
+                a for a in gone
+                if a.may_outlast_head
+                and (goes_on or (a.state is AttachmentState.CLOSED and slice_of_name(a.subscriber) is None))
+            ]  # fmt: skip
             kept = set(map(id, away))
             gone = [a for a in gone if id(a) not in kept]
             self.attachments.keep_places(away, "head", why)
