@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +138,12 @@ def test_the_server_s_own_rules_are_told_as_they_are(fleet: Kubectl, server: Ser
 def test_changes_are_watched(fleet: Kubectl, server: Server):
     there = KubernetesBackend.from_kubeconfig(server.namespace, None)
     before, changes = there.watch("EdgeBroker")
-    assert [item["metadata"]["name"] for item in before] == ["e-0", "e-1"]
-    later = threading.Timer(0.1, lambda: there.set_cordoned("e-1", cordoned=True))
-    later.start()
-    [change] = next(changes)
-    later.join()
+    with closing(changes):
+        assert [item["metadata"]["name"] for item in before] == ["e-0", "e-1"]
+        later = threading.Timer(0.1, lambda: there.set_cordoned("e-1", cordoned=True))
+        later.start()
+        [change] = next(changes)
+        later.join()
     assert (change.type, change.name, change.object["spec"]["cordoned"]) == ("MODIFIED", "e-1", True)
 
 

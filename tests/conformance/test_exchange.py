@@ -13,7 +13,7 @@ def test_a_frame_is_described_by_its_fields():
     assert describe_frame(hello()) == ("HELLO", "link 99, received 0, known False, info client 'raw' 7")
     kind, text = describe_frame(data(3, msg.Go("3.1", [msg.GoItem(6)]), msg.AttachmentClosed(5, "head", "gone"), ack=2))
     assert (kind, text) == (
-        "DATA", "3 (ack 2, credit 1024): GO('3.1', [[6, None, []]]), ATTACHMENT_CLOSED(5, 'head', 'gone')"
+        "DATA", "3 (ack 2, credit 1024): GO('3.1', [[6, None, []]]), ATTACHMENT_CLOSED(5, 'head', 'gone', 0)"
     )  # fmt: skip
     assert describe_frame(data(1)) == ("DATA", "1 (ack 0, credit 1024): no records")
 

@@ -149,9 +149,9 @@ def test_with_all_rules_kept_each_answer_is_what_happened(scenario: str):
 DELIVER, PUBLISH = Edge.deliver, Distributor.publish
 
 
-def _publish_some_twice(distributor: Distributor, publisher: Any, accepted: msg.Publish, attributes: Any) -> None:
+def _publish_some_twice(distributor: Distributor, publisher: Any, accepted: msg.Publish, *stamped: Any) -> None:
     for _ in range(2 if accepted.seq % 5 == 3 else 1):
-        PUBLISH(distributor, publisher, accepted, attributes)
+        PUBLISH(distributor, publisher, accepted, *stamped)
 
 
 def _deliver_across_the_marker(edge: Edge, pub: msg.PubOpen, piece: bytes) -> None:

@@ -80,11 +80,11 @@ SHORT_SEGMENTS = replace(
 
 def test_the_end_of_a_segment_is_safe_before_there_is_a_newer_one(monkeypatch: pytest.MonkeyPatch):
     """In this run a machine stops when its system has written the newer segment back, and not the older one."""
-    outcome = SimulationRun(SHORT_SEGMENTS, 8).go()
+    outcome = SimulationRun(SHORT_SEGMENTS, 13).go()
     assert outcome.ok, outcome.verdict
     monkeypatch.setattr(LogStore, "settle", lambda store: None)
     with pytest.raises(AssertionError, match="is damaged"):
-        SimulationRun(SHORT_SEGMENTS, 8).go()
+        SimulationRun(SHORT_SEGMENTS, 13).go()
 
 
 def test_subscribers_that_are_behind_are_served_from_the_disk(monkeypatch: pytest.MonkeyPatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ class KubernetesBackend:
     def displayed(self, items: Iterable[Object]) -> list[Object]:
         return self._written.displayed(items)
 
-    def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
+    def watch(self, *kinds: str) -> tuple[list[Object], Generator[list[ObjectChange], None, None]]:
         lists = {kind: self._lists.of(kind) for kind in kinds or KINDS}
         return [item for _, items in lists.values() for item in items], self._lists.changes(lists)
 
