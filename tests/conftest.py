@@ -45,7 +45,7 @@ def patience() -> None:
 def nothing_is_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """What outlives a test fails it. Fixtures of a wider scope are there before it."""
     folder = request.path.relative_to(Path(__file__).parent).parts[0]
-    with nothing_left_behind() if folder in WITH_PROCESSES else nullcontext():
+    with nothing_left_behind():
         yield
 
 

@@ -13,7 +13,7 @@ import pytest
 LEFT_SECONDS = 60.0
 """How long threads and processes may take to end after their test."""
 OF_THE_SESSION = ("py4j", "pyspark", "execnet", "multiprocessing.resource_tracker", "multiprocessing.forkserver")
-"""Modules of threads, and words in commands of processes, that serve all later tests of a worker."""
+"""Words of modules whose threads, and of commands whose processes, serve all later tests of a worker."""
 
 
 def running_children() -> dict[int, str]:
@@ -32,10 +32,15 @@ def running_children() -> dict[int, str]:
 
 def left_behind(threads: set[threading.Thread], children: set[int]) -> list[str]:
     """The threads and child processes that run now and did not before."""
-    new = [f"thread {each.name} ({type(each).__module__})" for each in threading.enumerate() if each not in threads] + [
+    new = [f"thread {each.name} ({_module(each)})" for each in threading.enumerate() if each not in threads] + [
         f"process {pid}: {command}" for pid, command in running_children().items() if pid not in children
     ]
     return [each for each in new if not any(word in each for word in OF_THE_SESSION)]
+
+
+def _module(thread: threading.Thread) -> str:
+    """Where what a thread does is written: its target, or else its class."""
+    return str(getattr(getattr(thread, "_target", None), "__module__", None) or type(thread).__module__)
 
 
 @contextmanager

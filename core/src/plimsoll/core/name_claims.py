@@ -80,7 +80,7 @@ class ClaimTable:
     # -- what is claimed
 
     def use(self, name: str, identity: str, since: int, now: float) -> None:
-        """Note that an identity uses the name here, which nobody else is known to have."""
+        """Note that an identity uses a free name here."""
         self.hear(NameClaim(name, identity, since), HERE, now)
 
     def hear(self, said: NameClaim, source: str, now: float, unkept: KnownClaim | None = None) -> str:

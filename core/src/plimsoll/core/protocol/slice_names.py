@@ -90,9 +90,9 @@ def stamps_bytes_at_most(names: Iterable[str]) -> int:
 
 
 def stamps_bytes(stamps: Mapping[str, int], attributes: int) -> int:
-    """How much smaller a publication of so many attributes is without these stamps.
+    """How much smaller a publication with this number of attributes is without these stamps.
 
-    It is no more than they take, however they are written: nothing of what is written beside them is free.
+    At most what they take, however they are written: so no byte of what a publisher wrote is left uncounted.
     """
     found = _map_header(attributes) - _map_header(attributes - len(stamps))
     for name, number in stamps.items():

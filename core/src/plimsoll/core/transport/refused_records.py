@@ -88,7 +88,7 @@ def _read(data: bytes | Raw, kind: type[_T], default: _T) -> _T:
 
 
 class LinkRefusals:
-    """How many refused records of one link are still answered: some at once, then so many a second."""
+    """How many refused records of one link are still answered: a first number at once, then a number a second."""
 
     __slots__ = ("_at", "_left")
 
