@@ -42,7 +42,7 @@ class _Watcher(threading.Thread):
         self.stopping.set()
         deadline = time.monotonic() + STOP_SECONDS
         while self.is_alive() and time.monotonic() < deadline:
-            self.watch.stop()  # type: ignore[no-untyped-call]
+            self.watch.stop()  # type: ignore[no-untyped-call]  # the client has no types there
             self.join(STOP_AGAIN_SECONDS)
 
 
