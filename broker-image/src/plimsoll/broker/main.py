@@ -191,6 +191,7 @@ def make_broker_machine(
         # A process that has followed leads now: it has all that the head before it has told others.
         recovered = disk.recover(is_replica=config.standby is not None and config.standby.follows)
         last = recovered.state.epochs[-1].epoch if recovered.state.epochs else 0
+        last = max(last, config.disk_log.known_epoch if config.disk_log is not None else 0)
         own = standby_process.entries_at_hand(config) if isinstance(disk, ReplicatedLog) else config
         machine = Head(own, max(new_epoch(), last + 1), new_id, recovered)
         disk.attach(machine, time.monotonic())

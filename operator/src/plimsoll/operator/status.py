@@ -57,7 +57,7 @@ Statuses = Iterator[tuple[Object, dict[str, Any]]]
 
 LOAD_FIELDS = frozenset({
     "load", "subscribers", "imbalancePercent", "bundles", "topics", "consumerGroups", "calibrated", "telemetry",
-    "behindBytes",
+    "behindBytes", "logEpoch", "logPosition",
 })  # fmt: skip
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
 
