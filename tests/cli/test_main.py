@@ -171,3 +171,31 @@ def test_output_to_a_full_disk_is_one_line_and_an_exit_code():
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == exit_codes.FAILED
     assert ended.stderr == "plimsoll: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("stream", ["/dev/full", "a closed pipe"])
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (["validate", "-f", "/nonexistent"], exit_codes.BAD_INPUT),
+        (["get", "bf"], exit_codes.NOT_FOUND),
+        (["nonsense"], exit_codes.BAD_INPUT),
+        ([], exit_codes.BAD_INPUT),
+        (["pub", "\udcff=1"], exit_codes.NOT_FOUND),
+    ],
+)
+def test_errors_to_a_full_disk_leave_the_exit_code_as_it_is(given: list[str], code: int, stream: str, tmp_path: Path):
+    environment = {**os.environ, "PLIMSOLL_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "plimsoll.cli.main", *given]
+    shown = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (shown.returncode, b"Traceback" in shown.stderr) == (code, False)
+    if stream == "/dev/full":
+        where = os.open(stream, os.O_WRONLY)
+    else:
+        reader, where = os.pipe()
+        os.close(reader)
+    try:
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=where, env=environment, check=False)
+    finally:
+        os.close(where)
+    assert (ended.returncode, ended.stdout) == (code, shown.stdout)

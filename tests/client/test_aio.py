@@ -248,3 +248,28 @@ def test_a_fault_reaches_everyone(fleet: Any, caplog: pytest.LogCaptureFixture):
         assert "has failed" in caplog.text
 
     run(main)
+
+
+def test_a_lone_surrogate_is_an_error_of_its_caller_and_hurts_no_other(fleet: Any):
+    bad = "x\udcffy"
+
+    async def main() -> None:
+        async with connect(fleet) as connection, AsyncPublisher(connection) as publisher:
+            subscriber = AsyncSubscriber(connection)
+            await subscriber.subscribe(f"[topic,=,'{TOPIC}'],[kind,=,'good']")
+            for make in (AsyncSubscriber, AsyncPublisher):
+                with pytest.raises(ValueError, match="surrogates not allowed"):
+                    make(connection, name=bad)
+            with pytest.raises(ValueError, match="surrogates not allowed"):
+                connect(fleet, name=bad)
+            with pytest.raises(ValueError, match="surrogates not allowed"):
+                await subscriber.subscribe(f"[topic,=,'{bad}']")
+            for attributes in ({bad: 1}, {"topic": bad}):
+                with pytest.raises(errors.PublicationError, match="not valid Unicode"):
+                    await publisher.publish(attributes)
+            await publisher.publish({"topic": TOPIC, "kind": "good", "n": 7})
+            item = await subscriber.receive(300)
+            assert isinstance(item, Delivery)
+            assert item.attributes["n"] == 7
+
+    run(main)

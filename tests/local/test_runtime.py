@@ -1,14 +1,18 @@
 """Changing and stopping a running fleet of stand-in brokers, as the command line does."""
 
 import contextlib
+import errno
+import io
 import os
 import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
 
 from plimsoll.core.spec import InvalidResourcesError, parse
 from plimsoll.local import runtime
+from plimsoll.local.__main__ import announce
 from plimsoll.local.head_access import HeadAccessError, head_access
 from plimsoll.local.manifests import parse_text
 from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store
@@ -205,3 +209,12 @@ def test_scale_says_how_many_edges_there_are(fleet):
     fleet.wait_for(lambda: fleet.object("BrokerCluster", "east")["status"]["edges"] == {"desired": 3, "ready": 3})
     apply(fleet.folder, documents(text.replace("replicas: 3", "replicas: 1")))
     fleet.wait_for(lambda: sorted(fleet.brokers()) == ["e-0", "east-head"])
+
+
+def test_a_supervisor_whose_own_log_is_on_a_full_disk_goes_on(monkeypatch):
+    class Full(io.StringIO):
+        def flush(self):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    announce("east-head: it has ended")

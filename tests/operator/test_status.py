@@ -233,3 +233,12 @@ def test_a_status_that_cannot_be_computed_says_so_and_hinders_no_other(
         told(world)
         assert len([each for each in caplog.records if "cannot be computed" in each.getMessage()]) == 1
     assert "StatusUncomputed" not in str(told(world)[key])
+
+
+def test_a_status_that_json_does_not_have_says_so_and_hinders_no_other(monkeypatch: pytest.MonkeyPatch):
+    world, key = settled(), ("HardwareProfile", "small")
+    monkeypatch.setattr("plimsoll.operator.status.profile_status", lambda *_, **__: {"brokers": float("nan")})
+    now = told(world)
+    assert condition(now[key], "StatusUncomputed") == ("True", "PartFailed")
+    assert "brokers" not in now[key]
+    assert ("BrokerCluster", "east") in now

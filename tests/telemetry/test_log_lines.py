@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
+import sys
 
-from plimsoll.telemetry.log_lines import LINE, LogLineFormatter, log_to_stderr
+import pytest
+
+from plimsoll.telemetry.log_lines import LINE, LogLineFormatter, log_to_stderr, tell
 
 HOSTILE = "x\n2026-01-01 INFO forged\x1b[2J\x07\u202e"
 
@@ -41,3 +45,15 @@ def test_the_log_of_a_process_goes_to_standard_error(monkeypatch):
     log_to_stderr("INFO", stream)
     logging.root.info("\x1b")
     assert stream.getvalue().endswith(" INFO \\x1b\n")
+
+
+class Full(io.StringIO):
+    """A stream on a full disk."""
+
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_cannot_be_written_to_standard_error_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Full())
+    tell("the disk is full")

@@ -34,8 +34,11 @@ SECONDS = 300.0
 class Life:
     """A head on the log in this folder, from its start to its end."""
 
-    def __init__(self, path: Path, epoch: int) -> None:
-        self.disk = LogDisk(DiskLog(directory=str(path), size_bytes=LOG_BYTES), "h")
+    def __init__(self, path: Path, epoch: int, known: tuple[int, int] = (0, 0)) -> None:
+        config = DiskLog(
+            directory=str(path), size_bytes=LOG_BYTES, known_epoch=known[0], known_position=known[1]
+        )  # fmt: skip
+        self.disk = LogDisk(config, "h")
         self.head = Head(CONFIG, epoch, itertools.count(1).__next__, self.disk.recover())
         self.disk.attach(self.head, 0.0)
         self.round(0)
@@ -57,8 +60,8 @@ class Life:
 
 
 @contextmanager
-def life(path: Path, epoch: int) -> Iterator[Life]:
-    one = Life(path, epoch)
+def life(path: Path, epoch: int, known: tuple[int, int] = (0, 0)) -> Iterator[Life]:
+    one = Life(path, epoch, known)
     try:
         yield one
     finally:
@@ -174,6 +177,39 @@ def test_a_copy_that_is_put_back_is_as_good_as_what_it_has(tmp_path: Path):
         later = msg.EdgeReport("", "", msg.Cover(1, [], []), [], head_epoch=2, position=60)
         assert restored.head.continuation.for_edge(known) == 40
         assert restored.head.continuation.for_edge(later) is None, "an edge that has had more gets a gap"
+
+
+@pytest.mark.parametrize(
+    ("epoch", "position", "is_less"),
+    [(0, 0, False), (1, 40, False), (1, 41, True), (2, 1, True), (2, 60, True), (3, 61, True)],
+)
+def test_an_older_copy_is_less_than_what_is_known_outside_of_the_folder(
+    tmp_path: Path, epoch: int, position: int, is_less: bool
+):
+    log, copy = tmp_path / "log", tmp_path / "copy"
+    with life(log, 1) as one:
+        one.round(40)
+    shutil.copytree(log, copy)
+    with life(log, 2) as one:
+        one.round(20)
+    shutil.rmtree(log)
+    shutil.copytree(copy, log)
+    with life(log, 5, known=(epoch, position)) as restored:
+        assert restored.head.journal is not None
+        assert (restored.disk.status()["log_damages"] == 1, restored.head.journal.is_unsure) == (is_less, is_less)
+    with life(log, 6, known=(epoch, position)) as later:
+        assert later.disk.damages == 0, "the start before has said it"
+
+
+def test_a_log_is_safe_as_far_as_a_sync_has_ended(tmp_path: Path):
+    with life(tmp_path / "log", 1) as one:
+        one.round(5)
+        assert one.disk.syncer.wait(one.disk._round, SECONDS)
+        one.round(0)
+        assert one.disk.status()["log_safe_last"] == 5
+        one.disk.syncer.close()
+        one.round(5)
+        assert (one.disk.status()["log_disk_last"], one.disk.status()["log_safe_last"]) == (10, 5)
 
 
 def test_a_clean_stop_promises_all_and_a_log_that_lost_its_end_says_so(tmp_path: Path):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from tests.core.group_play import GROUP, GroupPlay
 
 from plimsoll.core.client.errors import PublicationError
 from plimsoll.core.client.slice_stamps import SliceStamps
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 
 def told(*definitions: msg.GroupDefinition) -> SliceStamps:
@@ -114,6 +116,27 @@ def test_what_cannot_be_read_is_left_to_the_head():
     stamps = told(msg.GroupDefinition("[", 2, "Hash", "a"), msg.GroupDefinition("", 2, "Later", "a"))
     assert stamps.of("h", {"a": 1}, "p", 1) == {}
     assert stamps.counts["definitions_unknown"] == 2
+
+
+def test_stamps_count_against_no_limit_of_the_publisher():
+    """Nor those of a group that has ended when they arrive: its publisher had not heard of that."""
+    play = GroupPlay(count=4, function="Hash")
+    play.join("a")
+    play.run(1.0)
+    head, most = play.fleet.head(), play.publishing.limits.max_publication_bytes
+    limits = msgspec.structs.replace(head.config.limits, max_publication_bytes=most)
+    head.config = msgspec.structs.replace(head.config, limits=limits)
+    size = len(wire.encode(msg.Body({"class": "R", "sensor": 1, "n": 1}, b"")))
+    # The payload has a header of five bytes in place of two, and the whole is as large as may be.
+    payload = bytes(most - size - 3)
+    play.publisher.publish({"class": "R", "sensor": 1, "n": 1}, payload, sent_us=0)
+    assert play.publisher.buffer.size_bytes == most
+    assert play.publishing.stamps.counts["stamped"] == 1
+    head.groups._end(head.groups.by_name[GROUP])
+    play.run(1.0)
+    assert head.counters["publications_refused"] == 0
+    assert (len(play.publisher.buffer), play.publisher.buffer.size_bytes) == (0, 0)
+    assert len(head.log) == 1
 
 
 def test_a_hostile_stamp_is_corrected_and_under_a_function_of_the_application_hurts_its_own_items_alone():

@@ -267,13 +267,19 @@ def test_what_comes_again_changes_nothing():
     assert stage.numbers("a", 1) == [1, 2]
 
 
-def test_changes_of_unknown_attachments_are_ignored():
+def test_a_list_of_no_attachment_is_refused_and_other_changes_of_it_are_ignored():
     stage = Stage()
     stage.attach("x")
     subs(stage, 2, (2, "[n,=,2]"), number=7)
     stage.ask("a", msg.Pause(7), msg.Continue(7), msg.Detach([7], True))
     assert covers(stage) == 0
     assert stage.state("a") == "live"
+    (refused,) = stage.said("a", msg.SubRefused)
+    assert (refused.attachment, refused.version, refused.id) == (7, 2, 0)
+    assert "no attachment 7 is open on this link: RESUME with the list" in refused.text
+    stage.ask("a", msg.Detach([1], False))
+    subs(stage, 2, (2, "[n,=,2]"))
+    assert [one.attachment for one in stage.said("a", msg.SubRefused)] == [7, 1], "nor of one that has gone"
 
 
 @pytest.mark.parametrize("behind", [False, True])

@@ -122,6 +122,13 @@ def test_a_token_of_another_head_says_nothing_here():
     assert (gap.low_epoch, gap.low, gap.reason) == (0, 0, "elsewhere")
 
 
+def test_a_token_beyond_the_end_of_the_log_is_none_of_this_log():
+    start, gap, lapsed = replay_start(("h", 5, 21), (5, 3), "h", 5, log_of(20, first=11))
+    assert (start, lapsed) == (20, False)
+    assert gap is not None
+    assert (gap.low_epoch, gap.low, gap.epoch, gap.high, gap.reason) == (0, 0, 5, 20, "elsewhere")
+
+
 tokens = st.none() | st.tuples(st.sampled_from(["h", "k"]), st.integers(3, 6), st.integers(0, 30))
 
 
@@ -139,4 +146,4 @@ def test_what_is_neither_replayed_nor_seen_lies_inside_the_gap(
         assert gap.high == start
         assert gap.epoch == 5
     if token is not None and gap is None:
-        assert start == min(token[2], log.last)
+        assert start == token[2]

@@ -34,3 +34,8 @@ def test_of_two_that_change_the_same_one_loses(store):
 def test_a_cluster_that_is_gone_has_none(store):
     with pytest.raises(ObjectMissingError):
         LeadershipStore(store, "west").load()
+
+
+def test_nothing_is_known_of_the_log_of_a_cluster_that_has_been_deleted(tmp_path):
+    with ObjectStore(tmp_path / "store.db") as store:
+        assert LeadershipStore(store, "east").known_log() == (0, 0)

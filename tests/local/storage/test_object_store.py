@@ -11,6 +11,7 @@ from plimsoll.local.storage.object_store import (
     ObjectConflictError,
     ObjectMissingError,
     ObjectStore,
+    UnwritableObjectError,
 )
 from plimsoll.local.storage.state_files import StateWriteError
 
@@ -283,3 +284,20 @@ def test_files_beside_a_store_that_may_be_written_again_may_be_written_too(tmp_p
     with ObjectStore(path) as store:
         assert store.get("Thing", "a")["metadata"]["name"] == "a"
         assert [each.stat().st_mode & 0o777 for each in beside] == [0o600, 0o600]
+
+
+def test_nothing_is_written_that_json_does_not_have(store):
+    store.create(make(), NOW)
+    with pytest.raises(UnwritableObjectError, match="cannot be written as JSON"):
+        store.set_status("Thing", "a", lambda old: {"load": float("nan")})
+    with pytest.raises(UnwritableObjectError):
+        store.create(make("b", x=float("inf")), NOW)
+    assert [item["metadata"]["name"] for item in store.objects()[1]] == ["a"]
+    assert "status" not in store.get("Thing", "a")
+
+
+def test_a_number_that_an_earlier_version_wrote_is_read_as_none(store):
+    store.create(make(), NOW)
+    store.set_status("Thing", "a", lambda old: {"load": 7})
+    store._execute("UPDATE objects SET object = replace(object, ': 7', ': NaN')")
+    assert store.get("Thing", "a")["status"] == {"load": None}

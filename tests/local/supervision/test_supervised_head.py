@@ -342,6 +342,20 @@ def test_what_has_to_have_a_publication_is_read_by_both_processes_as_they_run(pa
     assert (pair.head.observed(pair.now).pid, pair.head.standby_pid) == pids
 
 
+def test_a_process_that_leads_is_told_how_far_its_log_is_known_to_be_safe(pair):
+    pair.head.config = relaxed(CONFIG)
+    known = {"head": {"logEpoch": 7, "logPosition": 90}}
+    pair.store._store.set_status("BrokerCluster", "east", lambda item: {**item.get("status", {}), **known})
+    pair.start()
+    pair.standby_says()
+    logs = [read(pair.folder.config(name).read_bytes()).disk_log for name in ("h", pair.folder.second("h"))]
+    assert [log and (log.known_epoch, log.known_position) for log in logs] == [(7, 90), (0, 0)]
+    pid = pair.head.standby_pid
+    pair.store._store.set_status("BrokerCluster", "east", lambda item: {"head": {"logEpoch": 7, "logPosition": 99}})
+    pair.poll(1.0)
+    assert pair.head.standby_pid == pid, "it is of use at a start alone"
+
+
 def test_a_standby_that_cannot_be_let_go_yet_stays_in_the_file_though_confirm_has_changed(pair, monkeypatch):
     pair.head.config = relaxed(CONFIG)
     pair.start()

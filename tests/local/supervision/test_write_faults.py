@@ -86,6 +86,25 @@ def test_a_fault_of_the_program_ends_nothing_and_is_said_ever_more_rarely(place:
     assert "(test_write_faults.py, line " in first
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [{"rate": float("-inf")}], {1, 2}])
+def test_a_status_that_json_does_not_have_is_shown_as_such_and_ends_nothing(place: Place, value: object):
+    store = place._store
+    store.create(
+        {"kind": "BrokerCluster", "metadata": {"name": "east", "generation": 1}, "spec": {}}, "2026-01-01T00:00:00Z"
+    )
+    parts: Any = None
+    writer = FleetStatusWriter(
+        store, {}, parts, parts, parts, parts, parts, pid=1, plain=True, on_fault=place.faults.note_fault
+    )
+    writer._set("BrokerCluster", "east", lambda old: {"subscribers": 7})
+    writer._set("BrokerCluster", "east", lambda old: {"load": value})
+    status = store.get("BrokerCluster", "east")["status"]
+    (condition,) = status.pop("conditions")
+    assert (condition["type"], condition["reason"]) == ("StatusUncomputed", "PartFailed")
+    assert "cannot be written as JSON" in condition["message"]
+    assert status == {"subscribers": 7}
+
+
 def test_a_status_that_cannot_be_computed_is_shown_as_such_and_hinders_no_other(place: Place):
     store = place._store
     for name in ("east", "west"):

@@ -216,3 +216,22 @@ def test_what_has_to_have_a_publication_changes_nothing_that_pods_are_started_wi
     files = [world.objects["ConfigMap", f"{HEAD}-config"]["data"][names.CONFIG_FILE] for world in (both, either)]
     read = [configuration.decode(file).disk_log for file in files]
     assert [log is not None and log.may_lag for log in read] == [False, True]
+
+
+def test_a_head_that_is_not_ready_is_told_how_far_its_log_is_known_to_be_safe():
+    def known() -> tuple[int, int]:
+        world.settle()
+        disk = configuration.decode(world.objects["ConfigMap", f"{HEAD}-config"]["data"][names.CONFIG_FILE]).disk_log
+        assert disk is not None
+        return disk.known_epoch, disk.known_position
+
+    world = World(with_disk("log: {disk: {size: 1Gi}}"))
+    assert known() == (0, 0)
+    before = world.objects["StatefulSet", HEAD]["spec"]["template"]
+    cluster = world.objects["BrokerCluster", "east"]
+    cluster["status"] = {**cluster.get("status", {}), "head": {"logEpoch": 7, "logPosition": 90}}
+    assert world.look() == [], "nothing is written while it serves"
+    for condition in world.objects["Pod", f"{HEAD}-0"]["status"]["conditions"]:
+        condition["status"] = "False"
+    assert known() == (7, 90)
+    assert world.objects["StatefulSet", HEAD]["spec"]["template"] == before

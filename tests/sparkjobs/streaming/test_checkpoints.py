@@ -60,6 +60,20 @@ def test_the_files_of_batches_are_read_from_the_log_of_the_source_compacted_or_n
         files_until(tmp_path, 9)
 
 
+@pytest.mark.parametrize("offset", ["NaN", "Infinity", "1e400", "1.5", '"1"', "[]", "null"])
+def test_a_number_that_json_does_not_have_is_no_log(tmp_path: Path, offset: str):
+    log(tmp_path / "sources" / "0", "0", [("/data/a.parquet", 0)])
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "3").write_text(f'v1\n{{}}\n{{"logOffset":{offset}}}')
+    with pytest.raises(JobInputError, match="has no usable log of batch 3"):
+        files_until(tmp_path, 3)
+    (tmp_path / "offsets" / "3").write_text('v1\n{}\n{"logOffset":0}')
+    assert files_until(tmp_path, 3) == [Path("/data/a.parquet")]
+    (tmp_path / "sources" / "0" / "1").write_text(f'v1\n{{"path":"file:///b","batchId":{offset}}}')
+    with pytest.raises(JobInputError, match="has no usable log of batch 3"):
+        files_until(tmp_path, 3)
+
+
 def test_a_second_driver_is_refused_until_the_first_has_ended(tmp_path: Path):
     program = (
         "import sys, pathlib; from plimsoll.sparkjobs.streaming.checkpoints import checkpoint_lock\n"

@@ -12,7 +12,6 @@ import contextlib
 import logging
 import os
 import resource
-import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -41,7 +40,7 @@ from plimsoll.core.head.machine import Head
 from plimsoll.core.head.standby.log_feed import ReplacedHeadError
 from plimsoll.core.head.standby.log_follower import StaleStandbyError
 from plimsoll.core.matching import warm_up
-from plimsoll.core.printable import printable, printable_lines
+from plimsoll.core.printable import printable
 from plimsoll.network.auth.authorized_keys import (
     AuthorizedKeys,
     KeyFileError,
@@ -50,7 +49,7 @@ from plimsoll.network.auth.authorized_keys import (
     read_secret_key,
 )
 from plimsoll.telemetry.http_server import HttpServer, address_of
-from plimsoll.telemetry.log_lines import log_to_stderr
+from plimsoll.telemetry.log_lines import log_to_stderr, tell
 
 log = logging.getLogger("plimsoll.broker")
 
@@ -79,16 +78,16 @@ def main(arguments: list[str]) -> int:
     try:
         return run(read_config(options.config), options.parent_pid, options.leave_seconds, options.config)
     except (BrokerConfigError, KeyFileError) as error:
-        print(printable_lines(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        tell(f"plimsoll.broker: {error}")
         return EXIT_CONFIG
     except EndpointError as error:
-        print(printable(f"plimsoll.broker: {error.strerror}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        tell(printable(f"plimsoll.broker: {error.strerror}"))
         return EXIT_ENDPOINT
     except (LogDiskError, LogFolderError) as error:
-        print(printable(f"plimsoll.broker: disk_log: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        tell(printable(f"plimsoll.broker: disk_log: {error}"))
         return EXIT_DISK
     except (StaleStandbyError, ReplacedHeadError) as error:
-        print(printable(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        tell(printable(f"plimsoll.broker: {error}"))
         return EXIT_STALE
 
 
@@ -191,6 +190,7 @@ def make_broker_machine(
         # A process that has followed leads now: it has all that the head before it has told others.
         recovered = disk.recover(is_replica=config.standby is not None and config.standby.follows)
         last = recovered.state.epochs[-1].epoch if recovered.state.epochs else 0
+        last = max(last, config.disk_log.known_epoch if config.disk_log is not None else 0)
         own = standby_process.entries_at_hand(config) if isinstance(disk, ReplicatedLog) else config
         machine = Head(own, max(new_epoch(), last + 1), new_id, recovered)
         disk.attach(machine, time.monotonic())

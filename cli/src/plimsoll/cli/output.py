@@ -5,6 +5,7 @@ Text from outside (names above all) goes to a terminal here alone, with what is 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -50,12 +51,13 @@ def redraw(text: str) -> None:
 
 def print_error(text: str) -> None:
     """Print one line to standard error."""
-    print(printable(text), file=sys.stderr, flush=True)
+    print_error_lines(printable(text))
 
 
 def print_error_lines(text: str) -> None:
-    """Print lines that were made one by one to standard error."""
-    print(printable_lines(text), file=sys.stderr, flush=True)
+    """Print lines that were made one by one to standard error. They are lost where its disk is full."""
+    with contextlib.suppress(OSError):  # there is nowhere else to say it, and the exit code still tells
+        print(printable_lines(text), file=sys.stderr, flush=True)
 
 
 def now() -> datetime:

@@ -135,7 +135,8 @@ class DeclaredGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a head keeps its log. With `Always` nothing leaves it before it is synced. docs/durability.md.
 
-    `may_lag`: not while a standby has it.
+    `may_lag`: not while a standby has it. `known_epoch`, `known_position`: as far as the log is known to have been
+    safe, by what is kept elsewhere; it may have been safe farther.
     """
 
     directory: str
@@ -143,6 +144,8 @@ class DiskLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     sync: Literal["Always", "Interval"] = "Always"
     interval_seconds: float = 0.1
     may_lag: bool = False
+    known_epoch: int = 0
+    known_position: int = 0
 
 
 class HeadStandby(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

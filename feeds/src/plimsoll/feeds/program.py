@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from plimsoll.core.printable import printable_lines
+from plimsoll.telemetry.log_lines import tell
 from plimsoll.telemetry.stop_signal import StopSignal
 
 Fault = tuple[str, int]
@@ -32,6 +31,6 @@ def run_program(
         if (fault := fault_of(error)) is None:
             raise
         line, code = fault
-        print(printable_lines(line), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        tell(line)
         return code
     return 0

@@ -5,6 +5,7 @@ METRICS: tcp://HOST:PORT where the metrics of its feeds and channels are served;
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 
 def announce(line: str) -> None:
-    """Write to the log."""
-    sys.stdout.write(printable_lines(line) + "\n")
-    sys.stdout.flush()
+    """Write to the log. Where its disk is full that waits for room, and the fleet does not."""
+    with contextlib.suppress(OSError):  # what could not be written is still in the buffer
+        sys.stdout.write(printable_lines(line) + "\n")
+        sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> int:

@@ -58,6 +58,7 @@ from plimsoll.local.storage.object_store import (
     ObjectConflictError,
     ObjectMissingError,
     ObjectStore,
+    UnwritableObjectError,
 )
 from plimsoll.local.storage.state_files import StateWriteError, is_write_fault
 from plimsoll.local.timestamps import rfc3339_now
@@ -327,7 +328,10 @@ class LocalMediatorRunner:
         with self._store.transaction():
             mediator_epoch.check_epoch(self._store, self._fleet, self.epoch)
             with contextlib.suppress(ObjectMissingError):  # the cluster is gone, and there is nothing to remember
-                self._store.set_status("BrokerCluster", cluster, change)
+                try:
+                    self._store.set_status("BrokerCluster", cluster, change)
+                except UnwritableObjectError as error:  # what was remembered before stays
+                    self._store.record("BrokerCluster", cluster, "Warning", "PartFailed", str(error), rfc3339_now())
 
     def _create(self, effect: CreateSession) -> None:
         try:

@@ -13,6 +13,7 @@ from typing import Any
 from plimsoll.core.config import Role
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
 from plimsoll.mediator import head_cordons
+from plimsoll.mediator.known_log import log_status
 
 UNANSWERED_SECONDS = 5.0
 """A ready broker that has not answered for this long is no longer ready."""
@@ -171,6 +172,7 @@ def cluster_status(
             "name": head.name,
             "epoch": head.epoch,
             "ready": head.ready,
+            **log_status(cluster, head.report),
             **broker_status(head),
         },
         "endpoint": head.data,

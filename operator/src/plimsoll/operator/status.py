@@ -6,6 +6,7 @@ with it, or else only at the interval of the settings.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +58,7 @@ Statuses = Iterator[tuple[Object, dict[str, Any]]]
 
 LOAD_FIELDS = frozenset({
     "load", "subscribers", "imbalancePercent", "bundles", "topics", "consumerGroups", "calibrated", "telemetry",
-    "behindBytes",
+    "behindBytes", "logEpoch", "logPosition",
 })  # fmt: skip
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
 
@@ -159,13 +160,15 @@ def _served_statuses(facts: StatusInputs) -> Iterator[tuple[Object, dict[str, An
 def _computed(facts: StatusInputs, item: Object, compute: Callable[[Object], Statuses]) -> Statuses:
     """The status of an object; one that cannot be computed says so, and hinders no other."""
     try:
-        yield from list(compute(resource_status.without_condition(item, UNCOMPUTED)))
+        found = list(compute(resource_status.without_condition(item, UNCOMPUTED)))
+        json.dumps([told for _, told in found], allow_nan=False)  # an API server refuses what JSON does not have
+        yield from found
     except Exception as error:
         why = f"it is as of before: {type(error).__name__}: {error}"[:TEXT_AT_MOST]
         if condition(item, UNCOMPUTED).get("message") != why:  # said once, not every second
             log.exception("the status of %s cannot be computed", "/".join(ref(item)))
-        found = Condition(UNCOMPUTED, "True", "PartFailed", why)
-        yield item, {**item.get("status", {}), **resource_status.merged_conditions(item, [found], facts.time)}
+        uncomputed = Condition(UNCOMPUTED, "True", "PartFailed", why)
+        yield item, {**item.get("status", {}), **resource_status.merged_conditions(item, [uncomputed], facts.time)}
 
 
 def _edge_status(facts: StatusInputs, seen: Mapping[str, ObservedBroker], edge: Object) -> Statuses:

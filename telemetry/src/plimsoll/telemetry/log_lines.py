@@ -5,6 +5,7 @@ Names and reasons from the wire are logged; none of them may forge a line or rea
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from typing import TextIO
@@ -29,3 +30,9 @@ def log_to_stderr(level: int | str = logging.INFO, stream: TextIO | None = None)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LogLineFormatter(LINE))
     logging.basicConfig(level=level, handlers=[handler])
+
+
+def tell(text: str) -> None:
+    """Write lines to standard error, for a person. Where its disk is full they are lost; the exit code is not."""
+    with contextlib.suppress(OSError):  # there is nowhere else to say it, and the exit code still tells
+        print(printable_lines(text), file=sys.stderr, flush=True)  # noqa: T201  # a person is meant to read it

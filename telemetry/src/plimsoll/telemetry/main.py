@@ -10,20 +10,19 @@ import contextlib
 import json
 import logging
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from plimsoll.core.printable import is_told_again, printable, printable_lines
+from plimsoll.core.printable import is_told_again, printable
 from plimsoll.telemetry import config as configuration
 from plimsoll.telemetry.api.http_service import CollectorService
 from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.config import CollectorConfig, CollectorConfigError
 from plimsoll.telemetry.ingest.head_listener import SILENT_SECONDS, CollectorCurveKeys, HeadListener
-from plimsoll.telemetry.log_lines import log_to_stderr
+from plimsoll.telemetry.log_lines import log_to_stderr, tell
 from plimsoll.telemetry.stop_signal import StopSignal
 from plimsoll.telemetry.storage.folder import TelemetryFolder
 
@@ -49,10 +48,10 @@ def main(arguments: list[str]) -> int:
     try:
         return run(options.config, stop, options.name)
     except CollectorConfigError as error:
-        print(printable_lines(f"plimsoll.telemetry: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        tell(f"plimsoll.telemetry: {error}")
         return EXIT_CONFIG
     except OSError as error:
-        print(printable(f"plimsoll.telemetry: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        tell(printable(f"plimsoll.telemetry: {error}"))
         return EXIT_UNUSABLE_PATH
 
 

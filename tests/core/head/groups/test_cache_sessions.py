@@ -13,6 +13,7 @@ from tests.core.group_play import GroupPlay
 from plimsoll.core.head.groups.cache_sessions import RELAYED_BYTES_AT_MOST
 from plimsoll.core.policies.consumer_groups.model import SliceMove
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 
 def playing(edges: int = 2, count: int = 1, work: float = 0.0, **fields: Any) -> GroupPlay:
@@ -27,6 +28,16 @@ def playing(edges: int = 2, count: int = 1, work: float = 0.0, **fields: Any) ->
 
 def move(play: GroupPlay, giver: str, taker: str, *numbers: int) -> None:
     play.group.schedule._sessions = [tuple(SliceMove(giver, taker, number) for number in numbers)]
+
+
+def item(size: int) -> msgspec.Raw:
+    """A publication of a cache that takes this many bytes."""
+
+    def encoded(payload: int) -> bytes:
+        body = msg.Body({"n": 1}, bytes(payload))
+        return wire.encode(msg.CachedItem("h", 1, msg.PubOpen(1, "h", 1, 1, "p", 1, 1, 0, 1, body)))
+
+    return msgspec.Raw(encoded(2 * size - len(encoded(size))))
 
 
 def caches(play: GroupPlay) -> dict[str, int]:
@@ -86,7 +97,7 @@ def test_a_strangers_cache_is_not_passed_on_and_one_above_the_bound_of_the_head_
     play = playing()
     each, sessions = play.group.slices[0], play.group.caches
     giver, taker = play.group.members["a"], play.group.members["b"]
-    part = msg.SliceCache("readings", 0, each.epoch, [msgspec.Raw(b"x" * RELAYED_BYTES_AT_MOST)])
+    part = msg.SliceCache("readings", 0, each.epoch, [item(RELAYED_BYTES_AT_MOST)])
     sessions.on_cache(giver, part)
     assert sessions.begin(each, giver, taker, play.fleet.now + 5.0)
     sessions.under_way[0].step = "cache"
@@ -96,6 +107,25 @@ def test_a_strangers_cache_is_not_passed_on_and_one_above_the_bound_of_the_head_
     assert sessions.under_way[0].relayed_bytes == RELAYED_BYTES_AT_MOST
     sessions.on_cache(giver, part)
     assert (sessions.under_way, caches(play)) == ({}, {"uncached": 1})
+
+
+@pytest.mark.parametrize("raw", [b"\xc0", b"\x93\x01\x02\x03", b"\x93\xa1h\xcf" + b"\xff" * 8 + b"\x90", b"\xa1"])
+def test_a_cache_that_cannot_be_read_is_refused_and_the_slice_moves_without_caches(raw: bytes):
+    play = playing()
+    each, sessions = play.group.slices[0], play.group.caches
+    giver, taker = play.group.members["a"], play.group.members["b"]
+    assert sessions.begin(each, giver, taker, play.fleet.now + 5.0)
+    sessions.under_way[0].step = "cache"
+    said: list[object] = []
+    head = play.fleet.head()
+    head.group_links.say = lambda link, record: said.append(record)
+    part = msg.SliceCache("readings", 0, each.epoch, [item(100), msgspec.Raw(raw)])
+    head.group_requests.on_cache(giver.link, part)
+    assert (sessions.under_way, caches(play)) == ({}, {"uncached": 1})
+    assert not any(isinstance(record, msg.SliceCache) for record in said), "nothing of it is passed on"
+    (refused,) = (record for record in said if isinstance(record, msg.GroupRefused))
+    assert refused.code == "malformed"
+    assert refused.text.startswith("a publication of the cache of slice 0 cannot be read: ")
 
 
 def test_what_the_giver_has_not_given_goes_to_the_taker_and_not_through_the_log():

@@ -77,11 +77,13 @@ def test_a_stamp_of_no_group_of_this_head_is_taken_off_and_counts_as_written() -
     assert stamped(table, 2, n=21, **{"slice.g": 1, "slice.gone": 3})[1:] == stamped(table, n=21)[1:]
     body = msg.Body({"class": "R", "n": 21, "slice.g": 1}, b"")
     sizes = []
-    for flags in (flags_with_stamps(0, 1), 0):
-        request = msg.Publish(1, 1, flags, 0, msgspec.Raw(wire.encode(body)))
-        sizes.append(table.received(request, body).size)
-    without = len(wire.encode(msg.Body({"class": "R", "n": 21}, b"")))
-    assert sizes == [without, len(wire.encode(body))]
+    gone = msg.Body({"class": "R", "n": 21, "slice.x": 1}, b"")
+    for came, flags in ((body, flags_with_stamps(0, 1)), (body, 0), (gone, flags_with_stamps(0, 1))):
+        request = msg.Publish(1, 1, flags, 0, msgspec.Raw(wire.encode(came)))
+        found = table.received(request, came)
+        sizes.append((found.size, found.written_bytes))
+    without, whole = (len(wire.encode(each)) for each in (msg.Body({"class": "R", "n": 21}, b""), body))
+    assert sizes == [(without, without), (whole, whole), (whole, without)], "against a quota, not against its size"
 
 
 @pytest.mark.parametrize("name", ["slice." + "x" * 64, "n2", "slice.g2"])

@@ -20,6 +20,7 @@ from plimsoll.core.config import DiskLog
 from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
 from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.durability.records import DamagedBatchError
+from plimsoll.core.head.durability.recovery import compared
 from plimsoll.core.head.durability.segments import PROMISE
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
@@ -70,9 +71,10 @@ class LogDisk:
         self.syncer = LogSyncer(self.folder)
         self.commit: RoundCommit | None = None
         self.found, self.damages = "", 0
+        self._safe_last = 0
         self.checker = LogChecker(self.folder, [])
         self._held: deque[tuple[int, RoundOutput]] = deque()
-        self._places: deque[tuple[int, tuple[int, int]]] = deque()  # of rounds for which a sync was asked
+        self._places: deque[tuple[int, tuple[int, int], int]] = deque()  # of rounds for which a sync was asked
         self._round = self._asked = self._waits_for = 0
         self._next_sync = self._next_promise = 0.0
         self.is_relaxed = False
@@ -113,6 +115,8 @@ class LogDisk:
             found = self.store.recover()
             if not (found.segments or found.damage or is_replica) and self._begun.exists():
                 found = found._replace(damage=("all of its files are gone, and a new one begins",), is_whole=False)
+            if not is_replica:  # one that has followed has all that was told, whatever its own disk has
+                found = compared(found, self.config.known_epoch, self.config.known_position)
             is_synced = self._waits_always(may_lag=self.config.may_lag)
             recovered = recovered_log(self.store, found, is_synced=is_synced, boot=_boot(), is_replica=is_replica)
         except (OSError, DamagedBatchError) as error:
@@ -202,7 +206,7 @@ class LogDisk:
         if self._asked < self._round and (self._waits_for > self._asked or now >= self._next_sync):
             self._asked = self._round
             self._next_sync = now + self.config.interval_seconds
-            self._places.append((self._round, self.store.place))
+            self._places.append((self._round, self.store.place, self.store.position))
             self.syncer.ask(self._round)
         if output:
             self._held.append((self._waits_for, output))
@@ -210,7 +214,8 @@ class LogDisk:
     def _note_safe(self) -> None:
         """Have the next batch say how far the segment is safe."""
         while self._places and self._places[0][0] <= self.syncer.done:
-            self.store.safe(self._places.popleft()[1])
+            _, place, self._safe_last = self._places.popleft()
+            self.store.safe(place)
 
     def wait_for_all(self) -> None:
         """Let what comes wait for a sync of all that was written before: no standby has it any more."""
@@ -273,6 +278,7 @@ class LogDisk:
             "log_disk_limit_bytes": store.size,
             "log_disk_first": store.first,
             "log_disk_last": store.position,
+            "log_safe_last": self._safe_last,
             "log_syncs": syncer.syncs,
             "log_sync_seconds": syncer.sync_seconds,
             "log_longest_sync_seconds": syncer.longest_seconds,

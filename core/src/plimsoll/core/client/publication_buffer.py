@@ -1,4 +1,7 @@
-"""The publications of one publisher that have no answer yet: their numbers, and how many bytes they take."""
+"""The publications of one publisher that have no answer yet: their numbers, and how many bytes they take.
+
+Stamps do not count: they are there because of what others ask for.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ from typing import NamedTuple
 
 
 class SentPublication(NamedTuple):
-    """A publication that waits to be sent, or for its answer."""
+    """A publication that waits to be sent, or for its answer. `size`: of its body without stamps."""
 
     number: int
     body: bytes
     sent_us: int
     flags: int
+    size: int
 
 
 class PublicationBuffer:
@@ -45,11 +49,11 @@ class PublicationBuffer:
         """The lowest sequence number without an answer, or the next one that will be used."""
         return next(iter(self.sent), self.last_sent + 1)
 
-    def queue(self, body: bytes, sent_us: int, flags: int) -> int:
+    def queue(self, body: bytes, sent_us: int, flags: int, size: int) -> int:
         """Take a publication that is to be sent; returns its number."""
         self.number += 1
-        self.size_bytes += len(body)
-        self.queued.append(SentPublication(self.number, body, sent_us, flags))
+        self.size_bytes += size
+        self.queued.append(SentPublication(self.number, body, sent_us, flags, size))
         return self.number
 
     def resume(self, number: int, seq: int, bodies: Iterable[bytes], sent_us: int, flags: int) -> None:
@@ -58,7 +62,7 @@ class PublicationBuffer:
         for body in bodies:
             self.number += 1
             self.size_bytes += len(body)
-            self.sent[self.number - self.base] = SentPublication(self.number, body, sent_us, flags)
+            self.sent[self.number - self.base] = SentPublication(self.number, body, sent_us, flags, len(body))
 
     def silent_seconds(self, now: float) -> float:
         """How long publications have waited without any of them being answered."""
@@ -95,7 +99,7 @@ class PublicationBuffer:
             sent = self.sent.pop(seq, None)
             if sent is None:
                 continue
-            self.size_bytes -= len(sent.body)
+            self.size_bytes -= sent.size
             self.progress_at = now
             if first and seq == last + 1:
                 last = seq
@@ -111,7 +115,7 @@ class PublicationBuffer:
         if not self.queued:
             return None
         first, last = self.queued[0].number, self.queued[-1].number
-        self.size_bytes -= sum(len(sent.body) for sent in self.queued)
+        self.size_bytes -= sum(sent.size for sent in self.queued)
         self.queued.clear()
         return first, last
 

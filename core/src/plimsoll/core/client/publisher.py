@@ -108,21 +108,21 @@ class ClientPublisher:
         if self.closed or self.failed is not None:
             raise ClosedError(self.failed.text if self.failed else f"publisher {self.name!r} is closed")
         most = self._client.limits.max_publication_bytes
-        body, stamps = stamped_body(attributes, payload, most, self._stamps_of)
+        body, stamps, size = stamped_body(attributes, payload, most, self._stamps_of)
         buffer, limits, now = self.buffer, self._client.limits, self._client.now
         if (silent_seconds := buffer.silent_seconds(now)) > limits.stall_seconds:
             raise StalledError(
                 f"publisher {self.name!r} has {len(buffer)} publications unanswered, and no answer for "
                 f"{silent_seconds:.0f} s: {self._client.refusal or 'no head answers'}; see status()"
             )
-        if buffer.size_bytes and buffer.size_bytes + len(body) > limits.publisher_buffer_bytes:
+        if buffer.size_bytes and buffer.size_bytes + size > limits.publisher_buffer_bytes:
             raise BufferFullError(
                 f"publisher {self.name!r} has {len(buffer)} publications unanswered, {buffer.size_bytes} bytes; "
                 f"its buffer takes {limits.publisher_buffer_bytes} bytes"
             )
         flags = wire.FLAG_CONFIRM_EDGES if (confirm or self.confirm) == "edges" else 0
         flags = flags_with_stamps(flags, stamps)
-        number = buffer.queue(body, sent_us, flags)
+        number = buffer.queue(body, sent_us, flags, size)
         self.counts["published"] += 1
         self.go_on()
         return number
@@ -379,8 +379,10 @@ def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | 
 
 def stamped_body(
     attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int, stamps_of: Stamp
-) -> tuple[bytes, int]:
-    """Check an application's publication, and encode it with its stamps behind it; returns how many there are.
+) -> tuple[bytes, int, int]:
+    """Check an application's publication, and encode it with its stamps behind it.
+
+    Returns how many there are as well, and the size without them.
 
     Stamps are never a reason to refuse it: it has them because of what others ask for.
 
@@ -402,7 +404,10 @@ def stamped_body(
     if len(body) > SMALL_BODY_BYTES and (fault := attributes_fault(checked)):
         raise PublicationError("oversized", fault)
     stamps = stamps_of(checked)
-    return (wire.encode(msg.Body({**checked, **stamps}, bytes(payload))), len(stamps)) if stamps else (body, 0)
+    size = len(body)
+    if stamps:
+        body = wire.encode(msg.Body({**checked, **stamps}, bytes(payload)))
+    return body, len(stamps), size
 
 
 def _checked_name(name: object) -> str:

@@ -28,7 +28,7 @@ class ClientRequests:
         """Deal with one message of a client, in parts; yields the units of work of each.
 
         Raises:
-            WireError: `misplaced`, a message that belongs to a head.
+            WireError: `misplaced`, a message that belongs to a head; `unknown`, a list of no attachment here.
 
         """
         match message:
@@ -128,7 +128,7 @@ class ClientRequests:
     def on_subs(self, link: Link, subs: msg.Subs) -> Iterator[int]:
         attachment = self.attachments.attached(link, subs.attachment)
         if attachment is None:
-            return
+            raise WireError("unknown", f"no attachment {subs.attachment} is open on this link: RESUME with the list")
         if subs.version <= attachment.version:
             # A repeat, or one that came late: the version that counts is announced again, and SUBACK answers it.
             subs = msg.Subs(subs.attachment, attachment.version, [], [])

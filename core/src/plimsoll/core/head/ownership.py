@@ -169,7 +169,7 @@ def replay_start(token: Token | None, since: Since, head: str, epoch: int, log: 
     """From a token to a place in the log, and the gap between them.
 
     docs/handover.md, Resume: a position older than the log's oldest entry is a gap, which watermarks alone cannot see.
-    A token of another epoch is an open gap; a token before `since` has lapsed.
+    A token of another epoch is an open gap, and so is one beyond the end; a token before `since` has lapsed.
     """
     if token is None:
         return ReplayStart(log.last, None, False)
@@ -184,8 +184,8 @@ def replay_start(token: Token | None, since: Since, head: str, epoch: int, log: 
         at, reason = max(at, since[1]) if since[0] == epoch else at, reason or "lapsed"
     if at + 1 < log.first:
         reason, at = reason or "log", log.first - 1
-    if at > log.last:
-        at = log.last
+    if at > log.last:  # no token of this log, which has never come so far in this epoch
+        low_epoch, low, at, reason = 0, 0, log.last, reason or "elsewhere"
     if not reason:
         return ReplayStart(at, None, False)
     last = [(origin[0], origin[1], offset) for origin, offset in sorted(log.gone.items())]

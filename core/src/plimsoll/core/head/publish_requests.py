@@ -216,8 +216,9 @@ class PublishRequests(HeadPart):
                 raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
             received = host.groups.stamps.received(request, msg.decode(msg.body, request.body))
             size = received.size
-            if size > most:
-                raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
+            if received.written_bytes > most:
+                text = f"a publication of {received.written_bytes} bytes; at most {most} are taken"
+                raise WireError("oversized", text)
             if size > SMALL_BODY_BYTES and (fault := attributes_fault(received.written)):
                 raise WireError("oversized", fault)
         except WireError as error:

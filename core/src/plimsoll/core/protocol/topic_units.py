@@ -22,7 +22,8 @@ SUFFIX_CHARACTERS: Final = len(_SEPARATOR) + _DIGITS
 
 def topic_hash(topic: Scalar) -> int:
     """The hash of a topic, 32 bits: CRC-32 of its text. Equal numbers have one hash, as they select the same."""
-    return zlib.crc32(topic_text(topic).encode(errors="surrogatepass"))
+    text = topic if type(topic) is str else repr(topic) if type(topic) is int else topic_text(topic)
+    return zlib.crc32(text.encode(errors="surrogatepass"))
 
 
 def topic_text(topic: Scalar) -> str:

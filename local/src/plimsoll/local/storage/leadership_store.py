@@ -10,7 +10,8 @@ from plimsoll.core.head.standby.leadership import (
     leadership_status,
     stored_leadership,
 )
-from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
+from plimsoll.mediator.known_log import KnownLog, known_log
 
 
 class LeadershipStore:
@@ -27,6 +28,13 @@ class LeadershipStore:
 
         """
         return stored_leadership(self._store.get("BrokerCluster", self._cluster).get("status", {}))
+
+    def known_log(self) -> KnownLog:
+        """How far the log of the head is known to have been safe, whichever of its processes led."""
+        try:
+            return known_log(self._store.get("BrokerCluster", self._cluster))
+        except ObjectMissingError:  # deleted by a user meanwhile; the next round notices
+            return KnownLog()
 
     def change(self, before: HeadLeadership, after: HeadLeadership) -> HeadLeadership:
         """Store `after` in place of `before`.

@@ -51,6 +51,10 @@ class ObjectMissingError(LookupError):
     """There is no such object."""
 
 
+class UnwritableObjectError(ValueError):
+    """A value that JSON does not have, such as NaN; nothing of the object was written."""
+
+
 class ChangesExpiredError(RuntimeError):
     """The changes since that version are no longer kept; list again."""
 
@@ -226,10 +230,15 @@ class ObjectStore:
             return ("unchanged" if stored is old else "configured"), stored
 
     def set_status(self, kind: str, name: str, change: Callable[[Object], Mapping[str, Any]]) -> Object:
-        """Replace the status by the result of `change` for the object; an equal status is not written."""
+        """Replace the status by the result of `change` for the object; an equal status is not written.
+
+        Raises:
+            UnwritableObjectError: JSON does not have it.
+
+        """
         with self.transaction():
             old = self.get(kind, name)
-            status = json.loads(json.dumps(change(old)))
+            status = json.loads(_encoded(change(old)))
             return old if old.get("status") == status else self._write("MODIFIED", {**old, "status": status})
 
     def delete(self, kind: str, name: str, version: str | None = None) -> Object:
@@ -272,13 +281,13 @@ class ObjectStore:
         kind, name = new["kind"], new["metadata"]["name"]
         version = self._append_change(change, kind, name, new)
         stored = {**new, "metadata": {**new["metadata"], "resourceVersion": str(version)}}
-        text = json.dumps(stored)
+        text = _encoded(stored)
         self._execute("UPDATE changes SET object = ? WHERE version = ?", (text, version))
         self._execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?)", (kind, name, text))
         return stored
 
     def _append_change(self, change: str, kind: str, name: str, new: Object) -> int:
-        row = (change, kind, name, json.dumps(new))
+        row = (change, kind, name, _encoded(new))
         self._execute("INSERT INTO changes (type, kind, name, object) VALUES (?, ?, ?, ?)", row)
         ((version,),) = self._execute("SELECT last_insert_rowid()")
         self._execute("DELETE FROM changes WHERE version <= ?", (version - CHANGES_KEPT,))
@@ -311,6 +320,28 @@ class ObjectStore:
         return [ObjectEvent(*row) for row in rows]
 
 
+def check_writable(value: Mapping[str, Any]) -> None:
+    """Refuse what a store cannot write.
+
+    Raises:
+        UnwritableObjectError: JSON does not have it.
+
+    """
+    _encoded(value)
+
+
+def _encoded(value: Mapping[str, Any]) -> str:
+    """As JSON, which has neither NaN nor infinity: other programs, and API servers, would not read them."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UnwritableObjectError(f"it cannot be written as JSON: {error}") from error
+
+
 def _decoded_object(text: str) -> Object:
-    value: Object = json.loads(text)
+    value: Object = json.loads(text, parse_constant=_no_number)
     return value
+
+
+def _no_number(_: str) -> None:
+    """For NaN and infinity, which earlier versions wrote: an object that has them is read, and can be written again."""

@@ -10,7 +10,7 @@ from typing import Any
 from plimsoll.core.spec import Resources
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.core.spec.status.conditions import Condition
-from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
+from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore, check_writable
 from plimsoll.local.storage.session_cache import SessionBriefCache
 from plimsoll.local.storage.state_files import StateWriteError
 from plimsoll.local.supervision.channel_process import ChannelProcess
@@ -127,7 +127,8 @@ class FleetStatusWriter:
     def _set(self, kind: str, name: str, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
         def guarded(old: dict[str, Any]) -> Mapping[str, Any]:
             try:
-                return change(without_condition(old, "StatusUncomputed") if _is_uncomputed(old) else old)
+                told = change(without_condition(old, "StatusUncomputed") if _is_uncomputed(old) else old)
+                check_writable(told)
             except StateWriteError:
                 raise
             except Exception as error:  # noqa: BLE001  # one object's status must not end the fleet, nor hinder the others
@@ -135,6 +136,7 @@ class FleetStatusWriter:
                 why = f"it is as of before: {type(error).__name__}: {error}"[:TEXT_AT_MOST]
                 found = Condition("StatusUncomputed", "True", "PartFailed", why)
                 return {**old.get("status", {}), **merged_conditions(old, [found], rfc3339_now())}
+            return told
 
         try:
             self._store.set_status(kind, name, guarded)

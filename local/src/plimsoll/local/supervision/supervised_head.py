@@ -27,6 +27,7 @@ from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
 from plimsoll.local.supervision.supervised_broker import WRITE_RETRY_SECONDS, RecordBrokerEvent, SupervisedBroker
 from plimsoll.mediator.head_pair import FRESH_SECONDS
+from plimsoll.mediator.known_log import KnownLog
 
 ASK_SECONDS = 0.5
 SILENT_SECONDS = 5.0
@@ -40,6 +41,7 @@ class StoredLeadership(Protocol):
 
     def load(self) -> HeadLeadership: ...
     def change(self, before: HeadLeadership, after: HeadLeadership) -> HeadLeadership: ...
+    def known_log(self) -> KnownLog: ...
 
 
 class HeadControl(Protocol):
@@ -141,6 +143,9 @@ class SupervisedHead(SupervisedBroker):
         disk = own.disk_log
         if disk is not None and number:
             disk = msgspec.structs.replace(disk, directory=self._folder.second(disk.directory))
+        if disk is not None and not follows:  # one that follows gets its log from the head
+            known = self._leadership.known_log()
+            disk = msgspec.structs.replace(disk, known_epoch=known.epoch, known_position=known.position)
         return msgspec.structs.replace(own, standby=standby, disk_log=disk)
 
     def _write_config(self, number: int, *, follows: bool) -> Any:

@@ -125,7 +125,8 @@ def _start_parameters(wanted: BrokerPodSpec) -> tuple[Object, str, Object]:
     config = msgspec.structs.replace(config, head=head, neighbors=tuple(map(_unkeyed, config.neighbors)))
     told = {name: value for name, value in msgspec.to_builtins(config).items() if name not in said_again}
     if told.get("disk_log"):
-        del told["disk_log"]["may_lag"]
+        for name in ("may_lag", "known_epoch", "known_position"):  # read again, or of use at a start alone
+            del told["disk_log"][name]
     return told, "" if config.role == "head" else wanted.public_key, _pod_spec(replace(wanted, pods=1))
 
 

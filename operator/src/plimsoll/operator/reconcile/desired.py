@@ -15,6 +15,7 @@ from functools import cached_property
 import msgspec
 
 from plimsoll.client.connection_file import FEEDS, HEADS, addresses_by_name
+from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig, Role
 from plimsoll.core.head.standby.leadership import stored_leadership
 from plimsoll.core.spec import BrokerEndpoints, Resources, broker_configs, declared_brokers, edge_brokers, wanted_ports
@@ -24,12 +25,14 @@ from plimsoll.core.spec.types.cluster import ListenerSpec
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.core.spec.usable import UsableFleet
 from plimsoll.mediator import authorized_keys
+from plimsoll.mediator.known_log import KnownLog, known_log
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import channel_driver, collectors, dataset_pods, network, pods, recorders, spark_jobs
 from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
 from plimsoll.operator.pairs.ending import has_second_pod, with_ending_pairs
 from plimsoll.operator.reconcile.accepted import accepted_map
+from plimsoll.operator.reconcile.observed import is_ready
 from plimsoll.operator.security.keys import StoredKeys, base64_text
 from plimsoll.operator.settings import OperatorSettings
 
@@ -186,6 +189,11 @@ def _desired_broker(
     config = msgspec.structs.replace(config, http=f"tcp://0.0.0.0:{names.HTTP_PORT}")
     if config.standby is not None:  # a container starts again by itself, so each asks which of the two it is
         config = msgspec.structs.replace(config, standby=msgspec.structs.replace(config.standby, waits=True))
+    live = known.stored.get(("BrokerCluster", place.cluster))
+    if config.disk_log is not None:
+        log = _known_log(place, known)
+        disk = msgspec.structs.replace(config.disk_log, known_epoch=log.epoch, known_position=log.position)
+        config = msgspec.structs.replace(config, disk_log=disk)
     profile = resources.profiles[place.profile].spec
     wanted = pods.BrokerPodSpec(
         config=config,
@@ -197,7 +205,6 @@ def _desired_broker(
         pods=pod_count,
         lost_node_after_seconds=spec.lost_node_after.seconds,
     )
-    live = known.stored.get(("BrokerCluster", place.cluster))
     metadata = {"namespace": known.namespace, "ownerReferences": [owner(live)] if live is not None else []}
     leader = stored_leadership((live or {}).get("status", {})).leader
     external = network.external_service(config, _listener(resources, place), metadata, leader)
@@ -210,6 +217,19 @@ def _desired_broker(
     ]
     asked = _with_hash(items, settings)
     return DesiredBroker(config, place.profile, wanted.public_key, pods.restart_hash(wanted), asked)
+
+
+def _known_log(place: DeclaredBroker, known: DesiredInputs) -> KnownLog:
+    """As the status says while none of its pods is ready, which read it when they start; else as it is written."""
+    held = [known.stored.get(("Pod", names.pod_of(place.name, number))) for number in (0, 1)]
+    stored = known.stored.get(("ConfigMap", names.config_of(place.name)))
+    if not any(map(is_ready, held)) or stored is None:
+        return known_log(known.stored.get(("BrokerCluster", place.cluster), {}))
+    try:
+        disk = configuration.decode(str(stored["data"][names.CONFIG_FILE])).disk_log
+    except (KeyError, TypeError, msgspec.MsgspecError):
+        return KnownLog()  # of another version, or changed by another client: it is written again
+    return KnownLog() if disk is None else KnownLog(disk.known_epoch, disk.known_position)
 
 
 def _with_hash(items: Iterable[Object], settings: OperatorSettings) -> tuple[Object, ...]:

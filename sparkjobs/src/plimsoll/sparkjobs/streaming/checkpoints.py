@@ -12,7 +12,6 @@ another token there commits nothing and ends.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import platform
 import secrets
@@ -55,6 +54,25 @@ class OwnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(self.since_us / 1e6))
         return f"process {self.pid} on {self.host}, since {since} UTC"
+
+
+class _CheckpointRun(msgspec.Struct, frozen=True):
+    """When the run of a checkpoint began."""
+
+    run_us: int
+
+
+class _LoggedFile(msgspec.Struct, frozen=True, rename={"batch": "batchId"}):
+    """A line of the log of Spark's file source."""
+
+    path: str
+    batch: int
+
+
+class _SourceOffset(msgspec.Struct, frozen=True, rename="camel"):
+    """How far in that log a batch has read."""
+
+    log_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +127,8 @@ def run_start_us(checkpoint: Path, now_us: int) -> int:
     """When the run of this checkpoint began; a new checkpoint gets `now_us`."""
     path = checkpoint / RUN_FILE
     if path.exists():
-        return int(json.loads(path.read_bytes())["run_us"])
-    _replace(path, json.dumps({"run_us": now_us}).encode())
+        return msgspec.json.decode(path.read_bytes(), type=_CheckpointRun).run_us
+    _replace(path, msgspec.json.encode(_CheckpointRun(now_us)))
     return now_us
 
 
@@ -148,19 +166,18 @@ def files_until(checkpoint: Path, batch: int) -> list[Path]:
 
     """
     folder = checkpoint / "sources" / "0"
+    found: dict[str, int] = {}
     try:
         offsets = _log_offset(checkpoint, batch)
-        logs = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except (OSError, ValueError, KeyError, IndexError) as error:
+        for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
+            for line in path.read_text().splitlines()[1:]:  # the first line is the version of the log
+                entry = msgspec.json.decode(line, type=_LoggedFile)
+                found[entry.path] = entry.batch
+    except (OSError, ValueError, msgspec.MsgspecError, IndexError) as error:
         raise JobInputError(
             f"the checkpoint {checkpoint} has no usable log of batch {batch} ({error}): name the checkpoint of the live"
             " job that wrote the snapshot"
         ) from error
-    found: dict[str, int] = {}
-    for path in logs:
-        for line in path.read_text().splitlines()[1:]:  # the first line is the version of the log
-            entry = json.loads(line)
-            found[entry["path"]] = entry["batchId"]
     return sorted(Path(unquote(urlparse(name).path)) for name, number in found.items() if number <= offsets)
 
 
@@ -176,4 +193,4 @@ def committed_files(checkpoint: Path) -> list[Path]:
 def _log_offset(checkpoint: Path, batch: int) -> int:
     """The entry of the source's log up to which a batch has read; a batch without files repeats the last one."""
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
-    return -1 if lines[-1] == "-" else int(json.loads(lines[-1])["logOffset"])
+    return -1 if lines[-1] == "-" else msgspec.json.decode(lines[-1], type=_SourceOffset).log_offset

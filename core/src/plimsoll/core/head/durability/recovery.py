@@ -52,6 +52,21 @@ class Recovery(NamedTuple):
     unchecked_bytes: int = 0
 
 
+def compared(found: Recovery, epoch: int, position: int) -> Recovery:
+    """The same, or with a loss: what is kept elsewhere says that the log was safe up to this position of an epoch.
+
+    That tells a log that an older copy has taken the place of. An epoch that began later has compared before.
+    """
+    last = found.state.epochs[-1].epoch if found.state.epochs else 0
+    if not found.is_whole or (last, found.state.position) >= (epoch, position):
+        return found
+    damage = (
+        f"the log ends at position {found.state.position}; it had been safe up to position {position} of epoch {epoch} "
+        "by what the status of its cluster says; what is missing is given up"
+    )
+    return found._replace(is_whole=False, damage=(*found.damage, damage))
+
+
 class LogRecovery:
     """Finds the segments of the log of head `name`. `position`: of its last entry."""
 

@@ -24,6 +24,8 @@ from plimsoll.core.head.groups.slices import GroupSlice
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages import AnswerToMember
 from plimsoll.core.protocol.slice_names import slice_name
+from plimsoll.core.protocol.wire import WireError
+from plimsoll.core.transport.refused_records import refusal_text
 
 RELAYED_BYTES_AT_MOST: Final = 2 * 1024 * 1024
 """Of a cache that passes through a head. Members stop earlier: `ClientLimits.slice_cache_bytes`."""
@@ -100,17 +102,24 @@ class CacheSessions:
             giver = self._group.members[each.holder]
             self._group.say(giver, msg.SliceRevoked(self._group.name, each.number, each.epoch, caches=True))
 
-    def on_cache(self, member: MemberEntry, part: msg.SliceCache) -> None:
-        """Pass a part of the giver's cache on."""
+    def on_cache(self, member: MemberEntry, part: msg.SliceCache) -> str:
+        """Pass a part of the giver's cache on; why not, if it cannot be read. Then the slice moves without caches."""
         each, session = self._session(part.number)
         if each is None or session is None or session.step != "cache" or not each.is_held(member.name, part.epoch):
-            return
+            return ""
+        try:
+            for item in part.items:
+                msg.decode(msg.cached_item, item)
+        except WireError as error:
+            self.give_up(each, "uncached")
+            return f"a publication of the cache of slice {part.number} cannot be read: {refusal_text(error)}"
         session.relayed_bytes += sum(len(memoryview(item)) for item in part.items)
         if session.relayed_bytes > RELAYED_BYTES_AT_MOST:
             self.give_up(each, "uncached")
-            return
+            return ""
         taker = self._group.members[session.taker]
         self._group.say(taker, msg.SliceCache(self._group.name, each.number, session.epoch, part.items))
+        return ""
 
     def merged(self, each: GroupSlice, released: msg.SliceReleased) -> CacheSession | None:
         """The giver has left. Returns the session if its cache is with the taker; if not, the session is over."""

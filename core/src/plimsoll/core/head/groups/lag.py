@@ -48,7 +48,7 @@ class SliceIndex:
     """The items of one group in the log, by slice. `read_to`: the last position that was looked at."""
 
     def __init__(self, stamper: SliceStamper, count: int, read_to: int) -> None:
-        self.stamper, self.read_to = stamper, read_to
+        self.stamper, self.attribute, self.read_to = stamper, stamper.attribute, read_to
         self._positions = [array("Q") for _ in range(count)]
 
     def note(self, position: int, number: Scalar | None) -> None:
@@ -99,16 +99,20 @@ class GroupLags:
         for which it is not the next reads it from the log later.
         """
         asked: dict[Subscription | None, bool] = {}
+        before = position - 1
         for index in self.by_group.values():
-            if index.read_to != position - 1:
+            if index.read_to != before:
                 continue
-            stamper = index.stamper
-            number: Scalar | None = slices.get(stamper.attribute)
-            if number is None and (number := attributes.get(stamper.attribute)) is not None:
+            number: Scalar | None = slices.get(index.attribute)
+            if number is None and (number := attributes.get(index.attribute)) is not None:
+                stamper = index.stamper
                 if stamper.filter not in asked:
                     asked[stamper.filter] = stamper.asks_for(attributes)
                 number = number if asked[stamper.filter] else None
-            index.note(position, number)
+            if number is None:
+                index.read_to = position
+            else:
+                index.note(position, number)
 
     @property
     def is_reading(self) -> bool:

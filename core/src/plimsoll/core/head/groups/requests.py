@@ -182,7 +182,8 @@ class GroupRequests(HeadPart):
 
     def on_cache(self, link: MemberLink, part: msg.SliceCache) -> None:
         for group, member in self._members(link, part.group):
-            group.caches.on_cache(member, part)
+            if fault := group.caches.on_cache(member, part):
+                self._refuse(link, part.group, "malformed", fault)
 
     def on_leave(self, link: MemberLink, leave: msg.GroupLeave) -> None:
         for group, member in self._members(link, leave.group):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -27,19 +27,23 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.slice_names import flags_with_stamps, split_stamps, stamps_bytes, stamps_bytes_at_most
 from plimsoll.core.protocol.wire import Scalar
 
+GONE_BYTES: Final = 4096
+"""How much larger a publication may come at least: of stamps of groups that this head has no more, or not yet."""
+
 _Family = tuple[AssignmentFunction, str, str]
 """A function, what becomes of publications without a slice, and the stamp if the function reads that."""
 
 
 class StampedPublication(NamedTuple):
     """A publication as it has come. `written`: by the publisher; `stamps`: by its client, behind that; `size`: in bytes
-    of what was written, and of stamps that no group of this head has.
+    of what was written, and of stamps that no group of this head has; `written_bytes`: without those.
     """
 
     body: msg.Body
     written: Mapping[str, Scalar]
     stamps: Mapping[str, int]
     size: int
+    written_bytes: int
 
 
 class GroupStamps:
@@ -52,7 +56,7 @@ class GroupStamps:
         self.by_group: dict[str, SliceStamper] = {}
         self._by_filter: dict[Subscription | None, list[list[SliceStamper]]] = {}
         self._attributes: frozenset[str] = frozenset()
-        self.most_bytes = 0
+        self.most_bytes = GONE_BYTES
         self.unassigned: Counter[str] = Counter()
         self.corrected: Counter[str] = Counter()
         self.confirmed: Counter[str] = Counter()
@@ -74,16 +78,17 @@ class GroupStamps:
             found.setdefault(each.filter, {}).setdefault((each.function, each.unassigned, own), []).append(each)
         self._by_filter = {asked: list(families.values()) for asked, families in found.items()}
         self._attributes = frozenset(each.attribute for each in self.by_group.values())
-        self.most_bytes = stamps_bytes_at_most(self._attributes)
+        self.most_bytes = max(stamps_bytes_at_most(self._attributes), GONE_BYTES)
 
     def received(self, request: msg.Publish, body: msg.Body) -> StampedPublication:
         """Take what the publisher has written and what its client has stamped apart."""
-        size = len(memoryview(request.body))
+        size = own = len(memoryview(request.body))
         written, given = split_stamps(body.attributes, request.flags)
         if given:
             free = {name: number for name, number in given.items() if name in self._attributes}
             size -= stamps_bytes(free, len(body.attributes))
-        return StampedPublication(body, written, given, size)
+            own -= stamps_bytes(given, len(body.attributes))
+        return StampedPublication(body, written, given, size, own)
 
     def stamped(
         self, publisher: str, request: msg.Publish, received: StampedPublication
@@ -92,7 +97,7 @@ class GroupStamps:
 
         The publication is itself, if it has all its stamps already and no other ones.
         """
-        body, written, given, _ = received
+        body, written, given, *_ = received
         slices: dict[str, int] = {}
         overwritten: list[str] = []
         for asked, families in self._by_filter.items():
@@ -101,8 +106,16 @@ class GroupStamps:
             for stampers in families:
                 number = stampers[0].stamp(body.attributes, publisher, request.seq)
                 for each in stampers:
-                    self._stamp(each, number, written, given, slices, overwritten)
-        kept = {name for name in slices if name in written and name not in overwritten}
+                    attribute = each.attribute
+                    # Nearly all have the right stamp or none, and there may be hundreds of groups.
+                    if number is not None and (came := given.get(attribute)) == number:
+                        slices[attribute] = number
+                        self.confirmed[each.group] += 1
+                    elif number is not None and came is None and attribute not in written:
+                        slices[attribute] = number
+                    else:
+                        self._stamp(each, number, written, given, slices, overwritten)
+        kept = (slices.keys() & written.keys()).difference(overwritten)
         stamps = {name: number for name, number in slices.items() if name not in kept} if kept else slices
         flags = flags_with_stamps(request.flags, len(stamps))
         if stamps == given and not overwritten and flags == request.flags:

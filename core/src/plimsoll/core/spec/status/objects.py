@@ -100,6 +100,11 @@ class HeadStatus(BrokerStatus):
     name: Annotated[str, FieldInfo("The broker.")]
     epoch: Annotated[int, FieldInfo("The epoch of its present process; 0 before its first load report.", low=0)]
     ready: Annotated[bool, FieldInfo("Whether it answers and is connected to its edges and neighbours.")]
+    log_epoch: Annotated[int, FieldInfo("The epoch of `logPosition`; absent of a log in memory.", low=0)]
+    log_position: Annotated[
+        int,
+        FieldInfo("As far as its log is known to be safe on its disk; one that starts with less has lost some.", low=0),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
