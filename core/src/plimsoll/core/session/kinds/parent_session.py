@@ -1,9 +1,9 @@
 """A parent plans for several pairs of edges; each pair is a session of its own, created as an object by the shell.
 
 The parent keeps its sources busy, and its children queue for the targets alone. When the parent stops, its children
-begin no further batch. A drain lists the remaining subscribers after each round and plans another round for them, unless an
-operator has approved a certain plan. Children of a plan in waves begin wave by wave; a child whose target was not
-emptied enough by an earlier wave is skipped.
+begin no further batch. A drain lists the remaining subscribers after each round and plans another round for them,
+unless an operator has approved a certain plan. Children of a plan in waves begin wave by wave; a child whose target was
+not emptied enough by an earlier wave is skipped.
 """
 
 from __future__ import annotations
