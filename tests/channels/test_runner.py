@@ -270,6 +270,12 @@ def test_results_for_parameters_that_were_dropped_while_no_driver_ran_are_counte
     assert third.told == (4, f"1 {said}"), "this one was dropped while the driver ran"
     third.runner.close()
 
+    fourth = ScriptedLife(tmp_path)
+    fourth.runner._on_nothing()
+    assert fourth.batch("fire") == []
+    assert fourth.told == (4, ""), "it came after this life had begun"
+    fourth.runner.close()
+
 
 def test_parameters_of_a_former_definition_are_not_taken_for_dropped_ones(tmp_path: Path) -> None:
     life = ScriptedLife(tmp_path)

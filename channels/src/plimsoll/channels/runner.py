@@ -254,6 +254,8 @@ class ChannelRunner:
 
     def _on_nothing(self) -> None:
         self._failures_in_a_row = 0
+        if self.channel.every_seconds is None:  # nothing came while no driver ran; with a period it may have
+            self._parameters_before = ()
         self._tell("ChannelRunning", "no batch is due")
 
     def _kept(self, view: FeedView) -> KeptRows:
