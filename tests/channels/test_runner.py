@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from plimsoll.channels.ledger import ChannelLedger
 from plimsoll.channels.query import ChannelQuery
 from plimsoll.channels.runner import ChannelRunner
 from plimsoll.channels.store_copies import StoreCopies
+from plimsoll.channels.stream_offset import StreamOffset
 from plimsoll.channels.subscriptions import ChannelSubscriptions
 from plimsoll.core.client import Answered, PublisherPosition
 
@@ -193,6 +194,94 @@ def test_a_repetitive_channel_has_a_batch_in_each_period_and_a_later_life_goes_o
     stand.until(lambda: second.figures().accepted_results == 2)
     assert stand.published("one") == [("fire", 1), ("fire", 2)]
     assert stand.log[1]["batch"] > last
+
+
+class ScriptedQuery:
+    """Answers a batch without Spark: the kinds that are new rows, of those that are asked for."""
+
+    def run(self, parameters: Iterable[tuple[Any, ...]], new: Any, kept: object) -> list[dict[str, Any]]:
+        asked = {kind for (kind,) in parameters}
+        return [{"kind": kind, "number": number} for number, kind in enumerate(new) if kind in asked]
+
+
+class ScriptedLife:
+    """One life of the driver with one channel, whose batches the test makes."""
+
+    def __init__(self, folder: Path, *asked: str) -> None:
+        self.log: list[dict[str, Any]] = []
+        channel = ChannelDefinition(
+            "one", (ChannelParameter("kind", "String"),), (FeedView("r", "reports", str(folder / "reports")),), QUERY
+        )
+        self.ask(*asked)
+        query: Any = ScriptedQuery()
+        self.runner = ChannelRunner(
+            query, channel, folder / "one", self._opened, lambda one: self.asked, 10_000, folder / "checkpoints", print
+        )
+        self._at = StreamOffset({"reports": 0}, 0)
+
+    def _opened(self, position: PublisherPosition | None, unanswered: object, away: float,
+                on_answer: Callable[[list[Answered]], None]) -> AcceptingPublisher:  # fmt: skip
+        return AcceptingPublisher(self.log, on_answer, position.number if position is not None else 0)
+
+    def ask(self, *kinds: str) -> None:
+        self.asked = ChannelSubscriptions(frozenset((kind,) for kind in kinds))
+
+    def batch(self, *kinds: str, is_cut: bool = False) -> list[str]:
+        """What is published of these new rows."""
+        before = len(self.log)
+        rows: Any = kinds  # a frame of Spark, for the scripted query
+        end = StreamOffset({"reports": self._at.places["reports"] + len(kinds)}, 0, is_cut=is_cut)
+        self.runner._on_batch(rows, self._at, end)
+        self._at = end
+        return [each["kind"] for each in self.log[before:]]
+
+    @property
+    def told(self) -> tuple[int, str]:
+        """The unasked results, and what the message says behind those of the batch."""
+        figures = self.runner.figures()
+        return figures.unasked_results, figures.message.partition("; ")[2]
+
+
+def test_results_for_parameters_that_were_dropped_while_no_driver_ran_are_counted_and_said(tmp_path: Path) -> None:
+    first = ScriptedLife(tmp_path, "fire", "flood", "storm")
+    assert first.batch("storm", "quake") == ["storm"]
+    first.ask("fire", "flood")
+    assert first.batch("storm") == []
+    assert first.told == (0, ""), "its subscriber has withdrawn while the driver ran"
+    first.runner.close()
+
+    second = ScriptedLife(tmp_path, "fire")
+    assert second.batch("fire", "flood", "flood", "storm", is_cut=True) == ["fire"]
+    said = "results for parameters that were dropped while no driver ran"
+    assert second.told == (2, f"2 {said}")
+    assert second.batch("flood", "fire") == ["fire"]
+    assert second.batch("flood") == []
+    assert second.told == (3, f"3 {said}"), "the rows behind a full batch came while no driver ran, too"
+    second.runner.close()
+
+    third = ScriptedLife(tmp_path)
+    assert third.batch("fire", "flood") == [], "nobody asks for anything, and the query runs all the same"
+    assert third.told == (4, f"1 {said}")
+    third.ask("flood")
+    assert third.batch("fire", "flood") == ["flood"]
+    assert third.told == (4, f"1 {said}"), "the message stays as long as this life"
+    third.ask("fire")
+    assert third.batch("flood") == []
+    assert third.told == (4, f"1 {said}"), "this one was dropped while the driver ran"
+    third.runner.close()
+
+    fourth = ScriptedLife(tmp_path)
+    fourth.runner._on_nothing()
+    assert fourth.batch("fire") == []
+    assert fourth.told == (4, ""), "it came after this life had begun"
+    fourth.runner.close()
+
+
+def test_parameters_of_a_former_definition_are_not_taken_for_dropped_ones(tmp_path: Path) -> None:
+    life = ScriptedLife(tmp_path)
+    life.runner._parameters_before = (("fire", 1), (7,), ("fire",), ("flood",))
+    assert life.runner._dropped(frozenset([("flood",)])) == {("fire",)}
+    life.runner.close()
 
 
 def test_a_feed_without_a_schema_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:

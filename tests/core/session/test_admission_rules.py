@@ -29,6 +29,25 @@ def test_the_cap_of_the_fleet_does_not_count_for_parents():
 
 
 @pytest.mark.parametrize(
+    ("fields", "waits_for"),
+    [
+        ({}, ""),  # the source is their parent's
+        ({"targets": ["c"]}, "one (c)"),
+        ({"sources": ["b"]}, "one (b)"),  # it is the target of the other
+        ({"parent": "other"}, "one (a)"),
+        ({"parent": ""}, "one (a)"),
+    ],
+)
+def test_children_of_one_parent_share_its_source_and_nothing_else(fields: dict[str, Any], waits_for: str):
+    parent = session("p", kind="drain", phase="Draining", sources=["a"])
+    running = session("one", phase="Draining", parent="p", sources=["a"], targets=["b" if "sources" in fields else "c"])
+    own = {"parent": "p", "sources": ["a"], "targets": ["b"], **fields}
+    context = context_of(parent, session("other", kind="drain"), running)
+    wait = admission.blocked_by(context, session("s", **own), {*own["sources"], *own["targets"]})
+    assert wait == (f"waits for {waits_for}" if waits_for else "")
+
+
+@pytest.mark.parametrize(
     ("fields", "is_ahead"),
     [
         ({}, True),

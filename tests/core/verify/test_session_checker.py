@@ -102,6 +102,16 @@ def test_one_session_per_broker(fields: dict[str, Any], is_fault: bool):
     assert texts == ([("I4", "shares b with session u")] if is_fault else [])
 
 
+@pytest.mark.parametrize(
+    ("sources", "parent", "is_fault"), [("b", "p", False), ("c", "p", True), ("b", "q", True), ("b", "", True)]
+)
+def test_children_of_one_parent_may_share_a_source(sources: str, parent: str, is_fault: bool):
+    first = {"parent": "p" if parent else "", "sources": ["b"]}
+    more = {"parent": parent, "sources": [sources]}
+    journal = [seen("Requested", 0.0, **first), seen("Preparing", 1.0, **first), other("Preparing", 2.0, **more)]
+    assert found(*journal) == ([("I4", "shares b with session u")] if is_fault else [])
+
+
 def test_what_is_gone_is_forgotten():
     checker = SessionChecker()
     checker.add(seen("Preparing", 1.0))

@@ -15,16 +15,20 @@ from typing import Any
 import pytest
 from tests.feeds.s3_server import BUCKET, running_store
 
+from plimsoll.channels.config import ChannelFigures, DriverFigures, write_figures
 from plimsoll.channels.ledger import ChannelLedger
+from plimsoll.channels.standby import WAITS
 from plimsoll.client import Connection, Curve, Delivery, Publisher, Subscriber, errors
 from plimsoll.core.client import Address
 from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.feeds.object_path import ObjectPath, dataset_root
-from plimsoll.local import manifests, runtime
+from plimsoll.local import keys, manifests, runtime
 from plimsoll.local.head_access import head_access
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
-from plimsoll.local.supervision.channel_process import ChannelProcess
+from plimsoll.local.supervision import channel_process
+from plimsoll.local.supervision.application_connection import ApplicationConnection
+from plimsoll.local.supervision.channel_process import STANDBY, ChannelProcess
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 
 QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart.yaml"
@@ -204,6 +208,115 @@ def stored_documents(place: str) -> list[SourceDocument]:
                  schema={"columns": COLUMNS, "unknownAttributes": "Drop"}),
         document("Channel", "ranks", query=query, parameters=PARAMETERS, feeds=feeds, tables=tables),
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # a fleet comes up, and Spark three times, two of them at one time
+@pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
+def test_a_standby_takes_over_from_a_driver_that_is_killed_and_each_result_comes_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+    objects = [each for each in documents() if isinstance(each.content, dict) and each.content["kind"] != "BrokerFleet"]
+    fleet = document("BrokerFleet", "quickstart", datasets={"spark": {"standbyDriver": True}})
+    with up([fleet, *objects]) as folder, connected(folder) as connection:
+
+        def waits(name: str) -> int:
+            log = folder.log(name)
+            return log.read_text().count(WAITS) if log.exists() else 0
+
+        subscriber = Subscriber(connection, name="s")
+        subscriber.subscribe("[channel,=,'kinds'],[kind,=,'fire']", timeout=30)
+        wait_until(lambda: status(folder, "kinds").get("subscriptions") == 1, "the driver knows the subscription")
+        wait_until(lambda: waits(STANDBY) == 1, "the standby waits")
+        with Publisher(connection, name="p") as publisher:
+            for number in range(200):
+                publisher.publish({"class": "REPORT", "kind": "fire", "number": number})
+                if number == 100:
+                    wait_until(lambda: status(folder, "kinds")["results"] > 0, "some results")
+                    first = status(folder, "kinds")["pid"]
+                    os.kill(first, signal.SIGKILL)
+        found = results_until(subscriber, 199)
+        assert [number for number, _, _ in found] == list(range(200))
+        wait_until(lambda: status(folder, "kinds").get("acceptedResults") == 200, "all results are accepted")
+        told = status(folder, "kinds")
+        assert (told["restarts"], told["unknownResults"], told["lastEnd"]) == (1, 0, "was ended by SIGKILL")
+        assert (waits(keys.CHANNELS), told["pid"] != first) == (0, True), "it was started before the other was killed"
+        wait_until(lambda: waits(keys.CHANNELS) == 1, "the killed one is started again, and waits")
+        os.kill(told["pid"], signal.SIGKILL)
+        wait_until(lambda: status(folder, "kinds").get("restarts") == 2, "it is noticed")
+        with Publisher(connection, name="q") as publisher:
+            publisher.publish({"class": "REPORT", "kind": "fire", "number": 200})
+        assert [number for number, _, _ in results_until(subscriber, 200)] == [200]
+
+
+class ScriptedSidecar:
+    """A process that is there when it is polled, until the test ends it."""
+
+    def __init__(self, folder: FleetFolder, name: str, *more: Any) -> None:
+        self.name, self.pid, self.starts, self.was_stopped = name, 0, 0, False
+
+    @property
+    def is_up(self) -> bool:
+        return self.pid > 0
+
+    def poll(self, now: float, record: object) -> None:
+        if not self.pid:
+            self.starts += 1
+            self.pid = 100 * self.starts + (self.name == STANDBY)
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"restarts": max(0, self.starts - 1 + (not self.pid))}
+        if self.pid:
+            return {**found, "pid": self.pid}
+        return {**found, "lastEnd": "exited with code 4"} if self.starts else found
+
+    def terminate(self) -> None: ...
+    def stop(self, until: float = 0.0) -> None:
+        self.was_stopped = True
+
+
+def test_a_standby_is_started_once_the_driver_reports_and_the_one_that_runs_the_channels_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_process, "Sidecar", ScriptedSidecar)
+    monkeypatch.setattr(ApplicationConnection, "poll", lambda self, now: True)
+    folder = FleetFolder(tmp_path)
+    folder.make()
+    process = ChannelProcess(folder, plain=True, missing=lambda: "")
+    kept: list[Any] = process._sidecars
+
+    def poll(*, standby: bool) -> list[tuple[str, int]]:
+        fleet = document("BrokerFleet", "quickstart", datasets={"spark": {"standbyDriver": standby}})
+        rest = [
+            each for each in documents() if isinstance(each.content, dict) and each.content["kind"] != "BrokerFleet"
+        ]
+        process.poll(1.0, parse([fleet, *rest]), [], lambda *event: None)
+        return [(each.name, each.pid) for each in process._sidecars]  # type: ignore[attr-defined]  # a scripted one
+
+    def report(pid: int) -> None:
+        figures = DriverFigures(pid, time.time_ns() // 1000, {"kinds": ChannelFigures("ChannelRunning", "")})
+        write_figures(folder.config("channels-figures"), figures)
+
+    def told() -> tuple[Any, ...]:
+        found = process.status("kinds", {"metadata": {}}, time.time_ns() // 1000, "2026-01-01T00:00:00Z")
+        return found.get("pid"), found["restarts"], found.get("lastEnd"), found["conditions"][0]["reason"]
+
+    assert poll(standby=False) == [(keys.CHANNELS, 100)]
+    assert poll(standby=True) == [(keys.CHANNELS, 100), (STANDBY, 0)], "the driver has not started its Spark yet"
+    report(100)
+    assert poll(standby=True) == [(keys.CHANNELS, 100), (STANDBY, 101)]
+    assert told() == (100, 0, None, "ChannelRunning")
+    kept[0].pid = 0
+    assert poll(standby=True) == [(keys.CHANNELS, 0), (STANDBY, 101)], "none starts Spark while another takes over"
+    assert told() == (101, 1, "exited with code 4", "ChannelStarting")
+    report(101)
+    assert poll(standby=True) == [(keys.CHANNELS, 200), (STANDBY, 101)]
+    assert told() == (101, 1, None, "ChannelRunning")
+    first = kept[0]
+    assert poll(standby=False) == [(STANDBY, 101)]
+    assert first.was_stopped
+    assert poll(standby=True) == [(STANDBY, 101), (keys.CHANNELS, 100)]
 
 
 def test_without_java_one_event_and_the_condition_say_so(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from tests.operator.dataset_world import dataset_world, pod_spec, settled
 from tests.operator.world import World
 from tests.sparkjobs.launch.operator_fields import object_faults
 
+from plimsoll.core.spec import SourceDocument, parse
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.channel_launch import driver_memory_mb, launch_obstacle
 from plimsoll.operator.objects.dataset_pods import TMP_FOLDER
+from plimsoll.operator.reconcile.fleet import _further_problems
 from plimsoll.operator.settings import OperatorSettings
 from plimsoll.sparkjobs.launch.executors import TEMPLATE_HASH
 from plimsoll.sparkjobs.launch.spec import SUBMIT_VARIABLE
@@ -27,6 +29,21 @@ OPERATORS = ("SparkOperator", "SparkApplication")
 def world(launcher: str, settings: OperatorSettings = SETTINGS, **datasets: Any) -> World:
     spark = {"launcher": launcher, "executors": 3}
     return dataset_world(settings, datasets={"volumeClaim": "records", "spark": spark, **datasets})
+
+
+def test_a_standby_of_the_driver_is_a_fault_of_the_fleet():
+    def found(*, is_wanted: bool) -> list[tuple[str, tuple[str | int, ...]]]:
+        spec = {"datasets": {"spark": {"standbyDriver": is_wanted}}}
+        content = {
+            "apiVersion": "plimsoll.dev/v1alpha1",
+            "kind": "BrokerFleet",
+            "metadata": {"name": "s"},
+            "spec": spec,
+        }
+        return [(each.subject, each.path) for each in _further_problems(parse([SourceDocument(content)]))]
+
+    assert found(is_wanted=True) == [("BrokerFleet/s", ("spec", "datasets", "spark", "standbyDriver"))]
+    assert found(is_wanted=False) == []
 
 
 def kinds(of: World) -> set[str]:

@@ -65,7 +65,8 @@ class DriverConfig(Struct, frozen=True):
     `folder`: of the ledgers, which may be in an object store. `scratch`: a folder for copies of what queries read from
     stores; it is emptied. `connection`: a connection file. `edges`: their control sockets. `name` and `key`: the
     name and the secret key file with which these are asked; an empty key: links are plain. `figures`: the file that it
-    writes its figures to; `http`: tcp://HOST:PORT of a page with them; empty: none.
+    writes its figures to; `http`: tcp://HOST:PORT of a page with them; empty: none. `role`: a file whose lock the
+    driver that runs the channels has; empty: there is no other driver.
     """
 
     name: str
@@ -77,6 +78,7 @@ class DriverConfig(Struct, frozen=True):
     key: str = ""
     figures: str = ""
     http: str = ""
+    role: str = ""
 
 
 class ChannelFigures(Struct, frozen=True):

@@ -7,6 +7,7 @@ disk; 4 Spark.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -36,11 +37,20 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(config: Path, stop: StopSignal) -> None:
+    from plimsoll.channels import standby
+    from plimsoll.channels.config import read_config
     from plimsoll.channels.driver import ChannelDriver
 
     spark = make_spark_session("plimsoll-channels", SETTINGS)
     try:
-        ChannelDriver(spark, config).run(stop)
+        role, warm, check = (
+            read_config(config).role,
+            partial(standby.warm_up, spark),
+            partial(standby.check_java, spark),
+        )
+        with standby.driver_role(role, stop, warm, check) as has_role:
+            if has_role:
+                ChannelDriver(spark, config).run(stop)
     finally:
         spark.stop()
 

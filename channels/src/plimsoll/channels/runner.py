@@ -3,6 +3,9 @@
 A channel is a streaming query of Spark over the rows behind the last commit of its ledger. The ledger is the only
 record of what was done: the checkpoint of a query ends with it, so places, parameters and results cannot disagree.
 
+Rows that came while no driver ran may have had results for parameters that nobody asks for any more. The first batch of
+a life counts these, as unasked results, and says so: what no subscriber got is not passed over in silence.
+
 A fault of one channel stops that channel alone: it begins again behind its last commit, after a growing pause.
 """
 
@@ -29,7 +32,7 @@ from plimsoll.channels.query import ChannelQuery, QueryError, TableError, locate
 from plimsoll.channels.results import results_of
 from plimsoll.channels.start_turn import StartTurn
 from plimsoll.channels.stream_offset import StreamOffset
-from plimsoll.channels.subscriptions import ChannelSubscriptions
+from plimsoll.channels.subscriptions import ChannelSubscriptions, ParameterRow, typed_value
 from plimsoll.feeds.commit_log import FeedDatasetError, KnownCommits
 from plimsoll.feeds.object_path import DatasetPath, ObjectPath, ObjectStoreError, dataset_root
 from plimsoll.feeds.schema import FeedSchema
@@ -91,6 +94,8 @@ class ChannelRunner:
         self._stopping = threading.Lock()
         self._stream: ChannelStream | None = None
         self._turn = StartTurn()
+        self._parameters_before = () if self.ledger.last is None else self.ledger.last.parameters
+        self._missed = 0
         self._thread = threading.Thread(target=self._run, name=f"channel-{channel.name}", daemon=True)
 
     def start(self) -> None:
@@ -206,14 +211,17 @@ class ChannelRunner:
         """Compute, commit and publish a batch. Raises as Spark, the fleet and the disk do."""
         began = time.monotonic()
         last, asked = self._last_commit, self._subscriptions_of(self.channel)
+        dropped = self._dropped(asked.rows)
         rows: list[dict[str, Any]] = []
-        if asked.rows:
+        missed = 0
+        if asked.rows or dropped:
             kept = {each.name: self._kept(each) for each in self.channel.feeds if not each.is_new}
-            rows = self._query.run(asked.rows, new, kept)
+            rows = self._query.run(asked.rows, new, kept) if asked.rows else rows
+            missed = self._results_for(dropped, new, kept)
         found = results_of(rows, self.channel, asked.rows, last.number + 1, self._most_bytes)
         commit = next_commit(
             last, end.places, end.counts - start.counts, tuple(sorted(asked.rows)), found.results,
-            unasked=found.unasked, invalid=found.invalid, at_us=_now_us(),
+            unasked=found.unasked + missed, invalid=found.invalid, at_us=_now_us(),
             query_us=round((time.monotonic() - began) * 1e6),
             late_us=round(self._clock.late_seconds(end.period, end.begun_us / 1e6) * 1e6),
             due_us=self._clock.due_us(end.period) or end.begun_us, datasets=end.datasets,
@@ -223,12 +231,31 @@ class ChannelRunner:
             self._publisher.publish(commit.results)
         self._clock.begun(end.period, end.begun_us / 1e6)
         self._failures_in_a_row, self._is_behind = 0, end.is_cut
+        self._missed += missed
+        if not end.is_cut:  # all that came while no driver ran has had its batch
+            self._parameters_before = ()
         if end.oldest_sent_us:
             self._delay_milliseconds = max(0, commit.at_us - end.oldest_sent_us) // 1000
         self._tell("ChannelRunning", f"{len(commit.results)} results in batch {commit.number}")
 
+    def _dropped(self, asked: frozenset[ParameterRow]) -> frozenset[ParameterRow]:
+        """Parameters that the life before had and that are not in force; of the types that they have now."""
+        types = [each.type for each in self.channel.parameters]
+        return frozenset(
+            row for row in self._parameters_before
+            if row not in asked and len(row) == len(types) and None not in map(typed_value, row, types)
+        )  # fmt: skip
+
+    def _results_for(self, dropped: frozenset[ParameterRow], new: DataFrame, kept: Mapping[str, KeptRows]) -> int:
+        """How many results there are for them; in a query of their own, which changes nothing for the others."""
+        if not dropped:
+            return 0
+        return len(results_of(self._query.run(dropped, new, kept), self.channel, dropped, 0, self._most_bytes).results)
+
     def _on_nothing(self) -> None:
         self._failures_in_a_row = 0
+        if self.channel.every_seconds is None:  # nothing came while no driver ran; with a period it may have
+            self._parameters_before = ()
         self._tell("ChannelRunning", "no batch is due")
 
     def _kept(self, view: FeedView) -> KeptRows:
@@ -236,6 +263,8 @@ class ChannelRunner:
         return kept_rows(self._roots[view.feed], self._schemas[view.feed], since_us, self._known[view.feed])
 
     def _tell(self, state: str, message: str) -> None:
+        if self._missed and state == "ChannelRunning":
+            message = f"{message}; {self._missed} results for parameters that were dropped while no driver ran"
         self._state, self._message = state, message
 
     def figures(self) -> ChannelFigures:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.core.session.balanced import Balanced
+from tests.core.session.made import context_of, session
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import HeadMessage
@@ -94,6 +95,19 @@ def test_edges_are_told_of_sessions_of_people_too(world: Balanced):
     world.until_over(uid)
     world.run(0.5)
     assert world.states()[:2] == ("STABILIZING", "STABILIZING")
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_a_source_stays_busy_while_one_of_the_children_that_share_it_moves_subscribers(done: int):
+    phases = ["Draining", "Draining"]
+    phases[done] = "Stabilizing"
+    children = [session(uid, parent="p", phase=phase, sources=["a"], targets=[target])
+                for uid, phase, target in zip("xy", phases, "bc", strict=True)]  # fmt: skip
+    context = context_of(session("p", kind="drain", phase="Draining", sources=["a"]), *children)
+    context.reservations.send(context.fleet, context.table)
+    sent = {edge: (each.uid, each.state) for edge, each in context.reservations.sent.items()}
+    states = {child.uid: ("STABILIZING" if child.phase == "Stabilizing" else "BUSY") for child in children}
+    assert sent == {"a": ("xy"[1 - done], "BUSY"), "b": ("x", states["x"]), "c": ("y", states["y"])}
 
 
 def test_edges_of_clusters_without_a_policy_are_told_nothing(world: Balanced):

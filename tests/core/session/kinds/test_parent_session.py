@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -138,6 +139,42 @@ def test_a_client_that_never_answers_holds_up_a_drain_no_longer_than_its_patienc
     by_replay = timings.prepare + timings.drain + timings.settle * 2.0**session.round
     most = settings.drain_patience_seconds + round_and_pause + by_replay
     assert session.ended_at - session.moving_at <= most
+
+
+@pytest.mark.parametrize("origin", ["user", "evacuation"])
+def test_a_drain_of_clients_that_never_answer_takes_no_longer_for_many_than_for_one(origin: str):
+    """Children of a round leave their source side by side: none waits for the time-outs of another."""
+    ends: list[float] = []
+    for silent in ({"a001"}, {f"a{number:03}" for number in range(20)}):
+        world = world_of(20)
+        world.silent = silent
+        uid = world.ask("drain", source="a", action="Drain", deadline="10m")
+        if origin == "evacuation":
+            world.store[uid].request = replace(world.store[uid].request, evacuates=True)
+            world.handle(SessionUpserted(world.store[uid].request))
+        world.until_over(uid, seconds=900)
+        session = world.session(uid)
+        assert (session.phase, session.counts()["detached"]) == ("Succeeded", len(silent))
+        assert session.ended_at is not None
+        assert session.moving_at is not None
+        ends.append(session.ended_at - session.moving_at)
+        for number in range(session.round + 1):
+            of_round = [world.named(child.name) for child in session.children if child.round == number]
+            begun = [one.started_at for one in of_round if one.started_at is not None]
+            assert len(begun) == len(of_round)
+            assert max(begun) - min(begun) <= world.settings.timings.ask, "they begin at one time"
+    one, many = ends
+    assert many - one <= world.settings.timings.gather, "no time-out more"
+
+
+def test_children_that_leave_one_source_share_what_may_be_in_hand_over_there():
+    world = world_of(40)
+    session = drained(world, limits={"maxInFlight": 6})
+    shares = [one.request.spec.limits.max_in_flight for one in world.store.values() if one.request.parent]
+    assert shares == [3, 3]
+    alone = drained(world, source="b", target="a", limits={"maxInFlight": 6})
+    assert [world.store[child.uid].request.spec.limits.max_in_flight for child in alone.children] == [6]
+    assert {session.phase, alone.phase} == {"Succeeded"}
 
 
 def test_a_drain_that_may_leave_its_cluster_goes_by_replay_within_it():

@@ -1,9 +1,10 @@
 """Admission: one session per broker at a time, a limit for the fleet, and a queue in the order of `queue_order`.
 
 A waiting session names the sessions that it waits for. No session overtakes another that wants one of the same brokers.
-A parent keeps its sources from all sessions but its own children, and leaves targets to them. In the queue, children
-wait for their siblings only, as any other session may be waiting for their parent; and an edge that is being drained is
-never a target. So sessions cannot wait for one another in a ring.
+A parent keeps its sources from all sessions but its own children, and leaves targets to them. Children that leave one
+source do not wait for one another there, only for targets: so clients that do not answer hold up one of them, and not
+the others. In the queue, children wait for their siblings only, as any other session may be waiting for their parent;
+and an edge that is being drained is never a target. So sessions cannot wait for one another in a ring.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _sessions_ahead(context: EngineContext, session: Session, brokers: set[str])
     counts: dict[str, list[str]] = {}
     for other in context.table.holding():
         if holds_brokers(context, other) and not _is_related(other, session):
-            for broker in other.brokers & brokers:
+            for broker in (other.brokers & brokers) - _common_sources(other, session):
                 counts.setdefault(broker, []).append(other.name)
     for broker, names in sorted(counts.items()):
         if len(names) >= context.settings.sessions_per_broker:
@@ -52,6 +53,12 @@ def _sessions_ahead(context: EngineContext, session: Session, brokers: set[str])
 
 def _is_related(other: Session, session: Session) -> bool:
     return other.uid in (session.uid, session.parent) or other.parent == session.uid
+
+
+def _common_sources(other: Session, session: Session) -> set[str]:
+    """The sources that two children of one parent share, which it keeps for all of them."""
+    are_siblings = session.parent != "" and other.parent == session.parent
+    return set(other.sources) & set(session.sources) if are_siblings else set()
 
 
 def _queued_before(context: EngineContext, session: Session, brokers: set[str]) -> list[Session]:

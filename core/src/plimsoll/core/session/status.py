@@ -325,5 +325,5 @@ def observed_session(session: Session, at: float) -> SessionStateObserved:
     brokers = sorted(session.brokers)
     return SessionStateObserved(
         session.uid, session.parent, session.phase, session.attempt, session.deadline_at, session.is_over, brokers,
-        session.planned, counts, at,
+        session.planned, counts, at, sorted(session.sources),
     )  # fmt: skip

@@ -37,7 +37,8 @@ PHASE_TRANSITIONS: Mapping[str, Sequence[str]] = {
 class SessionStateObserved(Observation, frozen=True, tag="session"):
     """A session as it was stored. `deadline`: when its phase must end. `planned` and `counts` are of this attempt.
 
-    `brokers` are those that it reserves while it runs; a parent's include its children's. `ended`: it was over.
+    `brokers` are those that it reserves while it runs; a parent's include its children's. `sources`: those of them that
+    subscribers leave, which children of one parent may share. `ended`: it was over.
     """
 
     uid: str
@@ -50,6 +51,7 @@ class SessionStateObserved(Observation, frozen=True, tag="session"):
     planned: int
     counts: Mapping[str, int]
     at: float
+    sources: Sequence[str] = ()
 
 
 class SessionChecker:
@@ -123,6 +125,8 @@ class SessionChecker:
         for other in self._last.values():
             family = other.uid in (seen.uid, seen.parent) or other.parent == seen.uid
             shared = set(other.brokers) & set(seen.brokers)
+            if seen.parent and other.parent == seen.parent:
+                shared -= set(other.sources) & set(seen.sources)
             if shared and not family and not other.ended and other.phase in EXCLUSIVE_PHASES:
                 text = f"shares {', '.join(sorted(shared))} with session {other.uid}"
                 self._add("I4", seen, text, seen.at)

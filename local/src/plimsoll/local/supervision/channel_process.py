@@ -1,5 +1,8 @@
 """The driver of channels as a process of this machine: one for all Channels of a fleet, with Spark in it.
 
+A fleet may have a standby, a second process of the same program: which of the two runs the channels is decided by a
+lock. It is started once the other one runs them, so that no two start Spark at one time.
+
 Without Java or PySpark the fleet runs, the channels' condition says what is missing, and so does one event.
 """
 
@@ -14,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from plimsoll.channels.config import ChannelFigures, DriverConfig, channel_definition, read_figures
+from plimsoll.channels.config import ChannelFigures, DriverConfig, DriverFigures, channel_definition, read_figures
 from plimsoll.channels.names import COPIES_FOLDER
 from plimsoll.channels.status import figures_status, running_condition
 from plimsoll.core.config import PeerBroker
@@ -32,6 +35,8 @@ from plimsoll.sparkjobs.launch import local_process
 
 STOP_SECONDS: Final = 8.0
 """How long a driver may take to end its batches and to hear of their results."""
+STANDBY: Final = f"{keys.CHANNELS}-standby"
+"""The name of a second process, and of its log; after a change of roles it runs the channels."""
 MARK: Final = "PLIMSOLL_CHANNELS"
 """An environment variable of all processes of a driver: the folder that it works in."""
 
@@ -46,7 +51,7 @@ class ChannelProcess:
         self._lack = ""
         self._connection = ApplicationConnection(folder, "channels-connection", keys.CHANNELS)
         self._written = b""
-        self._sidecar: Sidecar | None = None
+        self._sidecars: list[Sidecar] = []
 
     @property
     def data(self) -> Path:
@@ -58,7 +63,7 @@ class ChannelProcess:
         if not resources.channels:
             self.stop()
             return
-        if self._sidecar is None and not self._has_spark(record):
+        if not self._sidecars and not self._has_spark(record):
             return
         if not self._connection.poll(now):
             return
@@ -66,9 +71,11 @@ class ChannelProcess:
         if text != self._written:  # the driver reads it again
             write_private(self._config_file, text.decode())
             self._written = text
-        if self._sidecar is None:
-            self._sidecar = self._started()
-        self._sidecar.poll(now, record)
+        self._take_number(2 if resources.fleet.spec.datasets.spark.standby_driver else 1)
+        for each in self._sidecars:
+            others = [other for other in self._sidecars if other is not each and other.is_up]
+            if each.is_up or not others or self.figures(time.time_ns() // 1000):
+                each.poll(now, record)
 
     def _has_spark(self, record: RecordFleetEvent) -> bool:
         if not self._lack and (lack := self._missing()):
@@ -76,14 +83,26 @@ class ChannelProcess:
             record("Warning", "ChannelNoSpark", f"no channel runs: {lack}")
         return not self._lack
 
-    def _started(self) -> Sidecar:
+    def _take_number(self, wanted: int) -> None:
+        """Have so many processes; of two, the one that runs the channels stays."""
+        if len(self._sidecars) > wanted:
+            figures = read_figures(self._figures_file)
+            pids = [each.status().get("pid") for each in self._sidecars]
+            kept = pids.index(figures.pid) if figures is not None and figures.pid in pids else 0
+            self._sidecars.pop(1 - kept).stop()
+        while len(self._sidecars) < wanted:
+            names = {keys.CHANNELS, STANDBY} - {each.name for each in self._sidecars}
+            self._sidecars.append(self._made(min(names)))
+
+    def _made(self, name: str) -> Sidecar:
         self.data.mkdir(parents=True, exist_ok=True)
         mark = str(self.data.resolve())
-        kill_marked(MARK, mark)  # a Java virtual machine may outlive a driver that was killed
+        if not self._sidecars:
+            kill_marked(MARK, mark)  # a Java virtual machine may outlive a driver that was killed
         command = (sys.executable, "-m", "plimsoll.channels", "--config", str(self._config_file),
                    "--parent-pid", str(os.getpid()))  # fmt: skip
         environment = {**local_process.job_environment(os.environ), **store_environment(os.environ), MARK: mark}
-        return Sidecar(self._folder, keys.CHANNELS, "ChannelDriver", lambda: command, environment)
+        return Sidecar(self._folder, name, "ChannelDriver", lambda: command, environment)
 
     @property
     def _config_file(self) -> Path:
@@ -103,27 +122,41 @@ class ChannelProcess:
                 channel_definition(each, resources.feeds, self._folder.path)
                 for _, each in sorted(resources.channels.items())
             ),
-            key="" if pair is None else str(pair.secret_file),
+            key="" if pair is None else str(pair.secret_file), role=str(self._folder.config("channels-role")),
         )  # fmt: skip
 
     def stop(self) -> None:
         """End it; its channels go on behind their last batches in the next life."""
-        if self._sidecar is not None:
-            self._sidecar.terminate()
-            self._sidecar.stop(time.monotonic() + STOP_SECONDS)
-            self._sidecar = None
+        until = time.monotonic() + STOP_SECONDS
+        for each in self._sidecars:
+            each.terminate()
+        for each in self._sidecars:
+            each.stop(until)
+        self._sidecars = []
+
+    def _kept(self, figures: DriverFigures | None) -> dict[str, Any]:
+        """The status of the driver: of two processes, that of the one that runs the channels, as its figures say."""
+        pid = None if figures is None else figures.pid
+        found = sorted(
+            (each.status() for each in self._sidecars), key=lambda one: (one.get("pid") == pid, "pid" in one)
+        )
+        kept = {name: value for one in found for name, value in one.items()}
+        for count in ("restarts", "killed"):
+            if count in kept:
+                kept[count] = sum(one.get(count, 0) for one in found)
+        return kept
 
     def figures(self, now_us: int) -> Mapping[str, ChannelFigures]:
         """The figures of the channels, by name, if the driver runs. `now_us`: microseconds since 1970."""
-        figures, kept = read_figures(self._figures_file), self._sidecar.status() if self._sidecar is not None else {}
-        if figures is None or not is_fresh((figures.pid, figures.at_us), kept, now_us):
+        figures = read_figures(self._figures_file)
+        if figures is None or not is_fresh((figures.pid, figures.at_us), self._kept(figures), now_us):
             return {}
         return figures.channels
 
     def status(self, name: str, item: Mapping[str, Any], now_us: int, text: str) -> dict[str, Any]:
         """The status of a Channel. `text`: now, as RFC 3339."""
-        kept = self._sidecar.status() if self._sidecar is not None else {}
         figures = read_figures(self._figures_file)
+        kept = self._kept(figures)
         own = figures.channels.get(name) if figures is not None else None
         found = {} if own is None else figures_status(own)
         if figures is not None and not is_fresh((figures.pid, figures.at_us), kept, now_us):

@@ -44,7 +44,7 @@ class Sidecar:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._environment = environment
-        self._folder, self._name, self._kind = folder, name, kind
+        self._folder, self.name, self._kind = folder, name, kind
         self._command = command if command is not None else lambda: mediator_command(folder)
         self._process: ChildProcess | None = None
         self._restarts = RestartBackoff()
@@ -52,6 +52,11 @@ class Sidecar:
         self._last_end = ""
         self._kill_at: float | None = None
         self._killed = 0
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its process has been started and is not known to have ended."""
+        return self._process is not None
 
     def poll(self, now: float, record: RecordFleetEvent) -> None:
         """Notice its exit, and kill it if it does not end when asked to; start it when that is due."""
@@ -63,13 +68,13 @@ class Sidecar:
             words, left = self._process.last_output_line(), self._process.left_behind
             self._process = self._kill_at = None
             self._restarts, self._start_at = self._restarts.on_exit(now)
-            who = self._name.rpartition(".")[2]
+            who = self.name.rpartition(".")[2]
             message = f"{who} {self._last_end}{f': {words}' if words else ''}"
             if left:
                 message = f"{message}; processes that it had left and that were killed: {left}"
             record("Warning", f"{self._kind}Exited", f"{message}; starts again after {self._start_at - now:.0f} s")
         elif self._process is None and self._start_at is not None and now >= self._start_at:
-            self._process = ChildProcess(self._command(), self._folder.log(self._name), self._environment)
+            self._process = ChildProcess(self._command(), self._folder.log(self.name), self._environment)
             self._start_at = None
             self._restarts = self._restarts.on_ready(now)
             record("Normal", f"{self._kind}Started", f"process {self._process.pid}{log_note(self._process)}")
@@ -86,7 +91,7 @@ class Sidecar:
             return  # it has ended in time
         process.kill()
         self._killed += 1
-        who, others = self._name.rpartition(".")[2], process.left_behind
+        who, others = self.name.rpartition(".")[2], process.left_behind
         text = f"{who} did not end within {RESTART_SECONDS:.0f} s when asked to: process {process.pid} was killed"
         if others:
             text = f"{text}, and processes that it had started: {others}"

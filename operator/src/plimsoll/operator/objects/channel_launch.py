@@ -6,10 +6,11 @@ credentials: they mount the volume, and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll.core.spec import Resources
+from plimsoll.core.spec import ResourceProblem, Resources
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import dataset_pods
@@ -81,6 +82,14 @@ def launch_obstacle(resources: Resources, settings: OperatorSettings) -> SparkOb
     if not settings.spark:
         return NOT_ALLOWED
     return None if resources.fleet.spec.datasets.volume_claim else NO_SHARED_VOLUME
+
+
+def standby_problems(resources: Resources) -> Iterator[ResourceProblem]:
+    """A standby of the driver, which is a process of one machine."""
+    if resources.fleet.spec.datasets.spark.standby_driver:
+        found = "on Kubernetes the driver of channels is one pod, which is replaced when it ends"
+        remedy = "Leave it out; a standby of the driver runs on one machine only."
+        yield resources.fleet.problem(("spec", "datasets", "spark", "standbyDriver"), found, remedy)
 
 
 def driver_image(resources: Resources, settings: OperatorSettings) -> str:

@@ -25,6 +25,7 @@ from plimsoll.operator.mediator.lease import ServingRelease
 from plimsoll.operator.metrics import OperatorMetrics
 from plimsoll.operator.metrics_api.group_figures import GroupFigure, group_figures
 from plimsoll.operator.names import Object
+from plimsoll.operator.objects.channel_launch import standby_problems
 from plimsoll.operator.objects.collectors import FleetCollectorClient
 from plimsoll.operator.objects.dataset_figures import DatasetFigures
 from plimsoll.operator.objects.dataset_pods import path_problems
@@ -419,6 +420,7 @@ class FleetReconciler:
 def _further_problems(resources: Resources) -> Iterator[ResourceProblem]:
     yield from subscription_problems(resources)
     yield from path_problems(resources)
+    yield from standby_problems(resources)
 
 
 def _warnings(found: UsableFleet) -> dict[Ref, SpecFault]:

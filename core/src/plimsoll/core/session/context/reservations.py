@@ -70,7 +70,10 @@ class SessionReservations:
 
     def send(self, fleet: FleetView, table: SessionTable) -> None:
         """Send every edge its wanted state."""
-        wanted = {edge: (session, state) for edge, session, state in _wanted_reservations(table, fleet)}
+        wanted: dict[str, tuple[Session, ReservedState]] = {}
+        for edge, session, state in _wanted_reservations(table, fleet):
+            if edge not in wanted or state == "BUSY":  # one of the children that share a source may be done before
+                wanted[edge] = (session, state)
         for edge, (session, state) in wanted.items():
             sent = self.sent.get(edge)
             if sent is None or (sent.uid, sent.state) != (session.uid, state):

@@ -1,9 +1,9 @@
 """A parent plans for several pairs of edges; each pair is a session of its own, created as an object by the shell.
 
-The parent keeps its sources busy, and its children queue for the targets. When the parent stops, its children begin no
-further batch. A drain lists the remaining subscribers after each round and plans another round for them, unless an
-operator has approved a certain plan. Children of a plan in waves begin wave by wave; a child whose target was not
-emptied enough by an earlier wave is skipped.
+The parent keeps its sources busy, and its children queue for the targets alone. When the parent stops, its children
+begin no further batch. A drain lists the remaining subscribers after each round and plans another round for them,
+unless an operator has approved a certain plan. Children of a plan in waves begin wave by wave; a child whose target was
+not emptied enough by an earlier wave is skipped.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _child_spec(
     pair = next(pair for pair in pairs if (pair.source, pair.target, pair.wave) == way)
     spec = request.spec
     seconds = max(1, int((session.deadline_at - context.now) / context.settings.time_factor))
-    limits = {"maxInFlight": spec.limits.max_in_flight, "queueFor": f"{seconds}s"}
+    limits = {"maxInFlight": _in_flight_share(context, request, session, child), "queueFor": f"{seconds}s"}
     if spec.limits.max_moves_per_minute is not None:  # together they must not exceed their parent's rate
         siblings = sum((other.round, other.wave) == (child.round, child.wave) for other in session.children)
         limits["maxMovesPerMinute"] = max(1, spec.limits.max_moves_per_minute // siblings)
@@ -140,6 +140,13 @@ def _child_spec(
         "deadline": f"{seconds}s",
         "ttl": str(spec.ttl),
     }
+
+
+def _in_flight_share(context: EngineContext, request: SessionRequest, session: Session, child: ChildSession) -> int:
+    """Of the members that may leave a source at one time, those of one of the children that run side by side."""
+    at = (child.round, child.wave, child.source)
+    beside = sum((other.round, other.wave, other.source) == at for other in session.children)
+    return max(1, request.spec.limits.max_in_flight // min(beside, context.settings.max_sessions))
 
 
 def _child_handover(context: EngineContext, request: SessionRequest, session: Session, pair: PlannedPair) -> str:

@@ -285,6 +285,11 @@ class ChannelSparkSpec:
         image_field("Image of driver and executors; empty: that of `telemetry.spark`, or the operator's default."
                 " Kubernetes only."),
     ] = ""  # fmt: skip
+    standby_driver: Annotated[
+        bool,
+        FieldInfo("Whether a second driver waits, with Spark started, and takes over at once when the driver ends. It"
+              " takes as much memory again. One machine only: on Kubernetes it is refused."),
+    ] = False  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
