@@ -14,6 +14,8 @@ import pytest
 from tests.helm.conftest import CHART, ROOT, Render
 from tests.helm.exported import selectors, unknown
 
+from plimsoll.operator.process import CANARY_LABEL
+
 FILES = sorted((CHART / "files" / "dashboards").glob("*.json"))
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in FILES}
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -131,10 +133,15 @@ def test_what_was_promised_stands_beside_what_was_measured():
     assert any("edge_utilization_ratio" in expr and "by (value)" in expr for expr in QUERIES.values())
 
 
+def dashboard_maps(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The ConfigMaps with a dashboard; the operator has one of its own."""
+    return [item for item in objects if item["kind"] == "ConfigMap" and CANARY_LABEL not in item["metadata"]["labels"]]
+
+
 def test_the_chart_renders_them_if_asked(render: Render):
-    assert not [item for item in render() if item["kind"] == "ConfigMap"]
+    assert not dashboard_maps(render())
     given = {"enabled": True, "namespace": "seen", "annotations": {"grafana_folder": "Plimsoll"}}
-    maps = [item for item in render(dashboards=given) if item["kind"] == "ConfigMap"]
+    maps = dashboard_maps(render(dashboards=given))
     assert {item["metadata"]["name"] for item in maps} == {f"plimsoll-dashboard-{name}" for name in DASHBOARDS}
     for item in maps:
         assert item["metadata"]["namespace"] == "seen"

@@ -8,12 +8,14 @@ import pytest
 from tests.helm.conftest import Objects, Render, RenderError
 
 from plimsoll.operator.metrics_api.group_figures import FIGURES
+from plimsoll.operator.names import MANAGER
+from plimsoll.operator.process import CANARY_LABEL
 from plimsoll.sparkjobs.launch.executors import service_account_objects
 from plimsoll.sparkjobs.launch.spec import SparkLaunch
 
 KINDS_BY_DEFAULT = {
     "CustomResourceDefinition", "ServiceAccount", "Role", "RoleBinding", "Deployment", "Service", "PodDisruptionBudget",
-    "NetworkPolicy", "Pod",
+    "NetworkPolicy", "Pod", "ConfigMap",
 }  # fmt: skip
 
 
@@ -40,6 +42,24 @@ def test_by_default(render: Render):
 def test_names_follow_the_release(render: Render):
     assert only(render(), "Deployment")["metadata"]["name"] == "plimsoll"
     assert only(render("other"), "Deployment")["metadata"]["name"] == "other-plimsoll"
+
+
+@pytest.mark.parametrize(
+    ("values", "namespace"),
+    [({}, "ships"), ({"watchNamespaces": ["trains", "planes"]}, "trains"),
+     ({"watchNamespaces": ["trains", "ships"]}, "ships"), ({"rbac": {"scope": "Cluster"}}, "ships")],
+)  # fmt: skip
+def test_what_the_operator_writes_for_itself_goes_with_the_release(
+    values: dict[str, Any], namespace: str, render: Render
+):
+    objects = render("other", **values)
+    canary = only(objects, "ConfigMap")
+    assert (canary["metadata"]["namespace"], canary["metadata"]["name"]) == (namespace, "other-plimsoll-canary")
+    (container,) = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {"name": "PLIMSOLL_CANARY", "value": f"{namespace}/other-plimsoll-canary"} in container["env"]
+    labels = canary["metadata"]["labels"]  # by which the operator's watches find it, before it has written it
+    assert (labels["app.kubernetes.io/managed-by"], labels[CANARY_LABEL]) == (MANAGER, "true")
+    assert "data" not in canary, "an upgrade leaves alone what the operator has written"
 
 
 def test_definitions_are_kept_unless_told_otherwise(render: Render):

@@ -118,6 +118,13 @@ def test_one_whose_pod_is_to_end_leaves_by_itself():
     assert change(IN_SYNC, leader(is_leaving=True), standby(linked=False)).term == 4
 
 
+def test_a_process_that_waited_and_is_over_is_given_no_term_after_the_other():
+    """Its container has ended a second ago: its last answer is fresh, and is of nobody."""
+    over = ProcessView(status=waiting(11).status, unheard_seconds=1.5, ended=frozenset({11}))
+    for stored in (ALONE, HeadLeadership(3, 0, leads=10)):
+        assert change(stored, over, GONE) == stored
+
+
 def test_a_standby_that_has_ended_is_given_up_in_the_store_before_the_head_is_told():
     said = leader(standby_in_sync=22, standby_syncs=1)
     after = change(IN_SYNC, said, waiting(23))

@@ -9,6 +9,7 @@ from tests.operator.world import World
 from plimsoll.core.spec.usable import SpecFault, UsableFleet
 from plimsoll.operator import names, status
 from plimsoll.operator.mediator.broker_poller import BrokerReading
+from plimsoll.operator.reconcile.observed import rfc3339, unix_seconds
 from plimsoll.operator.reconcile.retries import Fault
 from plimsoll.operator.security import keys
 from plimsoll.operator.spec_faults import SpecFaults
@@ -29,7 +30,7 @@ def settled() -> World:
 def told(world: World, **given: Any) -> dict[tuple[str, str], dict[str, Any]]:
     brokers = {name: heard() for name in world.of("StatefulSet")}
     facts = status.StatusInputs(
-        desired=world.desired(), observed=world.observed(), time=world.time, **{"readings": brokers, **given}
+        desired=world.desired(), observed=world.observed(), **{"time": world.time, "readings": brokers, **given}
     )
     return {(item["kind"], item["metadata"]["name"]): wanted for item, wanted in status.fleet_statuses(facts)}
 
@@ -95,6 +96,65 @@ def test_what_an_earlier_container_said_is_not_about_this_one():
     found = told(settled(), container_seconds={"edge-1": 0.3})
     assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("True", "Answering")
     assert condition(found["EdgeBroker", "edge-1"], "LoadDataFresh") == ("False", "NoReports"), "of the one before"
+
+
+def told_restarts(process: Any, container: dict[str, Any], age: float = 0.1) -> tuple[int, str]:
+    """Restarts and last end of an edge that says this of its process; its pod is 10 s old."""
+    world = settled()
+    pod = world.objects["Pod", "edge-1-0"]
+    pod["status"]["containerStatuses"][0] |= container
+    at = unix_seconds(pod["metadata"]["creationTimestamp"]) + 10
+    said = BrokerReading({"process": process}, age, {"role": "edge"}, 0.1)
+    brokers = {name: heard() for name in world.of("StatefulSet")} | {"edge-1": said}
+    edge = told(world, readings=brokers, time=rfc3339(at))["EdgeBroker", "edge-1"]
+    return edge["restarts"], edge.get("lastEnd", "")
+
+
+def test_restarts_are_those_of_the_kubelet_and_those_within_the_container():
+    ended = {"restartCount": 1, "lastState": {"terminated": {"exitCode": 137}}}
+    assert told_restarts({}, ended) == (1, "exited with 137")
+    assert told_restarts({"restarts": 1}, ended) == (1, "exited with 137")
+    within = {"restarts": 4, "last_end": "was killed by signal 9"}
+    assert told_restarts(within, ended) == (4, "was killed by signal 9")
+    assert told_restarts(within, ended, age=3.0)[0] == 4, "it does not answer at the moment"
+    assert told_restarts(within, ended, age=11.0)[0] == 1, "the pod before said so"
+
+
+@pytest.mark.parametrize("process", [7, {"restarts": "x", "last_end": 7}, {"restarts": 1e300}, {"restarts": True}])
+def test_what_a_broker_says_of_its_restarts_is_checked(process: Any):
+    assert told_restarts(process, {}) == (0, "")
+
+
+def test_what_a_broker_says_of_its_restarts_is_bounded():
+    restarts, end = told_restarts({"restarts": 10**15, "last_end": "x" * 10_000 + "\x1b"}, {})
+    assert restarts == 2**31 - 1
+    assert len(end) <= 500
+
+
+def test_a_broker_that_cannot_be_read_hinders_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    world, read = settled(), status.observed_broker
+    before = told(world)
+
+    def failing(facts: status.StatusInputs, name: str, role: Any) -> Any:
+        if name in ("edge-1", "east-head"):
+            raise ValueError("no such time")
+        return read(facts, name, role)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(status, "observed_broker", failing)
+        now = told(world)
+        assert now.keys() == before.keys()
+        assert now["EdgeBroker", "edge-0"] == before["EdgeBroker", "edge-0"]
+        assert condition(now["EdgeBroker", "edge-1"], "Ready") == ("False", "PartFailed")
+        assert condition(now["BrokerCluster", "east"], "Ready")[0] == "False"
+        for item, found in now.items():
+            world.objects[item]["status"] = found
+        told(world)
+    said = [each.getMessage() for each in caplog.records if "cannot be read" in each.getMessage()]
+    assert sorted(said) == ["the state of east-head cannot be read", "the state of edge-1 cannot be read"]
+    assert told(world) == before
 
 
 def test_ready_is_of_what_was_acted_on():

@@ -67,6 +67,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .image.repository }}:{{ default .chart.AppVersion .image.tag }}
 {{- end -}}
 
+{{/* NAMESPACE/NAME of what the operator writes to check its watches: where it may, in a namespace that it watches. */}}
+{{- define "plimsoll.canary" -}}
+{{- $namespaces := include "plimsoll.namespaces" . | fromJsonArray -}}
+{{- $own := or (empty $namespaces) (has .Release.Namespace $namespaces) -}}
+{{ ternary .Release.Namespace (first (append $namespaces "")) $own }}/{{ include "plimsoll.fullname" . }}-canary
+{{- end -}}
+
 {{/* The namespaces with fleets, as a list; without any, all of them. */}}
 {{- define "plimsoll.namespaces" -}}
 {{- if eq .Values.rbac.scope "Cluster" -}}

@@ -40,6 +40,14 @@ def test_a_pod_that_goes_alone_and_with_its_broker():
     assert told({"e": READY}, {}) == [("Normal", "PodGone", "pod e-0 is gone, and e with it")]
 
 
+def test_a_process_that_was_started_again_in_its_pod_is_told_of():
+    again = replace(READY, restarts=2, last_end="was killed by signal 9")
+    (event,) = told({"e": READY}, {"e": again}, {"e": again}, {"e": replace(READY, restarts=0)})
+    said = "its process was killed by signal 9 and was started again in pod e-0; restarts there: 2"
+    assert event == ("Warning", "Exited", said)
+    assert "its process has ended and" in told({"e": READY}, {"e": replace(READY, restarts=1)})[0][2]
+
+
 def test_what_happens_to_the_disk_of_a_head():
     good = replace(READY, role="head", report={"log_sync": "Always"})
     full = replace(good, report={"log_sync": "Always", "log_fault": "no room"})

@@ -13,9 +13,10 @@ import logging
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -76,7 +77,8 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     log_to_stderr()
     try:
-        return run(read_config(options.config), options.parent_pid, options.leave_seconds, options.config)
+        shown = {"restarts": options.restarts, "last_end": options.last_end} if options.restarts else {}
+        return run(read_config(options.config), options.parent_pid, options.leave_seconds, options.config, shown)
     except (BrokerConfigError, KeyFileError) as error:
         tell(f"plimsoll.broker: {error}")
         return EXIT_CONFIG
@@ -104,11 +106,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="exit this long after SIGTERM at the latest",
     )
+    parser.add_argument("--restarts", type=int, default=0, metavar="COUNT", help="of this broker so far; it is shown")
+    parser.add_argument("--last-end", default="", metavar="TEXT", help="how it ended the last time; it is shown")
     return parser
 
 
-def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file: Path) -> int:
-    """Bind, serve, leave. `file`: of the configuration, which says whether a head is to take on a standby."""
+def run(
+    config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file: Path,
+    shown: Mapping[str, object] = MappingProxyType({}),
+) -> int:  # fmt: skip
+    """Bind, serve, leave. `file`: of the configuration, which says whether a head is to take on a standby.
+
+    `shown`: what the status says of this process beside its usage.
+    """
     if trouble := raise_open_files():
         log.warning("%s", trouble)
     curve, authority = _read_security(config)
@@ -153,6 +163,7 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float, file
         def on_usage(usage: ProcessUsage) -> None:
             look()
             report_usage(machine, sockets, authority, usage, loop.disk)
+            machine.process |= shown
 
         loop.on_usage = on_usage
         if config.http:

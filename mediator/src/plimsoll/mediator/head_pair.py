@@ -42,8 +42,8 @@ class ProcessView:
 
     @property
     def role(self) -> str:
-        """What it is, by a fresh answer: `waiting`, `standby` or `head`; empty if that is not known."""
-        return str(self.status.get("role", "")) if self.is_fresh else ""
+        """What it is, by a fresh answer: `waiting`, `standby` or `head`; empty if it is over, or that is not known."""
+        return str(self.status.get("role", "")) if self.is_fresh and self.incarnation not in self.ended else ""
 
     @property
     def incarnation(self) -> int:

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from plimsoll.core.config import Role
+from plimsoll.core.printable import printable
 from plimsoll.core.spec import Resources, head_name
 from plimsoll.core.spec.brokers import GROUP_LABEL, scaled_group
 from plimsoll.core.spec.status.conditions import Condition
@@ -22,6 +23,7 @@ from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
 from plimsoll.mediator.group_status import group_status
+from plimsoll.mediator.head_pair import whole
 from plimsoll.mediator.limit_condition import limit_conditions
 from plimsoll.mediator.log_condition import log_conditions
 from plimsoll.mediator.resource_status import ObservedBroker
@@ -54,6 +56,8 @@ log = logging.getLogger(__name__)
 
 KEYS_CONDITION, UNCOMPUTED = "KeysReplaced", "StatusUncomputed"
 TEXT_AT_MOST = 500
+MOST_RESTARTS = 2**31 - 1
+"""As many as a field of an object can hold; a broker says what it likes."""
 Statuses = Iterator[tuple[Object, dict[str, Any]]]
 
 LOAD_FIELDS = frozenset({
@@ -224,8 +228,27 @@ def _broker_roles(facts: StatusInputs) -> dict[str, Role]:
 
 
 def observed_brokers(facts: StatusInputs) -> dict[str, ObservedBroker]:
-    """The observed state of all brokers that run or are desired."""
-    return {name: observed_broker(facts, name, role) for name, role in _broker_roles(facts).items()}
+    """The observed state of all brokers that run or are desired; one that cannot be read is not ready and says why."""
+    return {name: _observed_or_why(facts, name, role) for name, role in _broker_roles(facts).items()}
+
+
+def _observed_or_why(facts: StatusInputs, name: str, role: Role) -> ObservedBroker:
+    try:
+        return observed_broker(facts, name, role)
+    except Exception as error:
+        why = f"what is known of it cannot be read: {type(error).__name__}: {error}"[:TEXT_AT_MOST]
+        place, host = facts.desired.places.get(name), names.host_of(name, facts.desired.namespace)
+        cluster = place.cluster if place is not None else ""
+        told = facts.observed.get(
+            "BrokerCluster" if role == "head" else "EdgeBroker", cluster if role == "head" else name
+        )
+        if why not in str((told or {}).get("status", {})):  # said once, not every second
+            log.exception("the state of %s cannot be read", name)
+        return ObservedBroker(
+            name=name, role=role, cluster=cluster, profile="" if place is None else place.profile,
+            data=f"tcp://{host}:{names.DATA_PORT}", control=f"tcp://{host}:{names.CONTROL_PORT}", public_key="",
+            pod=names.pod_of(name), trouble=("PartFailed", why),
+        )  # fmt: skip
 
 
 def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroker:
@@ -248,8 +271,8 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         pod=str(pod["metadata"]["name"]) if pod is not None and running else "",
         node=str(pod.get("spec", {}).get("nodeName", "")) if pod is not None else "",
         trouble=pod_trouble(pod) if pod is not None else _refusal(facts, name),
-        restarts=int(broker_container(pod).get("restartCount", 0)) if pod is not None else 0,
-        last_end=last_termination(pod) if pod is not None else "",
+        restarts=_restarts(facts, name, pod) if pod is not None else 0,
+        last_end=_last_end(reading, pod) if pod is not None else "",
         answer_age=reading.answer_age,
         serving=bool(reading.answer.get("ready", True)),
         waiting_for=", ".join(str(each) for each in waiting) if isinstance(waiting, list) else "",
@@ -276,6 +299,28 @@ def _reading(facts: StatusInputs, name: str) -> BrokerReading:
         found.answer if has_answered else {}, found.answer_age if has_answered else None,
         found.report if has_reported else {}, found.report_age if has_reported else None,
     )  # fmt: skip
+
+
+def _restarts(facts: StatusInputs, name: str, pod: Object) -> int:
+    """How often a broker has been started again in its pod: by its kubelet, and within its container."""
+    counted, found = int(broker_container(pod).get("restartCount", 0)), facts.readings.get(name)
+    if found is None or found.answer_age is None:
+        return counted
+    pod_age = unix_seconds(facts.time) - unix_seconds(pod["metadata"].get("creationTimestamp", facts.time))
+    if found.answer_age > pod_age:  # of the pod before
+        return counted
+    return max(counted, min(whole(_process(found), "restarts"), MOST_RESTARTS))
+
+
+def _last_end(reading: BrokerReading, pod: Object) -> str:
+    """How its process last ended: within the container that runs, or with the container before."""
+    said = _process(reading).get("last_end", "")
+    return printable(said)[:TEXT_AT_MOST] if isinstance(said, str) and said else last_termination(pod)
+
+
+def _process(reading: BrokerReading) -> Mapping[str, Any]:
+    found = reading.answer.get("process", {})
+    return found if isinstance(found, Mapping) else {}
 
 
 def _refusal(facts: StatusInputs, broker: str) -> tuple[str, str]:

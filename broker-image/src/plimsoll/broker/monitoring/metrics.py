@@ -237,6 +237,7 @@ def _refusals(now: BrokerSnapshot) -> Iterator[Metric]:
 def _process(now: BrokerSnapshot) -> Iterator[Metric]:
     process = now.process
     yield _gauge("resident_memory_bytes", "Resident memory of the process.", process.get("memory_bytes", 0))
+    yield _gauge("restarts", "How often it has been started again in its pod.", process.get("restarts", 0))
     yield _gauge("loop_lag_seconds", "The latest tick of the last second.", process.get("loop_lag_seconds", 0.0))
     yield _gauge(
         "keys_fault", "Whether the file of authorised keys cannot be read: 1 or 0.", process.get("keys_fault", "") != ""

@@ -41,6 +41,9 @@ def _events(before: Mapping[str, ObservedBroker], after: Mapping[str, ObservedBr
             yield BrokerEvent(name, "Normal", "Ready", f"{name} is ready: {broker.runs_as} answers on {broker.control}")
         if broker.trouble[0] and (old is None or old.trouble[0] != broker.trouble[0]):
             yield BrokerEvent(name, "Warning", broker.trouble[0], f"pod {pod} does not run: {broker.trouble[1]}")
+        if old is not None and old.pod == broker.pod != "" and broker.restarts > old.restarts:
+            told = f"its process{_did(broker)} and was started again in pod {pod}; restarts there: {broker.restarts}"
+            yield BrokerEvent(name, "Warning", "Exited", told)
         for event in log_events(old, broker):
             yield BrokerEvent(*event)
         if old is not None and old.pod and not broker.pod:
@@ -48,6 +51,10 @@ def _events(before: Mapping[str, ObservedBroker], after: Mapping[str, ObservedBr
     for name in before.keys() - after.keys():
         if before[name].pod:
             yield BrokerEvent(name, "Normal", "PodGone", f"pod {names.pod_of(name)} is gone, and {name} with it")
+
+
+def _did(broker: ObservedBroker) -> str:
+    return f" {broker.last_end}" if broker.last_end else " has ended"
 
 
 def _ended(broker: ObservedBroker) -> str:

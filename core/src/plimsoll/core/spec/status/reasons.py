@@ -227,8 +227,9 @@ BROKERS = ReasonSection(
         ),
         StatusReason(
             "PartFailed",
-            "StatusUncomputed",
-            "the status of this object cannot be computed, and is as of before; the message says why",
+            "Ready, StatusUncomputed",
+            "the status of this object cannot be computed, and is as of before, or the state of this broker cannot be"
+            " read; the message says why",
             "Report it, with the message and the version.",
         ),
     ),
@@ -422,7 +423,8 @@ EVENTS = ReasonSection(
         StatusReason(
             "Exited",
             "Warning",
-            "a broker's process has ended by itself; it is restarted",
+            "a broker's process has ended by itself; it is restarted, on Kubernetes three times in a minute at most"
+            " within its container, then with pauses by the kubelet",
             "Read its log if it happens again.",
         ),
         StatusReason(
