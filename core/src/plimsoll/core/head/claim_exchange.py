@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any, Protocol
 
-from plimsoll.core.head.durable_places import DurablePlaces
+from plimsoll.core.head.durable_places import DurablePlaces, note_claim
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
@@ -160,7 +160,7 @@ class ClaimExchange(HeadPart):
         since = since if known is None else known.since
         if since != entry.claimed:
             host.owners.claimed(name, since)
-            host.durable_places.claimed(name, since)
+            note_claim(host.durable_places, name, since)
 
     def outranks(self, name: str, loser: OwnerEntry) -> None:
         """An edge has served this name before another identity took it, since when this head had forgotten all."""

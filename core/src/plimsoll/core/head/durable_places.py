@@ -171,14 +171,6 @@ class DurablePlaces(HeadPart):
             if self.host.journal is not None:
                 self.host.journal.pending.append(arrived)
 
-    def claimed(self, subscriber: str, since: int) -> None:
-        """Its name is its identity's since then: that outlasts a restart, too."""
-        place = self.kept.get(subscriber)
-        if place is not None and place.claimed != since:
-            self.kept[subscriber] = claimed = replace(place, claimed=since)
-            if self.host.journal is not None:
-                self.host.journal.pending.append(claimed)
-
     def lease_seconds(self, subscriber: str) -> float:
         """For how long its place is kept while it is away; 0 if the head keeps none."""
         place = self.kept.get(subscriber)
@@ -255,6 +247,15 @@ class DurablePlaces(HeadPart):
             "subscribers_away": len(away),
             "away_held_bytes": max(map(self.held_bytes, away), default=0),
         }
+
+
+def note_claim(places: DurablePlaces, subscriber: str, since: int) -> None:
+    """The name of a subscriber is its identity's since then: with a place that outlasts a restart, too."""
+    place = places.kept.get(subscriber)
+    if place is not None and place.claimed != since:
+        places.kept[subscriber] = claimed = replace(place, claimed=since)
+        if places.host.journal is not None:
+            places.host.journal.pending.append(claimed)
 
 
 def _described(place: PlaceKept, log: Log, unix_now: float) -> dict[str, Any]:
