@@ -5,6 +5,9 @@ same name at either head, whenever it likes. Heads crash and forget all; the lin
 goes away and comes back. Each of the three keeps one claim: the identity, since when, and when it was last used. Time
 passes in leases; a record takes less than one. Rules are switched off by name (`without`), to show that the search
 finds the violation.
+
+Names of subscribers have claims of the same kind, and two things more: a may come to H2 while its place at H1 is still
+kept (`moves`), and a place ends (`ends`), which is told.
 """
 
 from __future__ import annotations
@@ -21,10 +24,15 @@ KEPT = 2
 """Leases for which a claim counts after its last use."""
 FREE = 4
 """Leases after which it is forgotten. Between the two no newcomer gets the name, but one that has it keeps it."""
+STEP = 10
+"""Between times of claims: who goes on after an end takes a time just behind the one before, ahead of all others."""
 
 
 class Config(NamedTuple):
-    """How often heads crash, the link is cut, a goes away, b asks; how many leases pass. `spread`: all know of a."""
+    """How often heads crash, the link is cut, a goes away, b asks; how many leases pass. `spread`: all know of a.
+
+    How often a comes to H2, and a place of a ends.
+    """
 
     crashes: int = 1
     cuts: int = 0
@@ -32,24 +40,32 @@ class Config(NamedTuple):
     asks: int = 2
     leases: int = 0
     spread: bool = True
+    moves: int = 0
+    ends: int = 0
     without: tuple[str, ...] = ()
 
 
 class Claim(NamedTuple):
-    """Whose the name is, since when, and when this was last heard to be used."""
+    """Whose the name is, since when, and when this was last heard to be used. `is_over`: it is not any more."""
 
     identity: str
     since: int
     used: int
+    is_over: bool = False
 
 
 @dataclass(frozen=True)
 class Broker:
-    """`open`: the identity whose publisher is open here. `missing`: brokers that have to report before any may open."""
+    """`open`: the identity whose publisher is open here. `missing`: brokers that have to report before any may open.
+
+    `over`: claims of a up to this time are over. `is_reserved`: that has just been said, so b does not get the name.
+    """
 
     claim: Claim | None = None
     open: str = ""
     missing: tuple[str, ...] = ()
+    over: int = 0
+    is_reserved: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,10 @@ class ClaimState(ChannelWorld):
     cuts: int = 0
     leaves: int = 0
     asks: int = 0
+    places: tuple[str, ...] = ("H1",)
+    is_given: bool = False
+    moves: int = 0
+    ends: int = 0
 
     def at(self, name: str) -> Broker:
         return dict(self.brokers)[name]
@@ -115,20 +135,48 @@ class ClaimRules(ClaimState):
     def broker_on_claim(self, name: str, source: str, theirs: Claim) -> Self:
         if self.time - theirs.used > FREE or (name == "E" and self.is_off("edges-keep-claims")):
             return self
+        if theirs.is_over:
+            return self.on_end(name, source, theirs.since)
+        if theirs.identity == "a" and theirs.since <= self.at(name).over:
+            return self
         mine = self.known(name)
         claim = self.merged(mine, theirs)
         w = self.having(name, claim=claim)
         here = self.at(name).open
         if here and claim.identity != here and not self.is_off("a-loser-is-refused"):
+            if self.is_given and not self.places and not self.is_parted:
+                raise ViolationError("who has got an ended name keeps it: b has lost it")
             w = replace(w.having(name, open=""), ended=(*w.ended, here))
         if mine is None or claim != mine:
             w = w.tell(name, tuple(other for other in self.links(name) if other != source and name != "E"))
         return w
 
+    def on_end(self, name: str, source: str, since: int) -> Self:
+        """A claim of a is over: one that still has a place here says again that it uses the name."""
+        broker, is_kept = self.at(name), not self.is_off("ends-are-remembered")
+        was_known = broker.claim is not None and broker.claim.identity == "a" and broker.claim.since <= since
+        if broker.over >= since or not (is_kept or was_known):
+            return self
+        w = self.having(name, over=since if is_kept else 0)
+        if was_known:
+            w = w.having(name, claim=None, is_reserved=not self.is_off("an-ended-name-is-reserved"))
+        w = w.tell_end(name, since, tuple(other for other in self.links(name) if other != source and name != "E"))
+        if broker.open == "a" and not self.is_off("who-goes-on-says-so"):
+            again = self.stamp + STEP if self.is_off("who-goes-on-is-first") else since + 1
+            w = w.having(name, claim=Claim("a", again, self.time), is_reserved=False).tell(name, self.links(name))
+        return w
+
+    def tell_end(self, name: str, since: int, to: tuple[str, ...]) -> Self:
+        w = self
+        for other in to if since else ():
+            w = w.send(name, other, "CLAIM", Claim("a", since, self.time, is_over=True))
+        return w
+
     def report(self, name: str, to: str) -> Self:
+        told = self.tell_end(name, self.at(name).over, (to,))
         if self.is_off("claims-go-ahead-of-reports"):
-            return self.send(name, to, "REPORT").tell(name, (to,))
-        return self.tell(name, (to,)).send(name, to, "REPORT")
+            return told.send(name, to, "REPORT").tell(name, (to,))
+        return told.tell(name, (to,)).send(name, to, "REPORT")
 
     def broker_on_report(self, name: str, source: str) -> Self:
         before = self.at(name).missing
@@ -144,8 +192,12 @@ class World(ClaimRules):
     def steps(self) -> list[Message]:
         found: list[Message] = [("deliver", *pair) for pair, _ in self.channels]
         h1 = self.at("H1")
-        if h1.open != "a" and "a" not in self.ended and self._is_ready("H1"):
-            found.append(("open", "a", "H1"))
+        if "a" not in self.ended:
+            found += [("open", "a", n) for n in self.places if self.at(n).open != "a" and self._is_ready(n)]
+            if self.places == ("H1",) and self.moves < self.config.moves and self._is_ready("H2"):
+                found.append(("move",))
+            if self.ends < self.config.ends:
+                found += [("end", n) for n in self.places if self.at(n).open == "a"]
         if h1.open == "a" and self.leaves < self.config.leaves:
             found.append(("leave",))
         if self.asks < self.config.asks:
@@ -180,22 +232,30 @@ class World(ClaimRules):
 
     def do_deliver(self, src: str, dst: str) -> Self:
         (kind, *rest), w = self.taken(src, dst)
-        return w.heard("broker", kind, dst, src, *rest)
+        w = w.heard("broker", kind, dst, src, *rest)
+        if not w.channels:  # a name is reserved for longer than a record takes
+            w = replace(w, brokers=tuple((n, replace(b, is_reserved=False)) for n, b in w.brokers))
+        return w
 
     def do_open(self, identity: str, name: str) -> Self:
-        claim = self.known(name)
+        claim, broker = self.known(name), self.at(name)
         w = replace(self, asks=self.asks + 1) if identity == "b" else self
         if claim is not None and claim.identity != identity:
             return replace(w, ended=(*w.ended, "a")) if identity == "a" else w
-        since = self.stamp + 1
+        if identity == "b" and broker.is_reserved:
+            return w
+        since = broker.over + 1 if broker.is_reserved else self.stamp + STEP
         if claim is not None and not self.is_off("since-outlasts-a-restart"):
             since = claim.since
         w = replace(w, stamp=since) if since > self.stamp else w
-        if identity == "b" and not self.is_parted and not self._is_spreading() and self.time - self._used() <= KEPT:
+        is_told = not self.is_parted and (not self._is_spreading() or bool(self.config.moves))
+        if identity == "b" and self.places and is_told and self.time - self._used() <= KEPT:
             raise ViolationError("a name in use is no other's: b has it as well")
+        if identity == "b" and not self.places:
+            w = replace(w, is_given=True)
         if identity == "a":
             w = replace(w, is_lost=w.is_lost or self.time - self._used() > KEPT, is_away=False, used=self.time)
-        w = w.having(name, open=identity, claim=Claim(identity, since, self.time))
+        w = w.having(name, open=identity, claim=Claim(identity, since, self.time), is_reserved=False)
         return w.tell(name, self.links(name))
 
     def _is_spreading(self) -> bool:
@@ -208,6 +268,20 @@ class World(ClaimRules):
         w = replace(self, is_away=True, used=self.time, leaves=self.leaves + 1)
         claim = self.at("H1").claim
         return w.having("H1", open="", claim=claim and claim._replace(used=self.time))
+
+    def do_move(self) -> Self:
+        return replace(self, places=("H1", "H2"), moves=self.moves + 1).do_open("a", "H2")
+
+    def do_end(self, name: str) -> Self:
+        """The place of a at this head ends."""
+        claim = self.at(name).claim
+        w = replace(self, places=tuple(n for n in self.places if n != name), ends=self.ends + 1).having(name, open="")
+        if claim is None or self.is_off("ends-are-told"):
+            return w
+        over = 0 if self.is_off("ends-are-remembered") else claim.since
+        is_reserved = not self.is_off("an-ended-name-is-reserved")
+        w = w.having(name, claim=None, over=over, is_reserved=is_reserved and bool(self.links(name)))
+        return w.tell_end(name, claim.since, self.links(name))
 
     def do_refresh(self, name: str) -> Self:
         claim = self.at(name).claim
@@ -225,7 +299,7 @@ class World(ClaimRules):
         knows = [n for n, broker in self.brokers if n != what and broker.claim and broker.claim.identity == "a"]
         is_lost = not knows or ("CLAIM" in [message[0] for message in dict(self.channels).get(("H1", "E"), ())])
         w = replace(w, is_parted=w.is_parted or self._is_spreading(), is_lost=w.is_lost or is_lost)
-        w = w.having(what, claim=None, open="", missing=LINKS[what])
+        w = w.having(what, claim=None, open="", missing=LINKS[what], over=0, is_reserved=False)
         for other in w.links(what):
             lacks = set(w.at(other).missing) - {what}
             w = w if lacks else w.report(other, what)
@@ -252,6 +326,10 @@ class World(ClaimRules):
         opened = {broker.open for _, broker in self.brokers if broker.open}
         if len(opened) > 1:
             raise ViolationError("one identity has the name: both have it, and nothing is on its way")
+        if not self.places:
+            held = [name for name, broker in self.brokers if broker.claim and broker.claim.identity == "a"]
+            if held:
+                raise ViolationError(f"an ended name is free: {' '.join(held)} still keeps it for a")
         if self.is_away and self.time - self.used > FREE and self.asks == 0:
             held = [name for name in ("H1", "H2") if self.known(name) is not None]
             if held:

@@ -286,6 +286,17 @@ RECORDS: list[tuple[str, str, Any]] = [
         "p is ann's since a time in 2026, and was last used 1.5 seconds ago",
         msg.NameClaims([msg.NameClaim("p", "ann", 1_790_000_000_000, 1500)]),
     ),
+    (
+        "name-claims-of-subscribers",
+        "the subscriber t is ann's no more, and s is bob's",
+        msg.NameClaims(
+            [],
+            [
+                msg.NameClaim("t", "ann", 1_790_000_000_000, is_over=True),
+                msg.NameClaim("s", "bob", 1_790_000_000_500, 20),
+            ],
+        ),
+    ),
     *STANDBYS,
     (
         "bundles-changed",

@@ -147,3 +147,19 @@ def test_what_is_neither_replayed_nor_seen_lies_inside_the_gap(
         assert gap.epoch == 5
     if token is not None and gap is None:
         assert start == token[2]
+
+
+def test_what_is_taken_and_what_has_ended_is_told_once():
+    owners = OwnershipTable()
+    owners.swap("s", "e1#1", (1, 1), (1, 0), identity="ann")
+    owners.swap("s", "e2#1", (1, 2), (1, 0), identity="ann")
+    owners.claimed("s", 7)
+    owners.adopt("s", OwnerEntry("e1#2", (1, 3), (1, 0), False, "ann"))
+    assert owners.entries["s"].claimed == 7
+    assert (owners.has_names, owners.take_taken(), owners.has_names) == (True, ["s"], False)
+    owners.forget("s")
+    assert owners.take_ended() == {}
+    owners.swap("s", "e1#1", (1, 4), (1, 0), identity="bob")
+    owners.forget("s", ends_name=True)
+    assert {name: gone.identity for name, gone in owners.take_ended().items()} == {"s": "bob"}
+    assert owners.take_taken() == ["s"]

@@ -76,6 +76,7 @@ def test_a_key_may_begin_like_a_comment():
         (f"{KEY} head *", "keys:1: only a client may have the name '*'"),
         (f"{KEY} client ann\n{KEY} client bob", "keys:2: this key is already listed for ann"),
         (f"{KEY} client ann\n{OTHER} edge ann", "keys:2: ann is a client above and a edge here; a name has one role"),
+        (f"\n{KEY} client {'n' * 254}", "keys:2: the name 'nnnnnnnnnnnnnnnn'... has 254 characters"),
     ],
     ids=[
         "two-fields",
@@ -87,6 +88,7 @@ def test_a_key_may_begin_like_a_comment():
         "any-head",
         "key-twice",
         "name-twice",
+        "long-name",
     ],
 )
 def test_a_bad_line_is_named(text: str, said: str):

@@ -91,6 +91,12 @@ def test_what_cannot_be_read_is_said(text: str, said: str):
     assert str(refused.value).startswith(said)
 
 
+def test_an_identity_is_no_longer_than_a_name_in_a_record():
+    assert parse_permissions([], "n" * 253).identity == "n" * 253
+    with pytest.raises(ValueError, match=r"^the name 'nnnnnnnnnnnnnnnn'\.\.\. has 254 characters"):
+        parse_permissions([], "n" * 254)
+
+
 @given(st.lists(st.text(alphabet="publishscrb,=/s019.einaf", max_size=20), max_size=4))
 def test_any_text_is_read_or_refused_in_words(fields: list[str]):
     try:

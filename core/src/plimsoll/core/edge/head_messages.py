@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from plimsoll.core.edge.attachment import REFUSALS, AttachmentState
@@ -9,7 +10,7 @@ from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.catchup_replay import CatchupReplay
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
-from plimsoll.core.name_claims import HERE, ClaimTable
+from plimsoll.core.name_claims import HERE, ClaimTable, in_records
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -25,8 +26,8 @@ HeadMessage = (
 class HeadMessages:
     """Dispatches by type. `mediator_epoch`: the highest known, which a head that restarts learns again from here.
 
-    `position_epoch`: the head epoch that the edge's position is of. `publisher_claims`: whose names are, as the head
-    has said; a head that restarts learns this again from here, too.
+    `position_epoch`: the head epoch that the edge's position is of. `publisher_claims`, `subscriber_claims`: whose
+    names are, as the head has said; a head that restarts learns this again from here, too.
     """
 
     def __init__(
@@ -41,8 +42,8 @@ class HeadMessages:
         self.source, self.target, self.replay = source, target, replay
         self.mediator_epoch = 0
         self.position_epoch = 0
-        limits = host.config.limits
-        self.publisher_claims = ClaimTable(limits.lease_seconds * host.config.time_factor)
+        lease_seconds = host.config.limits.lease_seconds * host.config.time_factor
+        self.publisher_claims, self.subscriber_claims = ClaimTable(lease_seconds), ClaimTable(lease_seconds)
         self._lag_until = 0.0
 
     @property
@@ -92,11 +93,27 @@ class HeadMessages:
             case msg.PublisherAuditStart():
                 self.target.publisher_audit.on_start(message)
             case msg.NameClaims():
-                for claim in message.publishers:
-                    self.publisher_claims.hear(claim, HERE, self.host.now)
-                self.publisher_claims.take_news(self.host.now)
+                self._hear(self.publisher_claims, message.publishers)
+                self._hear(self.subscriber_claims, message.subscribers)
             case _:
                 assert_never(message)
+
+    # -- whose names are
+
+    def _hear(self, claims: ClaimTable, said: list[msg.NameClaim]) -> None:
+        for claim in said:
+            claims.hear(claim, HERE, self.host.now)
+        claims.take_news(self.host.now)
+
+    def all_claims(self) -> Iterator[msg.NameClaims]:
+        """What a head may have forgotten."""
+        now = self.host.now
+        return in_records(self.publisher_claims.all(now), self.subscriber_claims.all(now))
+
+    def expire_claims(self) -> None:
+        """Forget what has not been used for long."""
+        self.publisher_claims.expire(self.host.now)
+        self.subscriber_claims.expire(self.host.now)
 
     # -- the stream
 

@@ -32,7 +32,6 @@ from plimsoll.core.edge.topic_meter import TopicMeter
 from plimsoll.core.edge.undivided import UndividedSubscribers
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
-from plimsoll.core.name_claims import in_records
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -159,7 +158,7 @@ class Edge(OverlayNode):
         had = at.position if goes_on else 0
         for place in kept_again(here, had):
             self.say(self.head, place)
-        for claims in in_records(self.head_messages.publisher_claims.all(self.now)):
+        for claims in self.head_messages.all_claims():
             self.say(self.head, claims)
         for message in edge_report(self.attachments, told, mediator_epoch, self.bundle_meter, at):
             self.say(self.head, message)
@@ -282,7 +281,7 @@ class Edge(OverlayNode):
             self.attachments.expire_leases()
             self.handover_target.expire()
             self.handover_target.claims.expire()
-            self.head_messages.publisher_claims.expire(self.now)
+            self.head_messages.expire_claims()
             self.handover_target.delivery_audit.query()
         if self.reporter.due(self.now):
             self.load_reports.send()

@@ -36,6 +36,10 @@ REPORTED_AT_MOST = 100
 """Subscribers that are away in a load report: those that are farthest behind."""
 
 
+ELSEWHERE = "places_elsewhere"
+"""The counter of places that have ended because their subscribers have later ones at other heads."""
+
+
 class PlacesContext(Protocol):
     """The parts of a head that places depend on."""
 
@@ -79,7 +83,7 @@ class DurablePlaces(HeadPart):
         self.times, self._found = state.times, state.position
         for place in state.places.values():
             self.kept[place.subscriber] = place
-            kept = OwnerEntry(AWAY_KEY, place.epoch, place.since, place.is_again, place.identity)
+            kept = OwnerEntry(AWAY_KEY, place.epoch, place.since, place.is_again, place.identity, place.claimed)
             self.host.owners.adopt(place.subscriber, kept)
             self._covers.cover(place.subscriber, place.texts)
 
@@ -120,6 +124,7 @@ class DurablePlaces(HeadPart):
         place = PlaceKept(
             x, entry.identity, entry.epoch, entry.since, lease_seconds, keep.texts,
             keep.most_bytes or limits.max_held_back_bytes, is_guest=keep.is_guest, is_again=entry.is_again,
+            claimed=entry.claimed,
         )  # fmt: skip
         if keep.left is not None:
             place = replace(place, left_at=self.unix_now, position=keep.left)
@@ -185,7 +190,7 @@ class DurablePlaces(HeadPart):
         self.end(subscriber)
         entry = self.host.owners.entries.get(subscriber)
         if entry is not None and entry.key == AWAY_KEY:
-            self.host.owners.forget(subscriber, self.host.now)
+            self.host.owners.forget(subscriber, self.host.now, ends_name=counter != ELSEWHERE)
 
     # -- time
 
@@ -242,6 +247,15 @@ class DurablePlaces(HeadPart):
             "subscribers_away": len(away),
             "away_held_bytes": max(map(self.held_bytes, away), default=0),
         }
+
+
+def note_claim(places: DurablePlaces, subscriber: str, since: int) -> None:
+    """The name of a subscriber is its identity's since then: with a place that outlasts a restart, too."""
+    place = places.kept.get(subscriber)
+    if place is not None and place.claimed != since:
+        places.kept[subscriber] = claimed = replace(place, claimed=since)
+        if places.host.journal is not None:
+            places.host.journal.pending.append(claimed)
 
 
 def _described(place: PlaceKept, log: Log, unix_now: float) -> dict[str, Any]:

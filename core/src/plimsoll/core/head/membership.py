@@ -32,6 +32,7 @@ from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.head.topic_owners import TopicOwners
+from plimsoll.core.name_claims import ClaimTable
 from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -68,6 +69,7 @@ class MembershipContext(Protocol):
     coordinator: Coordinator
     remote_members: RemoteMembers
     claim_exchange: ClaimExchange
+    subscriber_claims: ClaimTable
 
 
 class Membership(HeadPart):
@@ -119,6 +121,8 @@ class Membership(HeadPart):
             loser = host.owners.adopt(item.subscriber, reported)
             if loser is not None:
                 winner = host.owners.entries[item.subscriber]
+                if not winner.is_of(loser.identity):
+                    host.claim_exchange.outranks(item.subscriber, loser)
                 self.release(loser.key, item.subscriber, epoch_above(winner, loser))
         start = host.continuation.for_edge(report)
         host.outboxes.send(outbox, msg.Welcome(host.log.last, start, host.config.advertised))
@@ -182,6 +186,7 @@ class Membership(HeadPart):
         is_again = resume.token is not None and covered is None
         began = (host.epoch, host.log.last) if covered is None else covered
         old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
+        host.claim_exchange.settle()
         owner = host.owners.entries[x]
         host.durable_places.attached(outbox.key, x)
         host.held_places.swapped(x, old)
@@ -214,8 +219,10 @@ class Membership(HeadPart):
     def _refusal(self, resume: msg.ResumeUp, newest: OwnerEpoch) -> tuple[str, str] | None:
         """Why this identity may not have the subscriber, or not with this incarnation: a code and a text."""
         host, x = self.host, resume.subscriber
+        host.claim_exchange.settle()
         entry = host.owners.entries.get(x)
-        if not host.name_grants.permits(resume.identity, x, entry.identity if entry is not None else ""):
+        owner = host.subscriber_claims.whose(x) or (entry.identity if entry is not None else "")
+        if not host.name_grants.permits(resume.identity, x, owner):
             return NOT_PERMITTED, foreign_name("subscriber", x)
         if (refusal := host.slice_attachments.refusal(resume)) is not None:
             return refusal
@@ -255,13 +262,23 @@ class Membership(HeadPart):
             self.release(entry.key, subscriber, (entry.epoch[0], entry.epoch[1] + 1))
             self.drop_ghosts()
 
-    def _lapse(self, subscriber: str) -> None:
+    def lose_name(self, subscriber: str) -> None:
+        """Another identity has had this name first: its subscriber here is refused, and nothing of it is kept."""
+        host, entry = self.host, self.host.owners.entries[subscriber]
+        host.durable_places.end(subscriber)
+        self._lapse(subscriber, ends_name=False)
+        if (outbox := host.outboxes.by_key.get(entry.key)) is not None:
+            why = foreign_name("subscriber", subscriber)
+            host.outboxes.send(outbox, msg.Release(subscriber, entry.epoch, NOT_PERMITTED, why))
+        self.drop_ghosts()
+
+    def _lapse(self, subscriber: str, *, ends_name: bool = True) -> None:
         host = self.host
         epoch = host.owners.entries[subscriber].epoch
         if host.durable_places.is_kept(subscriber):
             host.owners.keep(subscriber)
         else:
-            host.owners.forget(subscriber, host.now)
+            host.owners.forget(subscriber, host.now, ends_name=ends_name)
         host.remote_members.lapsed(subscriber, epoch)
         host.coordinator.lapsed(subscriber, epoch)
 

@@ -27,13 +27,17 @@ AWAY_KEY = "#away"
 
 
 class OwnerEntry(NamedTuple):
-    """`is_again`: the cover began with a subscriber that came back after its earlier cover had lapsed."""
+    """`is_again`: the cover began with a subscriber that came back after its earlier cover had lapsed.
+
+    `claimed`: since when its identity has the name in the whole fleet, as others were told; 0: not yet.
+    """
 
     key: str
     epoch: OwnerEpoch
     since: Since
     is_again: bool = False
     identity: str = ""
+    claimed: int = 0
 
     @property
     def edge(self) -> str:
@@ -75,6 +79,8 @@ class OwnershipTable:
     def __init__(self) -> None:
         self.entries: dict[str, OwnerEntry] = {}
         self._forgotten: list[str] = []
+        self._taken: dict[str, None] = {}
+        self._ended: dict[str, OwnerEntry] = {}
         self._past: OrderedDict[str, PastEpoch] = OrderedDict()
         self._counts: Counter[str] = Counter()
 
@@ -107,7 +113,10 @@ class OwnershipTable:
         return old
 
     def _put(self, subscriber: str, owner: OwnerEntry) -> None:
-        self._left(self.entries.get(subscriber))
+        old = self.entries.get(subscriber)
+        self._left(old)
+        if old is None or old.identity != owner.identity:
+            self._taken[subscriber] = None
         self.entries[subscriber] = owner
         self._counts[owner.key] += 1
 
@@ -124,6 +133,8 @@ class OwnershipTable:
         have come while the head did not know of the first yet.
         """
         old, epoch, identity = self.entries.get(subscriber), reported.epoch, reported.identity
+        if old is not None and old.is_of(identity):
+            reported = reported._replace(claimed=old.claimed)
         if old is not None and old.key == AWAY_KEY and old.is_of(identity) and old.epoch == epoch:
             self._put(subscriber, reported)  # the head has recovered, and the edge has been serving it all along
             return None
@@ -136,10 +147,19 @@ class OwnershipTable:
         """The link that owned a subscriber serves it no more; the head keeps the entry itself."""
         self._put(subscriber, self.entries[subscriber]._replace(key=AWAY_KEY))
 
-    def forget(self, subscriber: str, now: float = 0.0) -> None:
-        """Remove an entry; its epoch stays for a while, for an older RESUME may be on its way."""
+    def claimed(self, subscriber: str, since: int) -> None:
+        """Note since when the identity of an entry has the name."""
+        self.entries[subscriber] = self.entries[subscriber]._replace(claimed=since)
+
+    def forget(self, subscriber: str, now: float = 0.0, *, ends_name: bool = False) -> None:
+        """Remove an entry; its epoch stays for a while, for an older RESUME may be on its way.
+
+        `ends_name`: its subscriber has ended, and is not at another head.
+        """
         gone = self.entries.pop(subscriber)
         self._forgotten.append(subscriber)
+        if ends_name:
+            self._ended[subscriber] = gone
         self._left(gone)
         self._past[subscriber] = PastEpoch(gone.epoch, gone.identity, now)
         self._past.move_to_end(subscriber)
@@ -150,6 +170,21 @@ class OwnershipTable:
         """The subscribers whose entries were removed since the last call."""
         forgotten, self._forgotten = self._forgotten, []
         return forgotten
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there is something for `take_ended` or `take_taken`."""
+        return bool(self._taken or self._ended)
+
+    def take_ended(self) -> dict[str, OwnerEntry]:
+        """The entries of subscribers that have ended since the last call."""
+        ended, self._ended = self._ended, {}
+        return ended
+
+    def take_taken(self) -> list[str]:
+        """The subscribers of which an identity has become the owner since the last call."""
+        taken, self._taken = self._taken, {}
+        return list(taken)
 
     def forget_past(self, until: float) -> None:
         """Forget the epochs of subscribers that went before this time: their names are free."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.bundles import Bundles
-from plimsoll.core.head.claim_exchange import ClaimExchange
+from plimsoll.core.head.claim_exchange import RESERVE_SECONDS, ClaimExchange
 from plimsoll.core.head.client_share import SILENT_SECONDS, ClientShares
 from plimsoll.core.head.cluster_policy import ClusterPolicies
 from plimsoll.core.head.confirmations import Confirmations
@@ -148,8 +148,7 @@ class HeadParts(OverlayNode):
     def _build_publishers(self) -> None:
         limits, factor = self.config.limits, self.config.time_factor
         shares = ClientShares(self.outboxes.by_key, self._seconds(SILENT_SECONDS))
-        claims = ClaimTable(self._seconds(limits.lease_seconds), lambda now: now + self.reporter.clock_offset_seconds)
-        self.publishers = PublisherTable(limits, shares, claims)
+        self.publishers = PublisherTable(limits, shares, self._claims())
         self.confirmations = Confirmations(
             self.outboxes, self.publishers.answers, self._seconds(limits.confirm_seconds)
         )
@@ -157,10 +156,19 @@ class HeadParts(OverlayNode):
         self.publisher_arrivals = PublisherArrivals(self, self.publish_requests, factor)
         self.head_cordon = HeadCordon(self.epoch, self.router.reaches)
 
+    def _claims(self, reserve_seconds: float = 0.0) -> ClaimTable:
+        def wall_clock(now: float) -> float:
+            return now + self.reporter.clock_offset_seconds
+
+        lease_seconds = self._seconds(self.config.limits.lease_seconds)
+        return ClaimTable(lease_seconds, wall_clock, reserve_seconds=self._seconds(reserve_seconds))
+
     def _build_subscribers(self) -> None:
         """Who serves which subscriber, and the groups that some of them form."""
         config, lease_seconds = self.config, self.config.limits.lease_seconds
         self.owners = OwnershipTable()
+        # Without neighbours nobody can use elsewhere what has ended here.
+        self.subscriber_claims = self._claims(RESERVE_SECONDS if config.neighbors else 0.0)
         self.durable_places = DurablePlaces(self)
         self.held_places = HeldPlaces(self)
         self.membership = Membership(self, self._seconds(lease_seconds))
@@ -185,7 +193,7 @@ class HeadParts(OverlayNode):
         self.publisher_commands = PublisherCommands(self, self.commands)
         self.publisher_audit = PublisherAudit(self, self.handover_links)
         self.publisher_moves = PublisherMoves(self, self.publisher_commands.broadcast, self.config.time_factor)
-        self.claim_exchange = ClaimExchange(self, self._seconds(self.config.limits.lease_seconds))
+        self.claim_exchange = ClaimExchange(self, self.membership, self._seconds(self.config.limits.lease_seconds))
         self.covers.ahead_of_report = self.claim_exchange.tell_all
         self.slice_commands = SliceCommands(self, self.groups, self.commands)
         progress_seconds = self._seconds(self.config.limits.progress_seconds)

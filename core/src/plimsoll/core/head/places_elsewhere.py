@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.durability.records import PlaceKept
-from plimsoll.core.head.durable_places import DurablePlaces
+from plimsoll.core.head.durable_places import ELSEWHERE, DurablePlaces
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.ownership import AWAY_KEY, OwnershipTable
 from plimsoll.core.head.part import HeadPart
@@ -102,7 +102,7 @@ class PlacesElsewhere(HeadPart):
         for item in reply.places:
             place = self.host.durable_places.kept.get(item.subscriber)
             if place is not None and place.left_at and self._is_unserved(place) and counts_more(item, _item(place)):
-                self.host.durable_places.lapse(item.subscriber, "places_elsewhere")
+                self.host.durable_places.lapse(item.subscriber, ELSEWHERE)
 
     # -- answering
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from plimsoll.core.permissions import ClientPermissions
+from plimsoll.core.protocol.wire import NAME_AT_MOST
 
 ROLES: Final = ("publish", "subscribe", "group", "read")
 NO_ROLES: Final = "none"
@@ -26,16 +27,19 @@ FEEDS: Final = "feeds"
 LISTS: Final = (CHANNELS, FEEDS)
 NO_NAMES: Final = "-"
 """No channel and no feed can have this name."""
-LONGEST_PREFIX: Final = 253
 
 
 def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions:
-    """Read these fields.
+    """Read these fields. Brokers name an identity to one another, so it is no longer than a name in a record.
 
     Raises:
         ValueError: naming the wrong field and what is allowed there.
 
     """
+    if len(identity) > NAME_AT_MOST:
+        raise ValueError(
+            f"the name {identity[:16]!r}... has {len(identity)} characters; a name has at most {NAME_AT_MOST}"
+        )
     roles: set[str] | None = None
     quotas: dict[str, float] = {}
     prefixes: tuple[str, ...] = ()
@@ -88,8 +92,8 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
 
 def _prefixes(field: str, text: str) -> tuple[str, ...]:
     prefixes = tuple(sorted(set(text.split(","))))
-    if "" in prefixes or any(len(prefix) > LONGEST_PREFIX for prefix in prefixes):
-        raise ValueError(f"{field!r}: a prefix of names has 1 to {LONGEST_PREFIX} characters, none of them a comma")
+    if "" in prefixes or any(len(prefix) > NAME_AT_MOST for prefix in prefixes):
+        raise ValueError(f"{field!r}: a prefix of names has 1 to {NAME_AT_MOST} characters, none of them a comma")
     return prefixes
 
 

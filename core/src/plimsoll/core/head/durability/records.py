@@ -87,7 +87,7 @@ class PlaceKept(Struct, array_like=True, frozen=True, tag=7):
     `since`: where its cover began, as an epoch of this head and a position. `left_at`: when it went away, in seconds
     since 1970, 0 while it is served; it had been sent the log up to `position`. `most_bytes`: of log that its identity
     may hold back. `is_guest`: a hand-over from another head has brought it, which may yet be undone there. `is_again`:
-    an earlier cover had lapsed before that one began.
+    an earlier cover had lapsed before that one began. `claimed`: since when its identity has the name, in milliseconds.
     """
 
     subscriber: str
@@ -101,6 +101,7 @@ class PlaceKept(Struct, array_like=True, frozen=True, tag=7):
     position: int = 0
     is_guest: bool = False
     is_again: bool = False
+    claimed: int = 0
 
 
 class PlaceEnded(Struct, array_like=True, frozen=True, tag=8):

@@ -314,21 +314,26 @@ class PublisherPaths(Struct, array_like=True, frozen=True, tag=131):
 
 
 class NameClaim(Struct, array_like=True, frozen=True):
-    """A name is an identity's. `since`: in milliseconds since 1970. `age_ms`: how long ago it was last used."""
+    """A name is an identity's. `since`: in milliseconds since 1970. `age_ms`: how long ago it was last used.
+
+    `is_over`: it is not any more; the identity has given up what it has had since then or earlier.
+    """
 
     name: Name
     identity: Name
     since: Count
     age_ms: Count = 0
+    is_over: bool = False
 
 
 class NameClaims(Struct, array_like=True, frozen=True, tag=185):
-    """Whose the names of publishers are, as far as the sender knows. Of two identities the one that had it first wins.
+    """Whose names are, as far as the sender knows. Of two identities the one that had a name first wins.
 
     Ahead of the report on a new link, all that are known; later those that have changed or are still in use.
     """
 
     publishers: Named[NameClaim]
+    subscribers: Named[NameClaim] = []
 
 
 class Leaving(Struct, array_like=True, frozen=True, tag=65):
