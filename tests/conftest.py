@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,8 +21,6 @@ settings.register_profile("ci", calm, max_examples=100, derandomize=True, databa
 settings.register_profile("thorough", calm, max_examples=5000)
 NO_SWEEPS = "not sweep"
 """The default of `-m`, in pyproject.toml."""
-WITH_PROCESSES = ("cli", "client", "local", "network")
-"""Folders whose tests start threads and processes of the product."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,9 +38,8 @@ def patience() -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+def nothing_is_left_behind() -> Iterator[None]:
     """What outlives a test fails it. Fixtures of a wider scope are there before it."""
-    folder = request.path.relative_to(Path(__file__).parent).parts[0]
     with nothing_left_behind():
         yield
 
