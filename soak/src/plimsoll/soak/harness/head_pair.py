@@ -14,6 +14,7 @@ from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.supervision.child_process import broker_command
 from plimsoll.local.supervision.supervised_head import HeadControl, SupervisedHead
+from plimsoll.mediator.known_log import KnownLog
 
 
 class KeptLeadership:
@@ -31,6 +32,10 @@ class KeptLeadership:
             raise RuntimeError(f"{self.kept} is kept, not {before}")
         self.kept = after
         return after
+
+    def known_log(self) -> KnownLog:
+        """Nothing is known of their logs."""
+        return KnownLog()
 
 
 class HeadPair:
