@@ -18,6 +18,8 @@ from typing import Final
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from plimsoll.core.printable import printable_lines
+
 WAIT_SECONDS: Final = 0.05
 WAITS: Final = "Spark is started and warm: waits until the driver ends"
 """What the log of a standby says."""
@@ -44,7 +46,7 @@ def driver_role(
         has_role, waits = _is_taken(lock.fileno()), 0
         if not has_role:
             warm()
-            print(WAITS, flush=True)  # noqa: T201  # its log says so to people
+            print(printable_lines(WAITS), flush=True)  # noqa: T201  # its log says so to people
         while not has_role and not stopped():
             wait(WAIT_SECONDS)
             waits += 1
@@ -80,7 +82,7 @@ def warm_up(spark: SparkSession) -> None:
         writer = rows.writeStream.foreachBatch(batch).option("checkpointLocation", f"file://{folder}")
         query = writer.start()
         try:
-            with contextlib.suppress(StreamingQueryException):
+            with contextlib.suppress(StreamingQueryException):  # Spark is warm by then, as above
                 query.processAllAvailable()
         finally:
             query.stop()
