@@ -24,7 +24,7 @@ log = logging.getLogger("plimsoll.broker")
 
 RESTARTS: Final = 3
 WINDOW_SECONDS: Final = 60.0
-"""So many restarts within so long; the next crash ends the container."""
+"""At most this number of restarts within this time: the next crash ends the container."""
 FAULT: Final = 1
 """The exit code of a fault of the program. The others say what a restart would not change, or that it was to end."""
 COUNT_FILE: Final = Path(tempfile.gettempdir()) / "plimsoll-broker-restarts"
