@@ -291,8 +291,8 @@ def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
             # Without a link or a value in any field no handler gets far, but it is the handler that fails.
             list(requests(nowhere, kind(*[None] * len(kind.__struct_fields__))))
         except WireError as error:
-            assert error.code == "misplaced"
-            continue
+            if error.code == "misplaced":
+                continue  # any other refusal is that of a handler of this kind
         except (AttributeError, TypeError):
             pass  # the handler of this kind has failed: there is one
         taken.add(kind)
