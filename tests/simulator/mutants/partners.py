@@ -9,6 +9,7 @@ from plimsoll.core.client.edge_records import EdgeRecords
 from plimsoll.core.client.handover import ClientHandovers
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.cut_decision import CutDecision
 
@@ -52,3 +53,10 @@ NO_DETACH = Change(
     "if False:",
 )
 """A client detaches without sending DETACH."""
+
+SILENT_LISTS = Change(
+    ClientRequests.on_subs,
+    'raise WireError("unknown", f"no attachment {subs.attachment} is open on this link: RESUME with the list")',
+    "return",
+)
+"""An edge answers no list for an attachment that it does not have."""

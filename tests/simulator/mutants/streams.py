@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH
+from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH, SILENT_LISTS
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
 from plimsoll.core.client.edge_finder import EdgeFinder
@@ -90,7 +90,16 @@ MUTANTS = [
         partner=(FORGETFUL,),
         alone="the client drops repeated deliveries by its watermarks",
     ),
-    _stray("subs", msg.Subs, LATE, "far", "sessions-local", "churn"),
+    _stray(
+        "subs",
+        msg.Subs,
+        LATE,
+        "far",
+        "sessions-local",
+        "churn",
+        partner=(SILENT_LISTS,),
+        alone="an edge answers a list for no attachment",
+    ),
     _stray(
         "move",
         msg.StartMove,
