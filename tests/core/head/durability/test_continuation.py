@@ -259,3 +259,21 @@ def test_a_neighbour_that_remembers_is_sent_what_it_has_missed_without_a_gap(fil
     whole = msg.Cover(1, [msg.CoverItem(1, "[k,exists]")], [])
     head.covers.on_neighbor_report(outbox, msg.NeighborReport(whole, 0, 5, 8, 0))
     assert list(outbox.backlog) == [9, 10, 11, 12]
+
+
+def test_the_loss_of_a_neighbour_is_told_once(files: MemoryFiles):
+    head, commit = met(files)
+    asking(head, "[k,exists]")
+    lost = Info("a", "head", 9, memory=9)
+    for epoch, gaps in ((6, 1), (7, 0)):
+        commit.write(0.0)
+        head, commit = start(files, epoch, TREE)
+        link = Link(
+            "a", local=Info("h", "head", epoch), limits=LinkLimits(), initiator=False, new_id=lambda: 1, now=0.0
+        )
+        link.remote = lost
+        outbox = head.outboxes.open(link, True)
+        head.startup.neighbor_connected(lost)
+        head.startup.on_neighbor_report(outbox, msg.NeighborReport(COVER, 0, 5, 1, 4))
+        assert head.counters["gaps_logged"] == gaps, "the log knows that the neighbour has begun again"
+        assert head.continuation.heard("a") == (9, 4)

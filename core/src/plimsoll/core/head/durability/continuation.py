@@ -244,9 +244,12 @@ class EpochContinuation:
                 yield position
 
     def meets(self, outbox: Outbox, report: msg.NeighborReport) -> None:
-        """Note where the log of a neighbour that is met for the first time begins to be of use here."""
+        """Note where the log of a neighbour begins to be of use here: of one that is met for the first time, or has
+        lost what it had. A gap is logged for that loss; without the note each later start would take it for a new one.
+        """
         host = self.host
-        if outbox.name in host.distributor.heard or outbox.name in host.distributor.relayed:
+        is_met = outbox.name in host.distributor.heard or outbox.name in host.distributor.relayed
+        if is_met and not host.startup.has_forgotten(outbox.name):
             return
         epoch, position = outbox.link.incarnation, report.log_position
         if host.journal is None:
