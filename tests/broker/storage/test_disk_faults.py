@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.core.head.durability.conftest import pub
 
@@ -34,12 +35,13 @@ SECONDS = 300.0
 class Life:
     """A head on the log in this folder, from its start to its end."""
 
-    def __init__(self, path: Path, epoch: int, known: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, path: Path, epoch: int, known: tuple[int, int] = (0, 0), name: str = "h") -> None:
         config = DiskLog(
             directory=str(path), size_bytes=LOG_BYTES, known_epoch=known[0], known_position=known[1]
         )  # fmt: skip
-        self.disk = LogDisk(config, "h")
-        self.head = Head(CONFIG, epoch, itertools.count(1).__next__, self.disk.recover())
+        self.name, self.disk = name, LogDisk(config, name)
+        config_of_head = msgspec.structs.replace(CONFIG, name=name)
+        self.head = Head(config_of_head, epoch, itertools.count(1).__next__, self.disk.recover())
         self.disk.attach(self.head, 0.0)
         self.round(0)
 
@@ -48,8 +50,8 @@ class Life:
         for _ in range(publications):
             distributor = self.head.distributor
             distributor.offset += 1
-            record = pub(self.head.log.last + 1, distributor.offset, epoch=self.head.epoch)
-            self.head.log.append_publication(record, ("h", self.head.epoch), distributor.offset)
+            record = pub(self.head.log.last + 1, distributor.offset, head=self.name, epoch=self.head.epoch)
+            self.head.log.append_publication(record, (self.name, self.head.epoch), distributor.offset)
             assert self.head.journal is not None
             self.head.journal.logged(record)
         self.disk.end_round(NOTHING, now)
@@ -60,8 +62,8 @@ class Life:
 
 
 @contextmanager
-def life(path: Path, epoch: int, known: tuple[int, int] = (0, 0)) -> Iterator[Life]:
-    one = Life(path, epoch, known)
+def life(path: Path, epoch: int, known: tuple[int, int] = (0, 0), name: str = "h") -> Iterator[Life]:
+    one = Life(path, epoch, known, name)
     try:
         yield one
     finally:
@@ -199,6 +201,21 @@ def test_an_older_copy_is_less_than_what_is_known_outside_of_the_folder(
         assert (restored.disk.status()["log_damages"] == 1, restored.head.journal.is_unsure) == (is_less, is_less)
     with life(log, 6, known=(epoch, position)) as later:
         assert later.disk.damages == 0, "the start before has said it"
+
+
+def test_the_log_of_another_head_is_a_loss_though_it_began_later(tmp_path: Path):
+    with life(tmp_path / "log", 1) as one:
+        one.round(40)
+    with life(tmp_path / "other", 2, name="i") as other:
+        other.round(60)
+    (tmp_path / "log").rename(tmp_path / "aside")
+    (tmp_path / "other").rename(tmp_path / "log")
+    with life(tmp_path / "log", 3, known=(1, 40)) as one:
+        assert one.head.journal is not None
+        assert (one.disk.damages, one.head.journal.is_unsure) == (1, True), "the log is that of i"
+        one.round(1)
+    with life(tmp_path / "log", 4, known=(1, 40)) as again:
+        assert again.disk.damages == 0, "the start before has said it"
 
 
 def test_a_log_is_safe_as_far_as_a_sync_has_ended(tmp_path: Path):

@@ -55,16 +55,34 @@ class Recovery(NamedTuple):
 def compared(found: Recovery, epoch: int, position: int) -> Recovery:
     """The same, or with a loss: what is kept elsewhere says that the log was safe up to this position of an epoch.
 
-    That tells a log that an older copy has taken the place of. An epoch that began later has compared before.
+    That tells a log that an older copy has taken the place of, or that of another head. An epoch that began later has
+    compared before.
     """
     last = found.state.epochs[-1].epoch if found.state.epochs else 0
-    if not found.is_whole or (last, found.state.position) >= (epoch, position):
+    if not found.is_whole:
         return found
-    damage = (
-        f"the log ends at position {found.state.position}; it had been safe up to position {position} of epoch {epoch} "
-        "by what the status of its cluster says; what is missing is given up"
-    )
-    return found._replace(is_whole=False, damage=(*found.damage, damage))
+    if other := _another_head(found.state, epoch):
+        why = f"the log is that of {other}; {found.state.name} had its own"
+    elif (last, found.state.position) < (epoch, position):
+        why = f"the log ends at position {found.state.position}; it had been safe"
+    else:
+        return found
+    damage = f"{why} up to position {position} of epoch {epoch} by what the status of its cluster says; "
+    return found._replace(is_whole=False, damage=(*found.damage, f"{damage}what is missing is given up"))
+
+
+def _another_head(state: LogState, epoch: int) -> str:
+    """Which other head has written a log in which this head's epoch is missing; empty if none has that is known.
+
+    The publications that were accepted in the newest epoch that has any say it.
+    """
+    if not epoch or any(began.epoch == epoch for began in state.epochs):
+        return ""
+    for began in reversed(state.epochs):
+        names = {name for name, at in state.offsets if at == began.epoch}
+        if names:
+            return "" if state.name in names else min(names)
+    return ""
 
 
 class LogRecovery:
