@@ -94,6 +94,29 @@ def owned(name: str) -> Link:
     return at
 
 
+def test_an_identity_has_no_more_names_than_it_leaves_and_those_that_it_has_closed_count():
+    publishers = PublisherTable(BrokerLimits(max_publishers=8))
+    for identity, most in (("ann", 4), ("bob", 2), ("eve", 1)):
+        at = owned(identity)
+        for number in range(most):
+            opened(publishers, at, name=f"{identity}{number}")
+            publishers.close(at, 1)
+        with pytest.raises(WireError, match="places left for others") as refused:
+            opened(publishers, at, name=f"{identity}{most}")
+        assert refused.value.code == "full"
+        assert opened(publishers, at, name=f"{identity}0", incarnation=5) is not None, "it has this name already"
+        publishers.lost(at)
+    with pytest.raises(WireError, match="4 publishers of this identity, and 1 places left for others"):
+        opened(publishers, owned("ann"), name="another")
+    assert opened(publishers, owned("joe"), name="joe") is not None
+    with pytest.raises(WireError, match="this head has its 8 publishers"):
+        opened(publishers, owned("tom"), name="tom")
+    publishers.lose(publishers.by_name["joe"])
+    publishers.forget_idle(300.0, 200.0)
+    for number in range(4):
+        assert opened(publishers, owned("tom"), name=f"tom{number}") is not None
+
+
 def test_a_name_belongs_to_the_identity_that_opened_it_first():
     publishers, ann, eve = PublisherTable(BrokerLimits()), owned("ann"), owned("eve")
     assert opened(publishers, ann, incarnation=5) is not None

@@ -70,7 +70,7 @@ class BrokerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     queue_bytes: int = 1024 * 1024
     slow_policy: SlowPolicy = "block"
     block_seconds: float = 30.0
-    max_publishers: int = 10_000
+    max_publishers: int = 20_000
     max_subscribers: int = 100_000
     max_subscriptions: int = 1_000_000
     max_subscriptions_per_subscriber: int = 10_000

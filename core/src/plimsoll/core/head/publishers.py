@@ -5,7 +5,7 @@ Beside it are their credit (`client_credit.py`), quotas, rates and answers (`pub
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
 from plimsoll.core.config import BrokerLimits
@@ -46,6 +46,46 @@ NOT_SEEN = float("inf")
 """When a publisher was last seen that is known from the log alone: times of another process mean nothing here."""
 
 
+class PublisherPlaces:
+    """Publishers by name, as many as a head remembers, and how many of them each identity has."""
+
+    def __init__(self, most: int) -> None:
+        self.by_name: dict[str, OpenPublisher] = {}
+        self._most = most
+        self._of_identity: Counter[str] = Counter()
+
+    def put(self, publisher: OpenPublisher) -> None:
+        """Remember a publisher, in the place of the one that has its name."""
+        if (before := self.by_name.get(publisher.name)) is not None:
+            self._uncount(before)
+        self.by_name[publisher.name] = publisher
+        self._of_identity[publisher.identity] += 1
+
+    def remove(self, publisher: OpenPublisher) -> None:
+        del self.by_name[publisher.name]
+        self._uncount(publisher)
+
+    def _uncount(self, publisher: OpenPublisher) -> None:
+        self._of_identity[publisher.identity] -= 1
+        if not self._of_identity[publisher.identity]:
+            del self._of_identity[publisher.identity]
+
+    def refusal(self, identity: str) -> str:
+        """Why an identity can have no more names here; empty if it can.
+
+        It never has more than it leaves: one takes half of all, two take two thirds. So no few of them, whatever they
+        open, leave the others without a name, also while those that they have closed are still remembered.
+        """
+        free, taken = self._most - len(self.by_name), self._of_identity[identity]
+        if free <= 0:
+            return f"this head has its {self._most} publishers; open at another one"
+        if taken >= free:
+            return (
+                f"this head has {taken} publishers of this identity, and {free} places left for others; open at another"
+            )
+        return ""
+
+
 class PublisherTable:
     """All publishers of a head, by name, and by link and handle."""
 
@@ -55,7 +95,8 @@ class PublisherTable:
         self.limits = limits
         self.claims = ClaimTable(limits.lease_seconds) if claims is None else claims
         self.credits = ClientCredits(ClientShares({}) if shares is None else shares, limits.publisher_window)
-        self.by_name: dict[str, OpenPublisher] = {}
+        self._places = PublisherPlaces(limits.max_publishers)
+        self.by_name = self._places.by_name
         self._by_handle: dict[tuple[Link, int], OpenPublisher] = {}
         self.quotas = PublisherQuotas(limits)
         self.rates = PublisherRates(self.by_name)
@@ -88,8 +129,8 @@ class PublisherTable:
         is_own = known is not None and known.identity == link.identity
         if fault := incarnation_fault(opening.incarnation, known.incarnation if known is not None and is_own else 0):
             raise WireError("range", fault)
-        if known is None and len(self.by_name) >= self.limits.max_publishers:
-            raise WireError("full", f"this head has its {self.limits.max_publishers} publishers; open at another one")
+        if known is None and (why := self._places.refusal(link.identity)):
+            raise WireError("full", why)
         return known
 
     def open(
@@ -117,8 +158,7 @@ class PublisherTable:
         # What its owner has under way counts against it, though the client may have another name by now.
         before, earlier = known.client if known is not None and is_own and known.client.publishers else None, None
         if known is None or not is_own or known.incarnation < opening.incarnation:
-            earlier, known = known, self._new(opening.publisher, opening.incarnation, now)
-            known.identity = link.identity
+            earlier, known = known, self._new(opening.publisher, opening.incarnation, link.identity, now)
             known.since = earlier.since if earlier is not None and is_own else 0
             self._claim(known, now, names)
             self._note(known)
@@ -159,7 +199,7 @@ class PublisherTable:
         """Its name is another identity's: nothing of it is remembered."""
         self._unbind(publisher)
         self.credits.forget(publisher)
-        del self.by_name[publisher.name]
+        self._places.remove(publisher)
 
     def _unbind(self, publisher: OpenPublisher) -> None:
         self.credits.leave(publisher)
@@ -168,8 +208,9 @@ class PublisherTable:
             publisher.link = None
             self.quotas.leave(publisher)
 
-    def _new(self, name: str, incarnation: int, now: float) -> OpenPublisher:
-        publisher = self.by_name[name] = OpenPublisher(name, incarnation, own=self.quotas.own(now))
+    def _new(self, name: str, incarnation: int, identity: str, now: float) -> OpenPublisher:
+        publisher = OpenPublisher(name, incarnation, identity, own=self.quotas.own(now))
+        self._places.put(publisher)
         return publisher
 
     # -- what outlasts a restart of a head with a log on a disk
@@ -184,9 +225,9 @@ class PublisherTable:
 
     def restore(self, known: PublisherKnown, exceptions: deque[Refused | Unconfirmed]) -> None:
         """Remember a publisher of an earlier epoch of this head: it opens again, and goes on behind its last number."""
-        publisher = self._new(known.name, known.incarnation, 0.0)
+        publisher = self._new(known.name, known.incarnation, known.identity, 0.0)
         publisher.seen_at = NOT_SEEN
-        publisher.identity, publisher.left, publisher.arrived = known.identity, known.left, known.arrived
+        publisher.left, publisher.arrived = known.left, known.arrived
         publisher.since = known.since
         publisher.last_seq = publisher.through = known.last_seq
         publisher.singled_out = exceptions
@@ -217,8 +258,8 @@ class PublisherTable:
             self.credits.forget(known)
         elif len(self.by_name) >= self.limits.max_publishers:
             return False
-        publisher = self._new(marker.publisher, marker.incarnation, now)
-        publisher.identity, publisher.arrived = marker.identity, marker.session
+        publisher = self._new(marker.publisher, marker.incarnation, marker.identity, now)
+        publisher.arrived = marker.session
         publisher.last_seq = publisher.through = marker.last_seq
         publisher.seen_at = now
         self._claim(publisher, now, names)
@@ -268,8 +309,9 @@ class PublisherTable:
         """Forget publishers that have been away for more than `seconds`; restored ones from the first call on."""
         for publisher in [p for p in self.by_name.values() if p.seen_at == NOT_SEEN]:
             publisher.seen_at = now
-        for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
-            self.credits.forget(self.by_name.pop(name))
+        for publisher in [p for p in self.by_name.values() if p.link is None and now - p.seen_at > seconds]:
+            self._places.remove(publisher)
+            self.credits.forget(publisher)
 
     # -- one publication
 
