@@ -78,18 +78,25 @@ def test_load_crosses_to_the_neighbour_and_nothing_is_lost(folder: FleetFolder):
         def ended() -> list[dict[str, Any]]:
             return [s for s in sessions(folder, "global-") if s.get("status", {}).get("phase") == "Succeeded"]
 
-        wait_for(ended, 300.0, "a session between clusters to succeed")
-        [first, *_] = ended()
+        def movers() -> list[dict[str, Any]]:
+            """On a busy machine a session may find that all is balanced by then, and move none."""
+            return [s for s in ended() if s["status"]["progress"]["moved"]]
+
+        def gone_west() -> int:
+            return sum(
+                s["status"]["progress"]["moved"] * (1 if s["status"]["target"] == "west" else -1) for s in movers()
+            )
+
+        wait_for(movers, 300.0, "a session between clusters that moves subscribers to succeed")
+        [first, *_] = movers()
         status = first["status"]
         assert (status["source"], status["target"]) == ("east", "west")
         assert status["reason"] in ("AllBalanced", "NothingMore"), status
-        moved = status["progress"]["moved"]
-        assert 0 < moved < 40, status
+        assert 0 < status["progress"]["moved"] < 40, status
         children = [s for s in sessions(folder, "balance-") if s["metadata"].get("ownerReferences")]
-        assert {owner["name"] for s in children for owner in s["metadata"]["ownerReferences"]} == {
-            first["metadata"]["name"]
-        }
-        assert len(traffic.at("west-edge")) == moved
+        parents = {owner["name"] for s in children for owner in s["metadata"]["ownerReferences"]}
+        assert first["metadata"]["name"] in parents
+        wait_for(lambda: len(traffic.at("west-edge")) == gone_west(), 300.0, "them to be where the sessions say")
         verdict = traffic.verdict()
     assert verdict.ok, verdict
     assert (verdict.lost, verdict.gaps) == (0, 0)
