@@ -36,7 +36,7 @@ def publish(head: Head, count: int) -> None:
     """Log what a publisher sends; its number goes on."""
     publisher = head.publishers.by_name.get("p")
     if publisher is None:
-        publisher = head.publishers.by_name["p"] = head.publishers._new("p", 7, 0.0)
+        publisher = head.publishers._new("p", 7, "", 0.0)
     for _ in range(count):
         head.distributor.publish(publisher, msg.Publish(1, publisher.last_seq + 1, 0, 0, BODY), {"k": 1})
         head.publishers.took(publisher, publisher.last_seq + 1, 300, 0.0)
