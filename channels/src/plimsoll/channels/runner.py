@@ -3,7 +3,7 @@
 A channel is a streaming query of Spark over the rows behind the last commit of its ledger. The ledger is the only
 record of what was done: the checkpoint of a query ends with it, so places, parameters and results cannot disagree.
 
-Rows that came while no driver ran may have had results for parameters that nobody asks for any more. The first batch of
+Rows that came while no driver ran may have results for parameters that were dropped meanwhile. The first batch of
 a life counts these, as unasked results, and says so: what no subscriber got is not passed over in silence.
 
 A fault of one channel stops that channel alone: it begins again behind its last commit, after a growing pause.

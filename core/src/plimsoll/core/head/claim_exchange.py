@@ -11,7 +11,7 @@ claims.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Any, Protocol
 
@@ -35,11 +35,6 @@ REPEATED_AT_LEAST = 256
 RESERVE_SECONDS = 1.0
 """For how long the name of a subscriber that has ended goes to no other identity: who uses it at another head has said
 so by then."""
-
-
-class SubscriberNames(Protocol):
-    def lose_name(self, subscriber: str) -> None:
-        """Refuse the subscriber that has this name here."""
 
 
 class ClaimContext(Protocol):
@@ -81,8 +76,8 @@ class RepeatTurns:
 class ClaimExchange(HeadPart):
     """Claims between this head and others. `lease_seconds`: how often those in use are repeated."""
 
-    def __init__(self, host: ClaimContext, subscribers: SubscriberNames, lease_seconds: float) -> None:
-        self.host, self.subscribers = host, subscribers
+    def __init__(self, host: ClaimContext, lose_subscriber: Callable[[str], None], lease_seconds: float) -> None:
+        self.host, self._lose_subscriber = host, lose_subscriber
         self._publishers, self._subscribers = RepeatTurns(lease_seconds), RepeatTurns(lease_seconds)
         self._began: int | None = None
 
@@ -128,7 +123,7 @@ class ClaimExchange(HeadPart):
         entry = self.host.owners.entries.get(name)
         if entry is not None and owner and entry.identity not in ("", owner):
             self.host.counters["names_lost"] += 1
-            self.subscribers.lose_name(name)
+            self._lose_subscriber(name)
 
     # -- subscribers of this head
 

@@ -167,7 +167,7 @@ class HeadParts(OverlayNode):
         """Who serves which subscriber, and the groups that some of them form."""
         config, lease_seconds = self.config, self.config.limits.lease_seconds
         self.owners = OwnershipTable()
-        # Without neighbours nobody can use elsewhere what has ended here.
+        # Only a neighbour can have a subscriber under a name that has ended here: without one nothing is reserved.
         self.subscriber_claims = self._claims(RESERVE_SECONDS if config.neighbors else 0.0)
         self.durable_places = DurablePlaces(self)
         self.held_places = HeldPlaces(self)
@@ -193,7 +193,9 @@ class HeadParts(OverlayNode):
         self.publisher_commands = PublisherCommands(self, self.commands)
         self.publisher_audit = PublisherAudit(self, self.handover_links)
         self.publisher_moves = PublisherMoves(self, self.publisher_commands.broadcast, self.config.time_factor)
-        self.claim_exchange = ClaimExchange(self, self.membership, self._seconds(self.config.limits.lease_seconds))
+        self.claim_exchange = ClaimExchange(
+            self, self.membership.lose_name, self._seconds(self.config.limits.lease_seconds)
+        )
         self.covers.ahead_of_report = self.claim_exchange.tell_all
         self.slice_commands = SliceCommands(self, self.groups, self.commands)
         progress_seconds = self._seconds(self.config.limits.progress_seconds)

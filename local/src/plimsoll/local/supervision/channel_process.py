@@ -84,7 +84,7 @@ class ChannelProcess:
         return not self._lack
 
     def _take_number(self, wanted: int) -> None:
-        """Have so many processes; of two, the one that runs the channels stays."""
+        """Start or stop processes until there are `wanted`; of two, the one that runs the channels stays."""
         if len(self._sidecars) > wanted:
             figures = read_figures(self._figures_file)
             pids = [each.status().get("pid") for each in self._sidecars]
