@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from tests.images import missing_image
 from tests.leftovers import nothing_left_behind
 from tests.patience import be_patient
+from tests.sampling import mark_sweeps
 
 # A busy machine is not a failing property: neither a deadline per example nor the check for slow examples. The runner's
 # timeout bounds each test.
@@ -44,8 +45,13 @@ def nothing_is_left_behind() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that this run cannot or should not do are skipped by name, not deselected out of sight."""
+    """Tests that this run cannot or should not do are skipped by name, not deselected out of sight.
+
+    Sweeps are marked first: they are deselected by their mark.
+    """
+    mark_sweeps(items)
     asked_for_e2e = "e2e" in config.getoption("markexpr")
     for item in items:
         if item.get_closest_marker("cluster") and not os.environ.get("KUBECONFIG"):

@@ -74,6 +74,7 @@ def stand(spark: SparkSession, tmp_path: Path) -> Iterator[Stand]:
     made.feed.close()
 
 
+@pytest.mark.sweep
 def test_batches_follow_one_another_and_a_later_query_begins_where_it_is_told_to(stand: Stand) -> None:
     first = Noted()
     stream = stand.stream(first)

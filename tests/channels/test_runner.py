@@ -150,6 +150,7 @@ def row_sums(figures: ChannelFigures) -> tuple[int, int, int, int]:
     return figures.rows_in, figures.rows_used, figures.late_rows, figures.invalid_rows
 
 
+@pytest.mark.sweep
 def test_channels_share_a_spark_and_one_that_fails_does_not_stop_the_other(stand: Stand) -> None:
     stand.feed.record([{"kind": "fire"}])
     good = stand.channel("good")
@@ -294,6 +295,7 @@ def test_a_feed_without_a_schema_is_waited_for(spark: SparkSession, tmp_path: Pa
     one.close()
 
 
+@pytest.mark.sweep
 def test_a_table_that_is_gone_for_a_while_and_a_query_that_is_wrong_for_a_while_stop_no_channel(
     stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +329,7 @@ def test_a_channel_that_has_nothing_to_do_runs_again_once_what_had_failed_is_men
     assert one.figures().rows_in == 0
 
 
+@pytest.mark.sweep
 def test_a_batch_that_is_due_while_no_driver_runs_is_made_by_the_next_and_a_large_one_in_parts(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,6 +173,7 @@ def test_output_to_a_full_disk_is_one_line_and_an_exit_code():
     assert ended.stderr == "plimsoll: cannot write to standard output: No space left on device\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("stream", ["/dev/full", "a closed pipe"])
 @pytest.mark.parametrize(
     ("given", "code"),

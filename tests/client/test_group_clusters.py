@@ -52,6 +52,7 @@ def written(text: str) -> list[GivenItem]:
     return found
 
 
+@pytest.mark.sweep
 def test_members_of_two_clusters_share_what_both_publish_and_one_that_is_killed_loses_nothing(
     victim: tuple[Fleet, subprocess.Popen[str]],
 ) -> None:

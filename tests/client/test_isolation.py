@@ -53,6 +53,7 @@ def numbers(items: list[Any]) -> list[int]:
     return [item.attributes["n"] for item in items]
 
 
+@pytest.mark.sweep
 def test_a_frozen_edge_does_not_hold_up_the_others(own_fleet: Callable[..., Any]) -> None:
     """The edge e1 stands still for as long as it takes to deliver everything at e2; then e1 delivers all of it, too."""
     fleet = own_fleet()
@@ -112,6 +113,7 @@ def test_a_subscriber_that_reads_nothing_does_not_hold_up_others_on_its_connecti
         assert numbers(take(idle, COUNT)) == list(range(COUNT))
 
 
+@pytest.mark.sweep
 def test_a_flooding_publisher_does_not_hold_up_the_others(own_fleet: Callable[..., Any]) -> None:
     """One publisher has all that its buffer takes under way; a calm one's publications are delivered meanwhile."""
     fleet = own_fleet(publisher_rate_per_second=500.0, publisher_window=256)

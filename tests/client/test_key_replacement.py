@@ -29,6 +29,7 @@ def write(path: Path, text: str) -> None:
     new.replace(path)
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_a_connection_whose_key_was_revoked_comes_back_with_the_new_one(
     own_fleet: Callable[..., Fleet], eventually: Callable[..., None]

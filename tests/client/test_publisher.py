@@ -85,6 +85,7 @@ def test_leaving_the_block_reports_what_was_not_accepted(monkeypatch: pytest.Mon
     assert [(each.first, each.last, each.answer) for each in caught.value.answers] == [(1, 1, "refused")]
 
 
+@pytest.mark.sweep
 def test_a_full_buffer_holds_the_application_and_says_so(own_fleet: Any):
     fleet = own_fleet()
     limits = ClientLimits(publisher_buffer_bytes=20_000)

@@ -227,6 +227,7 @@ def test_nothing_delivered_in_time(fleet: Any):
         assert list(subscriber) == []
 
 
+@pytest.mark.sweep
 def test_who_is_disconnected_by_policy_is_told_after_its_last_delivery(own_fleet: Any, topic: str):
     fleet = own_fleet(queue_bytes=5_000)
     with fleet.connection() as connection, Publisher(connection) as publisher:

@@ -37,7 +37,7 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1800)  # the first build compiles Go's own library, too
 def test_it_keeps_to_the_simple_profile(binary: Path):
     scenarios = [scenario for scenario in SCENARIOS if "simple" in scenario.profiles]

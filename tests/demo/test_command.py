@@ -105,6 +105,7 @@ def test_a_small_demo_passes_and_reports(start, tmp_path):
     assert sorted(p.name for p in (tmp_path / "report").iterdir()) == ["logs", "report.html", "report.json"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.sweep)])
 def test_interrupted_it_ends_everything(start, tmp_path, number):
@@ -134,7 +135,7 @@ def test_killed_it_leaves_no_process_and_a_second_one_stays_out_of_its_way(start
     assert processes(tmp_path) == []
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_death_of_a_broker_fails_the_run_and_loses_nothing(start, tmp_path):
     demo = start("--seconds", "6")
     demo.until("s left")

@@ -28,7 +28,7 @@ def test_its_steps_are_two_intervals_of_balancing_apart_where_load_is_to_settle(
     assert times.end - times.kill >= 10.0
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_short_run_processes_each_item_and_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     code = main(["--seconds", "6", "--report", str(tmp_path)])
     shown = capsys.readouterr().out

@@ -26,6 +26,7 @@ def test_a_run_writes_json_page_and_picture(tmp_path: Path, capsys, small):
     assert "claims held" in capsys.readouterr().out
 
 
+@pytest.mark.sweep
 def test_several_runs_have_a_file_each(tmp_path: Path, small):
     assert command.main(["padres-global", "--quick", "--runs", "2", "--report", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.glob("*.json")} == {"padres-global-2006.json", "padres-global-2007.json"}

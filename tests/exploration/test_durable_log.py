@@ -33,6 +33,7 @@ def test_no_reachable_state_breaks_a_law(always: bool) -> None:
     assert (result.outcomes["with a gap"] > 0) is not always
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("always", [True, False], ids=["always", "interval"])
 def test_nor_with_a_crash_during_recovery(always: bool) -> None:
@@ -40,6 +41,7 @@ def test_nor_with_a_crash_during_recovery(always: bool) -> None:
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
 
 
+@pytest.mark.sampled(without=("relays-acknowledged-behind", "a-memory-that-goes-on"))
 @pytest.mark.parametrize(("rule", "always", "law"), RULES)
 def test_each_rule_is_needed(rule: str, always: bool, law: str) -> None:
     result = explore(Config(always, relays=int(always), without=(rule,)))

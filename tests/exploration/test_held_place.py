@@ -38,6 +38,7 @@ RULES = [
         ),
     ],
 )
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(1200)  # the sweeps have 300,000 states
 def test_no_reachable_state_breaks_a_law(config: Config) -> None:
     result = explore(config)
@@ -46,6 +47,7 @@ def test_no_reachable_state_breaks_a_law(config: Config) -> None:
         assert result.outcomes[f"at {edge}"] > 0, "a world in which x stays where it is tests nothing"
 
 
+@pytest.mark.sampled(without=("an-older-resume-waits-as-well",))
 @pytest.mark.parametrize(("rule", "config", "law"), RULES)
 def test_each_rule_is_needed(rule: str, config: Config, law: str) -> None:
     result = explore(config._replace(without=(rule,)))

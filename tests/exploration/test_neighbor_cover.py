@@ -33,6 +33,7 @@ def test_nor_in_a_larger_world(config: Config) -> None:
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
 
 
+@pytest.mark.sampled(without=("covered-behind-its-sync", "nothing-is-offered-before"))
 @pytest.mark.parametrize(("rule", "law"), RULES)
 def test_each_rule_is_needed(rule: str, law: str) -> None:
     worlds = [Config(without=(rule,)), Config(publications=2, relays=0, without=(rule,))]

@@ -24,6 +24,7 @@ RULES = [
 """Each rule with the faults of a world in which its absence shows, and the law that is broken there."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("faults", FAULTS, ids=lambda faults: faults[0] if faults else "no fault")
 def test_no_reachable_state_breaks_a_law(faults: tuple[str, ...]) -> None:

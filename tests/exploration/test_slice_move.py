@@ -29,6 +29,7 @@ RULES = [
 """Each rule with the way and the faults of a world in which its absence shows, and the law that is broken there."""
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("edges", [TWO, ONE], ids=["two edges", "one edge"])
 @pytest.mark.parametrize("mode", ["Deliver", "Cache"])
 @pytest.mark.parametrize("faults", FAULTS, ids=lambda faults: faults[0] if faults else "no fault")
@@ -39,6 +40,7 @@ def test_no_reachable_state_breaks_a_law(faults: tuple[str, ...], mode: str, edg
     assert result.outcomes[way] > 0, "a world in which nothing moves tests nothing"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_nor_when_a_cache_is_given_up_at_any_time(bound: str) -> None:
     result = explore(Config(2, "Cache", ONE, (bound,)))
@@ -47,6 +49,7 @@ def test_nor_when_a_cache_is_given_up_at_any_time(bound: str) -> None:
     assert result.outcomes["slow"] + result.outcomes["full"] + result.outcomes["moved"] > 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["Deliver", "Cache"])
 def test_nor_when_the_head_dies(mode: str) -> None:
@@ -71,6 +74,7 @@ def test_nor_with_three_items(mode: str) -> None:
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
 
 
+@pytest.mark.sampled(without=("a-restarted-head-waits", "a-late-cache-is-not-merged"))
 @pytest.mark.parametrize(("rule", "mode", "faults", "law"), RULES)
 def test_each_rule_is_needed(rule: str, mode: str, faults: tuple[str, ...], law: str) -> None:
     result = explore(Config(2, mode, TWO, faults, without=(rule,)))

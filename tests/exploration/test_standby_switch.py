@@ -25,6 +25,7 @@ RULES = [
 """Each rule with the world in which it is needed, and the law that is broken without it (empty: any of them)."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("config", [ON._replace(publications=2), OFF, LATE])
 def test_no_reachable_state_breaks_a_law(config: Config) -> None:
     result = explore(config)

@@ -86,6 +86,7 @@ def plans(folder: FleetFolder) -> list[dict[str, Any]]:
     return [item for item in mine if "ownerReferences" not in item["metadata"] and "endedAt" in item.get("status", {})]
 
 
+@pytest.mark.sweep
 def test_sessions_of_the_policy_bring_cov_below_alpha(city: FleetFolder):
     """All begin at edge-0: its F is the only one, and cov of three is 1.41."""
     with Traffic(city, 24, per_second=60.0) as traffic:

@@ -70,7 +70,7 @@ def sessions(folder: FleetFolder, prefix: str) -> list[dict[str, Any]]:
     return [item for item in items if item["metadata"]["name"].startswith(prefix)]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_load_crosses_to_the_neighbour_and_nothing_is_lost(folder: FleetFolder):
     with Traffic(folder, 40, per_second=50.0) as traffic:
         assert len(traffic.at("east-edge")) == 40

@@ -156,6 +156,7 @@ class Tides:
             connection.close()
 
 
+@pytest.mark.sweep
 def test_a_deadline_in_danger_is_seen_and_defended(tides: FleetFolder, capsys: pytest.CaptureFixture[str]):
     traffic = Tides(tides)
     try:

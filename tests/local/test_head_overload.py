@@ -129,7 +129,7 @@ class Sea:
             each.close()
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_publishers_leave_an_overloaded_head(folder: FleetFolder, capsys: pytest.CaptureFixture[str]):
     sea = Sea(head_access(folder, "east"), head_access(folder, "west"))
     try:

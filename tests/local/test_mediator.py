@@ -163,7 +163,7 @@ KILLED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("until", KILLED)
 def test_wherever_the_mediator_is_killed_the_session_comes_to_its_end(live: Live, until: Callable[..., Any]):
     with Traffic(live.folder, 20) as traffic:
@@ -204,7 +204,7 @@ def test_an_edge_that_is_not_wanted_any_more_is_empty_before_it_leaves(live: Liv
     assert (verdict.lost, verdict.gaps) == (0, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_drained_edge_stays_empty_and_its_session_goes_with_its_time_to_live(live: Live):
     with Traffic(live.folder, 4):
         store_edits.set_cordoned(live.folder, "edge-0", cordoned=True)

@@ -32,6 +32,7 @@ def documents(text):
     return parse_text(text, "new.yaml")
 
 
+@pytest.mark.sweep
 def test_edges_come_and_go_while_the_fleet_runs(fleet):
     fleet.up()
     before = fleet.brokers()
@@ -91,6 +92,7 @@ def test_a_supervisor_that_fails_at_its_start_is_not_ready(home):
             assert runtime._is_ready(folder, 7) is ready
 
 
+@pytest.mark.sweep
 def test_a_broker_that_leaves_keeps_its_key_until_it_has_left(fleet):
     mode = fleet.folder.config("e-1").with_suffix(".mode")
     mode.parent.mkdir(parents=True)
@@ -162,6 +164,7 @@ def test_preparing_leaves_exactly_what_is_asked_for(home, fleet):
         assert store.get("BrokerCluster", "east")["status"] == {"x": 1}
 
 
+@pytest.mark.sweep
 def test_down_waits_until_nothing_runs(fleet):
     fleet.up()
     pids = fleet.brokers().values()
@@ -185,6 +188,7 @@ def test_the_way_in(fleet):
         head_access(fleet.folder, "eats")
 
 
+@pytest.mark.sweep
 def test_a_cluster_says_whether_it_is_balanced_and_when_a_window_opens(fleet):
     hour = (datetime.now(UTC).hour + 12) % 24
     window = (

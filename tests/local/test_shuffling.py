@@ -83,6 +83,7 @@ def ended(folder: FleetFolder, name: str) -> dict[str, Any]:
     return status if "endedAt" in status else {}
 
 
+@pytest.mark.sweep
 def test_a_cluster_is_shuffled_and_nothing_is_lost(uneven: FleetFolder):
     """All begin at the slow edge-0; the plan is shown first, and then carried out exactly."""
     with Traffic(uneven, 24, per_second=60.0) as traffic:

@@ -191,7 +191,7 @@ def test_a_killed_head_is_replaced_without_loss_or_gap(folder: FleetFolder, begi
     assert not faults, "\n".join(faults[:10])
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_head_that_stands_still_is_ended_and_replaced_without_loss_or_gap(folder: FleetFolder, begin: Begin):
     await_standby(folder)
     traffic = begin(folder)
@@ -202,7 +202,7 @@ def test_a_head_that_stands_still_is_ended_and_replaced_without_loss_or_gap(fold
     assert not faults, "\n".join(faults[:10])
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: FleetFolder, begin: Begin):
     """Nothing leaves the head meanwhile, its status included: so it is asked in another way."""
     await_standby(folder)
@@ -223,7 +223,7 @@ def test_a_standby_that_stands_still_is_given_up_and_the_head_goes_on(folder: Fl
     assert not faults, "\n".join(faults[:10])
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)  # a fleet that starts, two changes, and a promotion
 def test_what_has_to_have_a_publication_is_changed_under_traffic_and_counts_after_a_promotion(home: Path, begin: Begin):
     both = FLEET.replace("standby: 1", "standby: 1, log: {disk: {size: 16Mi}}")
@@ -257,7 +257,7 @@ def confirm_of(folder: FleetFolder, process: str = "east-head") -> str:
     return ["", *re.findall(r"confirm is (\w+) from now on", folder.log(process).read_text())][-1]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)  # two changes of the setting, each of which starts or ends a process
 def test_a_standby_is_taken_on_and_let_go_under_traffic_by_the_process_that_leads(home: Path, begin: Begin):
     """In memory: before, the log would have gone with the process each time."""

@@ -82,6 +82,7 @@ def test_without_a_supervisor_the_age_is_shown_too(folder, wrote_before):
     assert session["status"]["conditions"][0]["reason"] == "NotSupervised"
 
 
+@pytest.mark.sweep
 def test_a_real_supervisor_that_is_frozen_continued_and_killed(fleet):
     fleet.up()
 

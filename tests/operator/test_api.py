@@ -295,6 +295,7 @@ def test_what_is_applied_comes_through_faults_once(fault):
     on_cluster(test, plan=iter([fault, fault, None, fault]))
 
 
+@pytest.mark.sweep
 @pytest.mark.cluster
 def test_writers_of_one_status_lose_nothing_of_each_other():
     """Each adds its number to a list, all at once, through lost answers: every number is there, and once."""

@@ -66,6 +66,7 @@ async def curve(fleet: Running, identity: str) -> tuple[str, client.Curve]:
     return head["endpoint"], client.Curve(secret=data["secret.key"].strip(), server=head["publicKey"])
 
 
+@pytest.mark.sweep
 def test_a_client_outside_publishes_and_is_served_by_ports_of_a_node(tmp_path: Path):
     host, (head, edge) = node_and_ports(2)
 
@@ -80,6 +81,7 @@ def test_a_client_outside_publishes_and_is_served_by_ports_of_a_node(tmp_path: P
     asyncio.run(story())
 
 
+@pytest.mark.sweep
 def test_a_client_outside_publishes_and_is_served_by_a_load_balancer(tmp_path: Path):
     host, _ = node_and_ports(0)
     head, edge = 17_400, 17_401  # not in the range of node ports

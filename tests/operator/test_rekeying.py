@@ -76,6 +76,7 @@ def test_a_heads_key_is_replaced_while_it_serves(tmp_path: Path):
             assert (verdict.lost, verdict.duplicated, verdict.reordered, verdict.gaps) == (0, 0, 0, 0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("head", ["east-head", "west-head"])
 def test_a_link_between_clusters_goes_on_whichever_end_takes_another_key(tmp_path: Path, head: str):
     """East dials west. A publisher is in the west, its subscriber in the east; the file of each has both keys."""

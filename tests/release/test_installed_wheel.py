@@ -100,6 +100,7 @@ def test_the_page_is_followed_line_by_line(installed: Installed):
             process.communicate()
 
 
+@pytest.mark.sweep
 def test_what_needs_an_extra_names_the_line_that_installs_it(installed: Installed):
     done = installed.run("plimsoll get eb -n ships")
     assert done.returncode == 1

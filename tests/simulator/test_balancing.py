@@ -72,6 +72,7 @@ def test_no_edge_is_reserved_at_the_end(calm: list[SimulationRun]):
             assert not broker.host.node.balancing_agent.load_monitor.reservation.session
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (2, 3))])
 def test_laws_hold_under_faults(seed: int):
     one = run("sessions-balanced-faults", seed)

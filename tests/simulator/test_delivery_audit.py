@@ -155,6 +155,7 @@ SCENARIOS = [
 """Without those that move publishers, whose audits count by publisher: test_publisher_audit.py has them."""
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_with_all_rules_kept_each_count_is_what_happened(scenario: str):
     audited = 0

@@ -127,6 +127,7 @@ class Pair:
 SEEDS = range(150)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "quality",
     [

@@ -126,6 +126,7 @@ def audits(run: SimulationRun) -> AuditTotals:
     return sum_audits(full_audit(one) for one in run.mediators.backend.sessions() if one.kind == "publishers")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_with_all_rules_kept_each_answer_is_what_happened(scenario: str):
     answered = 0
@@ -177,6 +178,7 @@ BROKEN: dict[str, tuple[Change | Setting, str]] = {
 SEEDS = 12
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("who", BROKEN)
 def test_who_loses_repeats_or_reorders_is_found_by_the_audit_itself(who: str):
     change, count = BROKEN[who]

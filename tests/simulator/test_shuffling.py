@@ -35,6 +35,7 @@ def test_a_shuffle_is_to_lower_the_highest_load(calm: list[SimulationRun]):
                 assert all(forecast.measured is not None for forecast in session.plan.forecasts), one.seed
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["sessions-shuffled-faults", "sessions-shuffled-restarts"])
 @pytest.mark.parametrize("seed", range(2))
 def test_laws_hold_under_faults(name: str, seed: int):

@@ -42,7 +42,7 @@ def test_late_recovery_or_a_finding_of_the_audit_fails_the_run(fault: dict[str, 
     assert not is_passed({**good, **fault})
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)  # a fleet of four brokers, and its busiest edge killed under load
 def test_subscribers_of_a_killed_edge_re_attach_in_time_and_lose_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

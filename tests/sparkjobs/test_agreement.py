@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_the_oracle_makes_the_same_snapshot_of_the_same_files(spark: SparkSession, tmp_path: Path):
     pipeline = Pipeline(record(300.0, subscribers=60, publishers=8, seed=3), WAYS["worse"], 3)

@@ -94,7 +94,7 @@ def test_only_short_jobs_run_without_the_optimising_compiler():
     assert options not in session_settings({options: "-Xint"}, {}, submitted=False, quick=True), "nor has the user's"
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_spark_submit_decides(tmp_path: Path):
     """A job that is started by `spark-submit` has its settings, and Plimsoll's where it has none."""

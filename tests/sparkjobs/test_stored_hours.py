@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.sparkjobs import stored_hours
@@ -73,6 +74,7 @@ def table(spark: SparkSession, *hours: int) -> DataFrame:
     return spark.createDataFrame([("c", hour, *(float(hour) for _ in METRICS)) for hour in hours], stored_hours.COLUMNS)
 
 
+@pytest.mark.sweep
 def test_a_table_is_read_as_it_was_written_and_the_one_before_is_deleted(spark: SparkSession, tmp_path: Path):
     assert read_watermark(tmp_path, "f") is None
     assert read_hours(spark, tmp_path, None).count() == 0

@@ -23,6 +23,7 @@ def recorded() -> Recording:
     return record(SECONDS, subscribers=160, publishers=16, seed=SEED)
 
 
+@pytest.mark.sweep
 def test_a_recording_has_what_a_fleet_does_under_load():
     found = recorded()
     assert sorted(found.clusters) == ["b1", "b2", "b3", "b4"]
@@ -36,6 +37,7 @@ def test_a_recording_has_what_a_fleet_does_under_load():
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_decisions_by_fold_and_by_snapshot_agree(way: str):

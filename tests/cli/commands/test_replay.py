@@ -109,6 +109,7 @@ def test_a_feed_that_is_not_served_or_may_not_be_read(run, here: Served, tmp_pat
     assert run("replay", "feed/stocks") == (1, "", "plimsoll: ann may not read feeds; its roles lack read\n")
 
 
+@pytest.mark.sweep
 def test_a_replay_that_is_ended_says_how_to_go_on(program, here: Served, monkeypatch, tmp_path):
     here.record(3)
     here.record(1, hour=24)

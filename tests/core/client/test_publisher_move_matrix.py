@@ -59,6 +59,7 @@ CELLS = [
 """A killed client has no publisher that could go on: the simulator kills those."""
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(("victim", "signal", "step"), CELLS)
 def test_each_party_at_each_step(victim: str, signal: str, step: str):
     moves, name = Moves(tree(CHAIN)), VICTIMS[victim]

@@ -228,6 +228,7 @@ def test_a_client_whose_home_leads_to_the_head_of_a_port_uses_one_link(moves: Mo
 FAULTS = ("cut app a", "cut app c", "cut app b", "cut a b", "freeze a", "freeze c", "crash a", "crash b", "crash c")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "seed", [*range(18), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(18, 120))]
 )

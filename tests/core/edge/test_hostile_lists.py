@@ -59,6 +59,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.sampled(without=("attributes that no other",))
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", [*KNOWN, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(4))])
 def test_no_list_makes_a_round_long(name: str | int):

@@ -100,6 +100,7 @@ def test_an_evacuation_begins_at_once_and_a_users_session_is_the_next(crowd: Cro
     assert crowd.engine.sessions["user"].message.endswith(f"place 1 of {MANY} in the queue")
 
 
+@pytest.mark.sweep
 def test_an_event_takes_bounded_work_and_a_second_bounded_writes(crowd: Crowd):
     settings = crowd.engine.settings
     crowd.run(20.0)

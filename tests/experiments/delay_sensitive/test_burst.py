@@ -42,6 +42,7 @@ def test_claims_do_not_hold_where_nothing_balances():
     assert not any(each.held for each in burst._claims({burst.OURS: none}, replace(burst.small(), times=times))[:3])
 
 
+@pytest.mark.sweep
 def test_a_hand_over_over_links_of_a_tenth_of_a_second_is_judged_beside_it():
     """The same look triggers, and the same topic moves; the queue grows for as long as our hand-over takes longer."""
     runs = [run_crisis("x", crisis_world.delay_sensitive(), 1, GIVEN, times) for times in (

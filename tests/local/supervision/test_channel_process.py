@@ -126,7 +126,7 @@ def results_until(subscriber: Subscriber, last: int, *more: str) -> list[tuple[i
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)  # a fleet comes up, and Spark twice
 @pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
 def test_each_result_comes_once_though_the_driver_is_killed_and_another_channel_is_wrong(fleet: FleetFolder) -> None:
@@ -210,7 +210,7 @@ def stored_documents(place: str) -> list[SourceDocument]:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1800)  # a fleet comes up, and Spark three times, two of them at one time
 @pytest.mark.skipif(bool(missing_requirement()), reason=missing_requirement())
 def test_a_standby_takes_over_from_a_driver_that_is_killed_and_each_result_comes_once(

@@ -113,6 +113,7 @@ def test_reports_and_sessions_of_a_fleet_become_files(collected: Collected):
     assert sum(each.invalid + each.late + each.duplicate for each in counts) == 0
 
 
+@pytest.mark.sweep
 def test_a_collector_that_dies_is_started_again_and_repeats_nothing(collected: Collected):
     wait_for(collected.rows)
     busy = collected.rows()[0]["collector"]

@@ -78,7 +78,7 @@ def received(dataset: Path) -> int:
     return last.counts.received if last is not None else 0
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)  # a fleet comes up, and four processes of it are killed and come back
 def test_a_feed_has_each_publication_once_whatever_is_killed(fleet: FleetFolder) -> None:
     dataset = fleet.path / "feeds" / "stocks"

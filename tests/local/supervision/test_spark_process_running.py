@@ -52,6 +52,7 @@ def condition(folder: FleetFolder) -> dict[str, str]:
     return next((each for each in status(folder)["conditions"] if each["type"] == "SparkReady"), {})
 
 
+@pytest.mark.sweep
 def test_the_live_job_decides(folder: FleetFolder):
     wait_for(lambda: telemetry(folder).get("source") == "Spark", START_SECONDS)
     found = telemetry(folder)

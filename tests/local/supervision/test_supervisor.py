@@ -4,6 +4,8 @@ import json
 import os
 import signal
 
+import pytest
+
 from plimsoll.local import store_edits
 from plimsoll.local.storage.object_store import ObjectStore
 
@@ -60,6 +62,7 @@ def test_secrets_are_for_their_user_alone(fleet):
     ]  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_plain_tcp_is_an_explicit_switch_that_status_shows(fleet):
     fleet.up(
         fleet.TEXT.replace("metadata: {name: quotes}", "metadata: {name: quotes}\nspec: {security: {plain: true}}")
@@ -78,6 +81,7 @@ def test_edges_leave_before_heads(fleet):
     assert fleet.condition("BrokerFleet", "quotes", "Ready") == "False"
 
 
+@pytest.mark.sweep
 def test_a_broker_that_dies_is_started_again_with_growing_delays(fleet):
     fleet.up()
     first = fleet.brokers()["e-1"]
@@ -106,6 +110,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(fleet):
     assert fleet.folder.running_pid() is None  # the lock went with it
 
 
+@pytest.mark.sweep
 def test_a_broker_that_fails_at_the_start_stops_everything(fleet):
     mode(fleet, "e-1", "crash")
     process = fleet.start()
@@ -118,6 +123,7 @@ def test_a_broker_that_fails_at_the_start_stops_everything(fleet):
     fleet.wait_for(lambda: not any(fleet.alive(pid) for pid in fleet.pids))
 
 
+@pytest.mark.sweep
 def test_a_broker_that_does_not_leave_is_ended_after_the_grace_period(fleet):
     mode(fleet, "e-0", "stubborn")
     fleet.up()
@@ -126,6 +132,7 @@ def test_a_broker_that_does_not_leave_is_ended_after_the_grace_period(fleet):
     assert ("e-0", "Killed") in fleet.reasons()
 
 
+@pytest.mark.sweep
 def test_a_second_signal_ends_everything_at_once(fleet):
     mode(fleet, "e-0", "stubborn")
     fleet.up()
@@ -147,6 +154,7 @@ def test_one_supervisor_per_fleet(fleet):
     assert fleet.condition("BrokerFleet", "quotes", "Ready") == "True"
 
 
+@pytest.mark.sweep
 def test_a_broker_that_stops_answering_is_not_ready(fleet):
     fleet.up()
     os.kill(fleet.brokers()["e-0"], signal.SIGSTOP)
@@ -163,6 +171,7 @@ def test_a_broker_that_stops_answering_is_not_ready(fleet):
     fleet.wait_for(lambda: fleet.condition("BrokerFleet", "quotes", "LoadDataFresh") == "True")
 
 
+@pytest.mark.sweep
 def test_ports_stay_the_same_over_restarts_of_the_fleet(fleet):
     fleet.up()
     before = fleet.object("EdgeBroker", "e-0")["status"]["endpoints"]

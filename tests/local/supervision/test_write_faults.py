@@ -147,6 +147,7 @@ def limit_files(pid: int, size: int) -> None:
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
+@pytest.mark.sweep
 def test_a_supervisor_that_cannot_write_keeps_its_brokers_and_catches_up(fleet: Fleet):
     fleet.up()
     assert fleet.process is not None

@@ -149,6 +149,7 @@ async def told(fleet: Fleet, name: str) -> list[str]:
     return [item["reason"] for item in items if item["regarding"]["name"] == name and item["reason"] == "Moved"]
 
 
+@pytest.mark.sweep
 def test_a_drain_is_a_parent_that_owns_its_pairs_and_takes_no_newcomers_meanwhile(brokers: Brokers, traffic: Traffic):
     async def test(fleet: Fleet, api: Api, proxy: Faults) -> None:
         async with Life(fleet, api) as life:
@@ -169,6 +170,7 @@ def test_a_drain_is_a_parent_that_owns_its_pairs_and_takes_no_newcomers_meanwhil
     with_fleet(brokers, test)
 
 
+@pytest.mark.sweep
 def test_a_dry_run_is_carried_out_when_its_hash_is_approved_and_waiting_is_not_fooled(
     brokers: Brokers, traffic: Traffic
 ):
@@ -204,6 +206,7 @@ async def kubectl_wait(fleet: Fleet, name: str) -> int | None:
     return await process.wait()
 
 
+@pytest.mark.sweep
 def test_a_plan_that_has_become_stale_is_refused_with_the_difference(brokers: Brokers, traffic: Traffic):
     async def test(fleet: Fleet, api: Api, proxy: Faults) -> None:
         async with Life(fleet, api):
@@ -229,6 +232,7 @@ def test_a_plan_that_has_become_stale_is_refused_with_the_difference(brokers: Br
     with_fleet(brokers, test)
 
 
+@pytest.mark.sweep
 def test_a_session_that_is_deleted_on_its_way_leaves_nothing_and_its_name_can_be_used_again(
     brokers: Brokers, traffic: Traffic
 ):
@@ -266,6 +270,7 @@ def test_objects_are_deleted_when_their_time_is_over(brokers: Brokers):
     with_fleet(brokers, test)
 
 
+@pytest.mark.sweep
 def test_nothing_is_commanded_that_is_not_stored(brokers: Brokers, traffic: Traffic, monkeypatch: pytest.MonkeyPatch):
     commanded: list[str] = []
 
@@ -305,6 +310,7 @@ def test_nothing_is_commanded_that_is_not_stored(brokers: Brokers, traffic: Traf
 # ---------------------------------------------------------------- two at once
 
 
+@pytest.mark.sweep
 def test_of_two_mediators_the_older_one_is_deposed_and_everything_is_moved_once(brokers: Brokers, traffic: Traffic):
     async def test(fleet: Fleet, api: Api, proxy: Faults) -> None:
         async with Life(fleet, api) as old:
@@ -323,6 +329,7 @@ def test_of_two_mediators_the_older_one_is_deposed_and_everything_is_moved_once(
     with_fleet(brokers, test)
 
 
+@pytest.mark.sweep
 def test_an_older_mediator_without_watch_events_still_cannot_write(brokers: Brokers, traffic: Traffic):
     """It is shown no fleet with the new epoch: it finds out by its first write, before it sends anything."""
 
@@ -401,6 +408,7 @@ def deadly(monkeypatch: pytest.MonkeyPatch, api: Api, at: int, *, after: bool) -
 NEVER = 1_000_000
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(900)
 def test_killed_at_any_point_it_goes_on_where_it_stood(
     brokers: Brokers, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
@@ -460,6 +468,7 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
 # ---------------------------------------------------------------- the API server is away
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(900)
 def test_an_outage_of_the_api_server_disturbs_no_delivery_and_status_is_right_after(brokers: Brokers, traffic: Traffic):
     """`PLIMSOLL_OUTAGE_SECONDS` says how long it is away: 300 for the figure that is promised."""
@@ -503,6 +512,7 @@ def test_an_outage_of_the_api_server_disturbs_no_delivery_and_status_is_right_af
     with_fleet(brokers, test)
 
 
+@pytest.mark.sweep
 def test_an_unreadable_session_is_reported_and_changes_nothing(brokers: Brokers):
     """The definitions refuse it at a real API server, so it comes by a watch that has an older one."""
 

@@ -51,6 +51,7 @@ async def folds(fleet: Running) -> list[TelemetrySnapshot]:
     return found
 
 
+@pytest.mark.sweep
 def test_collectors_hear_a_fleet_of_pods_and_come_back(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)

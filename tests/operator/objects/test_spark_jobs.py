@@ -210,6 +210,7 @@ def test_a_driver_that_does_not_run_says_why_and_is_left_to_its_kubelet():
     assert judge.restart_step(found.desired().resources, found.observed(), known(found, 500.0), found.now) is None
 
 
+@pytest.mark.sweep
 def test_a_driver_that_writes_nothing_is_restarted_ever_more_rarely():
     found, judge = world(), LiveJobMonitor()
     driver(found)

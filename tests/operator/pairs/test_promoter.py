@@ -202,7 +202,7 @@ def test_a_head_that_stands_still_is_replaced_and_accepts_nothing_when_it_comes_
     asyncio.run(run())
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_an_operator_that_starts_finishes_what_the_one_before_it_has_stored(pods: Pods):
     async def run() -> None:
         for number in (0, 1):
@@ -240,7 +240,7 @@ def test_a_planned_change_is_a_goodbye_and_a_promotion(pods: Pods):
     asyncio.run(run())
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.usefixtures("unhurried")
 def test_a_head_that_runs_is_given_a_term_takes_on_a_standby_and_lets_it_go(pods: Pods):
     async def run() -> None:

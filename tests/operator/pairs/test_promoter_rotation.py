@@ -171,7 +171,7 @@ class Traffic:
         self._writing.close()
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_keys_are_rotated_without_a_loss_a_gap_or_an_unknown_answer(tmp_path: Path):
     async def run(pods: KeyedPods) -> Traffic:
         for number in (0, 1):

@@ -43,6 +43,7 @@ def requests(fleet: Running) -> dict[str, float]:
     }  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_a_fleet_lives_under_load(tmp_path: Path):
     async def story(fleet: Running) -> None:
         took = await fleet.ready(3)
@@ -73,6 +74,7 @@ def test_a_fleet_lives_under_load(tmp_path: Path):
     on_a_cluster(tmp_path, story)
 
 
+@pytest.mark.sweep
 def test_at_rest_nothing_is_written(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
@@ -95,6 +97,7 @@ def test_at_rest_nothing_is_written(tmp_path: Path):
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
+@pytest.mark.sweep
 def test_what_is_deleted_goes_and_leaves_nothing(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(1)
@@ -112,6 +115,7 @@ def test_what_is_deleted_goes_and_leaves_nothing(tmp_path: Path):
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 1"))
 
 
+@pytest.mark.sweep
 def test_an_operator_that_was_killed_goes_on_where_it_was(tmp_path: Path):
     """In the middle of a roll, twice; nothing is lost, and no step is repeated."""
 
@@ -151,6 +155,7 @@ def test_an_operator_that_was_killed_goes_on_where_it_was(tmp_path: Path):
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
+@pytest.mark.sweep
 def test_keys_are_replaced_one_edge_after_the_other(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
@@ -214,6 +219,7 @@ def test_what_is_wrong_is_said_and_mended_goes_on(tmp_path: Path):
     on_a_cluster(tmp_path, story, "")
 
 
+@pytest.mark.sweep
 def test_a_namespace_is_deleted_without_an_operator(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
@@ -232,6 +238,7 @@ def test_a_namespace_is_deleted_without_an_operator(tmp_path: Path):
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
+@pytest.mark.sweep
 def test_a_head_that_dies_comes_back_and_no_subscriber_misses_anything_after(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
@@ -256,6 +263,7 @@ def test_a_head_that_dies_comes_back_and_no_subscriber_misses_anything_after(tmp
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
+@pytest.mark.sweep
 def test_an_edge_that_is_evicted_lets_its_subscribers_go(tmp_path: Path):
     """As by a drain of its node, where the operator has no rights on nodes."""
 
@@ -280,6 +288,7 @@ def test_an_edge_that_is_evicted_lets_its_subscribers_go(tmp_path: Path):
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
+@pytest.mark.sweep
 def test_all_keys_of_a_fleet_are_replaced_under_load_and_nothing_is_lost(tmp_path: Path):
     """Mediator's and clients', edges' one after the other, and the head's while it serves."""
 
@@ -311,6 +320,7 @@ def test_all_keys_of_a_fleet_are_replaced_under_load_and_nothing_is_lost(tmp_pat
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
+@pytest.mark.sweep
 def test_a_cluster_that_is_recreated_at_once_is_not_disturbed_by_the_old_one(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(1)
@@ -354,6 +364,7 @@ async def quota(fleet: Running, secrets: int | None) -> None:
         await fleet.until("the quota is in force", lambda: asyncio.to_thread(is_in_force))
 
 
+@pytest.mark.sweep
 def test_a_secret_that_the_api_server_refuses_stops_no_other(tmp_path: Path):
     """Mediator, two clients, the head and two edges have their keys; the third edge may get some later."""
 
@@ -387,6 +398,7 @@ def test_a_secret_that_the_api_server_refuses_stops_no_other(tmp_path: Path):
     on_a_cluster(tmp_path, story, "")
 
 
+@pytest.mark.sweep
 def test_an_evacuation_is_not_over_because_no_operator_ran_for_long(tmp_path: Path):
     """It was requested, and no operator ran for longer than it may take: its subscribers are moved all the same."""
     factor = 0.2
@@ -428,6 +440,7 @@ def test_an_evacuation_is_not_over_because_no_operator_ran_for_long(tmp_path: Pa
     on_a_cluster(tmp_path, story, text)
 
 
+@pytest.mark.sweep
 def test_a_drain_evicts_one_edge_after_the_other(tmp_path: Path):
     """As `kubectl drain` does: all pods are asked for, and asked for again while the disruption budget forbids it."""
 
@@ -457,6 +470,7 @@ def test_a_drain_evicts_one_edge_after_the_other(tmp_path: Path):
     on_a_cluster(tmp_path, story)
 
 
+@pytest.mark.sweep
 def test_where_nodes_are_read_no_edge_is_evicted_before_it_is_emptied(tmp_path: Path):
     async def story(fleet: Running) -> None:
         fleet.stop()

@@ -185,6 +185,7 @@ def columns(item: Object) -> list[str]:
     return found
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_concerns_the_object_that_has_it(kind: str, monkeypatch: pytest.MonkeyPatch):
     world = World(FLEET + WEST)
@@ -260,6 +261,7 @@ def test_what_runs_is_not_deleted_although_nothing_is_known_of_its_last_version(
 JUNK = base64.b64encode(b"junk").decode()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["far-0-keys", "plimsoll-client-app", names.MEDIATOR_KEYS])
 @pytest.mark.parametrize("data", [{}, {"secret.key": JUNK, "public.key": JUNK}, {"secret.key": "%", "public.key": ""}])
 def test_a_secret_without_keys_is_made_again(name: str, data: dict[str, str], monkeypatch: pytest.MonkeyPatch):

@@ -21,6 +21,7 @@ def test_each_mutant_has_a_unique_name_and_a_recorded_search():
     assert [name for name in FOUND if name not in ALL or ALL[name].harmless] == []
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("name", FOUND)
 def test_a_mutant_is_found(name: str):
     one = FOUND[name]
@@ -28,12 +29,14 @@ def test_a_mutant_is_found(name: str):
     assert laws, f"{one.world} {one.seed} does not find {name}, which breaks: {ALL[name].rule}\n{outcome.error}"
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize(("world", "seed"), RUNS)
 def test_the_product_keeps_the_laws_where_mutants_are_found(world: str, seed: int):
     outcome = worlds.run(world, seed)
     assert not worlds.broken(world, outcome), f"{world} {seed}:\n{outcome.error or outcome.verdict}"
 
 
+@pytest.mark.sampled(without=("changes-after-the-cut", "force-detach"))
 @pytest.mark.parametrize("name", [name for name in ALL if ALL[name].harmless])
 def test_a_harmless_mutant_breaks_no_law(name: str, monkeypatch: pytest.MonkeyPatch):
     plant(monkeypatch, ALL[name].changes)

@@ -9,6 +9,7 @@ from tests.simulator.mutants.rewriting import plant
 from tests.simulator.mutants.scripted import SCRIPTED
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_the_scripted_test_finds_the_mutant(name: str, monkeypatch: pytest.MonkeyPatch):
     test, arguments = SCRIPTED[name]

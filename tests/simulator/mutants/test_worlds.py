@@ -37,6 +37,7 @@ HAPPENS = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("world", worlds.OWN)
 def test_unbroken_machines_keep_the_laws(world: str) -> None:
     happened: Counter[str] = Counter()

@@ -121,6 +121,7 @@ def test_the_same_seed_gives_the_same_run():
     assert moved(1) == moved(1)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("way", ["Transfer", "Lookup"])
 @pytest.mark.parametrize("leaves_at", [19.53 + 0.004 * step for step in range(16)])
 def test_units_that_leave_in_the_middle_of_an_unload_are_gone(way, leaves_at):

@@ -11,6 +11,7 @@ from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.scenarios.group_scenarios import GROUP_SCENARIOS
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("scenario", GROUP_SCENARIOS, ids=lambda scenario: scenario.name)
 def test_slices_move_and_items_are_processed(scenario):
     assert SCENARIOS[scenario.name] is scenario

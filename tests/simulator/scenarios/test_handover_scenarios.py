@@ -15,6 +15,7 @@ from plimsoll.simulator.scenarios.scenario import SimulationScenario
 each = pytest.mark.parametrize("scenario", HANDOVER_SCENARIOS, ids=lambda scenario: scenario.name)
 
 
+@pytest.mark.sampled(without=("-balanced", "-shuffled", "-bundles", "-deadlines"))
 @each
 def test_subscribers_are_moved(scenario: SimulationScenario):
     assert scenario.has_handovers

@@ -19,6 +19,7 @@ def disks(run: SimulationRun) -> list[HeadDisk]:
     return [broker.disk for broker in run.fleet.brokers.values() if broker.disk is not None]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("scenario", "seeds"),
     [

@@ -30,6 +30,7 @@ def test_a_cell_has_these_words(found: Any) -> None:
     assert found().cell.words == {"drain", "cut sent", "target", "KILL"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # a fleet, and the wait for residue to go, which may take a lease
 @pytest.mark.parametrize(

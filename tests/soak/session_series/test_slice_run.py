@@ -15,7 +15,7 @@ def options(folder: Path, sessions: int) -> list[str]:
     return [*words.split(), "--report", str(folder)]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)  # a fleet of seven brokers, eighty subscribers, sixty sessions, and the check for residue
 def test_sessions_back_to_back_lose_nothing_and_leave_no_residue(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -37,7 +37,7 @@ def edge(predicted: float, measured: float | None, **other: Any) -> dict[str, An
     return {**found, **dict.fromkeys(rest), **other}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_errors_are_grouped_by_metric_and_estimator(spark: SparkSession, tmp_path: Path):
     rows = [
         session("a", [edge(0.5, 0.4), edge(0.2, 0.25)], drain_predicted_seconds=2.0, drain_measured_seconds=3.0),

@@ -55,7 +55,7 @@ def by_one_process(runs: Iterable[list[Observation]]) -> dict[str, int]:
     return {name: total[name] for name in COUNTS}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_counts_are_those_of_the_audit_in_one_process_with_and_without_faults(spark: SparkSession):
     runs = [world(seed) for seed in range(4)]

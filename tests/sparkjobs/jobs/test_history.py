@@ -46,6 +46,7 @@ def test_the_hour_of_a_time_is_exact_to_the_microsecond(spark: SparkSession):
     assert {each["at"]: each["hour"] for each in found} == {at: at // hour for at in times}
 
 
+@pytest.mark.sweep
 def test_a_daily_rhythm_with_a_trend_is_forecast_better_than_naively(spark: SparkSession):
     frame = spark.createDataFrame(series(8, noise=0.01), SERIES)
     (error,) = history.forecast_errors(frame).collect()
@@ -72,7 +73,7 @@ def test_two_weeks_of_history_have_weekly_seasons(spark: SparkSession):
     assert usual[7, 5]["mean"] == pytest.approx(0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_model_of_a_fleet_is_written_from_compacted_hours(spark: SparkSession, tmp_path: Path):
     with pytest.raises(JobTableError, match="run `compact` first"):
         history.run(spark, tmp_path, FLEET, "2026-01-01")
@@ -108,7 +109,7 @@ def mean_by_hour(rows: list[dict[str, Any]]) -> dict[int, float]:
     return {hour: sum(of) / len(of) for hour, of in values.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_only_hours_with_new_files_are_read_and_the_means_are_those_of_all_rows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

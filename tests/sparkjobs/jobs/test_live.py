@@ -64,7 +64,7 @@ def assert_equals_oracle(spark: SparkSession, root: Path, snapshot: TelemetrySna
     assert (found.seen, found.expected) == (snapshot.seen, snapshot.expected)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_live_equals_the_oracle_in_every_batch_and_counts_every_row(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -145,7 +145,7 @@ def test_files_that_cannot_be_read_are_set_aside_and_all_others_are_counted(
     assert batches(tmp_path)[-1].counts.rows_in == len(rows) + len(more)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_a_driver_that_has_lost_its_checkpoint_publishes_and_commits_nothing(spark: SparkSession, tmp_path: Path):
     write_files(tmp_path, trace(5, now_us(), seconds=20), 1)
@@ -176,7 +176,7 @@ def count_of(root: Path) -> int:
     return latest.counts.rows_in if latest is not None else 0
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_after_an_hour_without_spark_no_row_is_lost_and_stale_or_incomplete_snapshots_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

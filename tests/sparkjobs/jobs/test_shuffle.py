@@ -29,6 +29,7 @@ def fleet(folder: Path, spark: SparkSession, subscribers: int = 400) -> list[tup
     return rows
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("plan", ["keep", "sharing"])

@@ -44,7 +44,7 @@ def exact(sets: dict[str, set[int]]) -> dict[tuple[str, str], tuple[float, float
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_overlap_is_exact_and_minhash_finds_nearly_all_pairs_and_no_wrong_ones(spark: SparkSession, tmp_path: Path):
     rows = subscribers(1)
@@ -106,6 +106,7 @@ def test_equal_sets_have_equal_hashes_and_pairs_agree_as_often_as_they_are_simil
     assert all(0 <= value < similarity.HASH_PRIME for value in hashes[4])
 
 
+@pytest.mark.sweep
 def test_found_pairs_that_are_not_similar_are_counted(spark: SparkSession):
     sets = spark.createDataFrame([("a", [1, 2]), ("b", [1, 2, 3]), ("c", [3])], "name STRING, items ARRAY<INT>")
     items = spark.createDataFrame(list(RATES.items()), tables.ITEMS)
@@ -113,6 +114,7 @@ def test_found_pairs_that_are_not_similar_are_counted(spark: SparkSession):
     assert similarity.sampled_recall(sets, items, found, SimilarityOptions(threshold=0.5, sample=3)) == (1, 0, 1)
 
 
+@pytest.mark.sweep
 def test_lift_is_how_much_more_often_items_are_taken_together_than_by_chance(spark: SparkSession):
     rows = [("a", "b", [1, 2]), ("b", "b", [1, 2]), ("c", "b", [1]), ("d", "b", [3]), ("e", "b", [2, 3])]
     sets = similarity.distinct_sets(spark.createDataFrame(rows, tables.SUBSCRIBERS))

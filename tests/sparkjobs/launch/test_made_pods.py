@@ -153,6 +153,7 @@ def test_a_driver_in_its_own_pod_makes_executors_of_the_template(server: Keeping
     assert not pod["spec"]["automountServiceAccountToken"]
 
 
+@pytest.mark.sweep
 def test_an_operator_for_spark_submits_the_driver_with_all_that_it_needs(server: KeepingServer, tmp_path: Path):
     """What Apache's operator gives `spark-submit`; Kubeflow's has the same template."""
     import pyspark

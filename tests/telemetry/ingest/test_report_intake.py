@@ -167,6 +167,7 @@ def storm(random_: random.Random) -> list[tuple[dict[str, Any], str]]:
     return [(each, cluster) for _, each, cluster in sorted(said, key=lambda one: one[0])]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_in_are_counted_duplicate_late_or_invalid_through_a_storm_and_restarts(seed: int, tmp_path: Path):
     random_ = random.Random(seed)

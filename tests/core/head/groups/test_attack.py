@@ -10,11 +10,13 @@ from tests.core.group_judge import judge
 from tests.core.head.groups import test_rules as rules
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_what_the_page_promises_holds_under_attack(seed: int) -> None:
     assert judge(Attack(seed).run()) == []
 
 
+@pytest.mark.sampled(without=("released_with_items_in_hand", "a_restarted_head_does_not_wait"))
 @pytest.mark.parametrize(
     ("rule", "seed"),
     [

@@ -44,6 +44,7 @@ def caches(play: GroupPlay) -> dict[str, int]:
     return dict(play.group.caches.counts)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("edges", [1, 2])
 def test_a_slice_goes_back_and_forth_under_load_and_each_item_is_processed_once(edges):
     play = playing(edges)

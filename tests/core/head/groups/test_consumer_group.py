@@ -35,6 +35,7 @@ def test_a_newcomer_gets_its_share_within_two_beats_and_nothing_is_lost_or_repea
     play.check()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("balancing", "has_mediator"), [("None", False), ("Rates", False), ("Rates", True)])
 def test_shares_are_even_when_ten_join_at_once_and_one_after_another(balancing: str, has_mediator: bool) -> None:
     play = GroupPlay(count=200, balancing=balancing)
@@ -296,6 +297,7 @@ def test_what_is_wrong_with_a_definition_is_said() -> None:
     assert "defined otherwise" in failed.text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_joins_leaves_and_faults_at_random(seed: int) -> None:
     run_at_random(seed)

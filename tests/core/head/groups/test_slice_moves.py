@@ -39,6 +39,7 @@ def test_slices_go_from_one_consumer_to_another_and_both_have_counted(in_session
     play.check()
 
 
+@pytest.mark.sweep
 def test_a_consumer_that_works_too_much_gives_slices_by_a_session_of_a_trigger():
     play, mediator = play_with("a", "b", balancing="Rates")
     play.consumers["a"].work = 0.02

@@ -298,6 +298,7 @@ LOCAL = {
 }
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("replay", [False, True])
 @pytest.mark.parametrize("fault", LOCAL)
 @pytest.mark.parametrize("moment", LOCAL_MOMENTS)
@@ -322,6 +323,7 @@ ACROSS = {
 }
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("fault", ACROSS)
 @pytest.mark.parametrize("moment", ACROSS_MOMENTS)
 def test_a_fault_at_any_moment_of_a_session_across(moment: int, fault: str):
