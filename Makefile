@@ -22,7 +22,7 @@ IMAGES ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo demo-global demo-bundles demo-groups demo-channels demo-deadlines experiments place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global demo-bundles demo-groups demo-channels demo-deadlines experiments place compare sweep test test-all lint size bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
 
 help:  ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ lint: setup-spark  ## Check style, format, types and the architecture's import c
 	    echo "Types of the Spark jobs are not checked: Spark is not set up."; \
 	    $(PY) -m mypy --exclude '^(tests/sparkjobs|bench/telemetry)/' $(filter-out sparkjobs/src,$(wildcard */src)) tests bench; fi
 	.venv/bin/lint-imports
+
+size: setup  ## Print the lines of code by room beside those of the last tag (ARGS=REVISION)
+	@$(PY) scripts/size.py $(ARGS)
 
 bench: setup  ## Measure matching, brokers and collectors, beside baselines in the same run (BENCH_ARGS=--quick for brokers in less time)
 	@$(PY) -m bench.matching
