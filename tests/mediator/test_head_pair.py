@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,6 +83,31 @@ def test_nor_does_an_operator_that_starts_then_give_the_term_to_any_other():
 def test_a_head_is_not_replaced_by_a_standby_that_is_not_there():
     assert change(IN_SYNC, waiting(12), ProcessView(standby().status, unheard_seconds=30)) == IN_SYNC
     assert change(IN_SYNC, waiting(12), waiting(23)) == HeadLeadership(3, 0, ended=1, leads=11)
+
+
+WILD = 2**53 - 1
+"""What the definition lets anyone with rights write into the status."""
+
+
+def test_a_term_that_no_process_has_reached_keeps_no_standby_from_leading():
+    wild = replace(IN_SYNC, term=WILD)
+    after = change(wild, GONE, standby())
+    assert after == IN_SYNC
+    assert change(after, waiting(12), standby()).term == 4
+    assert change(wild, leader(), GONE) == IN_SYNC
+    assert change(wild, GONE, GONE) == wild, "nobody says which it was"
+
+
+def test_an_end_that_no_process_has_reached_keeps_no_head_waiting():
+    said = leader(standby_in_sync=22, standby_syncs=1)
+    assert change(replace(IN_SYNC, ended=WILD), said, standby()) == IN_SYNC, "the pair stays in sync"
+    for wild in (replace(ALONE, ended=WILD), replace(IN_SYNC, sync=WILD)):
+        after = change(wild, said, GONE)
+        assert after == replace(ALONE, ended=1)
+        assert commands(after, said, GONE) == [(0, msg.GoOnAlone(3, 1))]
+        assert change(after, said, standby(sync=1)) == after, "what is over does not come again"
+        assert change(after, leader(standby_in_sync=22, standby_syncs=2), standby(sync=2)).sync == 2
+    assert commands(replace(ALONE, ended=10**8), said, GONE) == [(0, msg.GoOnAlone(3, 1))]
 
 
 def test_a_head_that_neither_the_mediator_nor_the_standby_hears_is_replaced():

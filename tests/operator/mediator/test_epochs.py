@@ -62,7 +62,9 @@ class Stored:
         return self.item
 
 
-@pytest.mark.parametrize("epoch", [10**15, 2**63 - 1, MOST_MEDIATOR_EPOCH + 1, -1, "7", 1.5, True, None])
+@pytest.mark.parametrize(
+    "epoch", [10**15, 2**63 - 1, MOST_MEDIATOR_EPOCH, epochs.HIGHEST_TAKEN + 1, -1, "7", 1.5, True, None]
+)
 def test_an_epoch_that_no_mediator_can_have_counts_as_none_and_is_written_over(epoch: object):
     api: Any = Stored(epoch)
     assert epochs.epoch_of(api.item) == 0
@@ -77,9 +79,19 @@ def test_an_epoch_that_no_mediator_can_have_counts_as_none_and_is_written_over(e
 
 
 def test_above_the_highest_epoch_there_is_none_and_the_error_says_what_to_do():
-    api: Any = Stored(MOST_MEDIATOR_EPOCH)
+    api: Any = Stored(epochs.HIGHEST_TAKEN)
     with pytest.raises(EpochsExhaustedError, match="kubectl patch brokerfleet f --subresource=status"):
         asyncio.run(epochs.raise_epoch(api, "ns", "f"))
+
+
+def test_so_heads_obey_none_above_which_there_is_none():
+    """Any number may stand in the status: the next mediator is one that heads obey, once it knows whom they obey."""
+    api: Any = Stored(MOST_MEDIATOR_EPOCH - 1)
+    assert asyncio.run(epochs.raise_epoch(api, "ns", "f")) == 1
+    asyncio.run(epochs.raise_epoch_to(api, "ns", "f", 17))
+    assert asyncio.run(epochs.raise_epoch(api, "ns", "f")) == 18
+    with pytest.raises(EpochsExhaustedError, match="delete the pods of all brokers at once"):
+        asyncio.run(epochs.raise_epoch_to(api, "ns", "f", epochs.HIGHEST_TAKEN))
 
 
 @pytest.mark.cluster

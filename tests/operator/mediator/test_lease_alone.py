@@ -12,6 +12,7 @@ from tests.operator.faults import cancelled
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.operator.api import ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.backoff import backoff_pauses
+from plimsoll.operator.mediator import lease
 from plimsoll.operator.mediator.lease import ABANDONED_SECONDS, Lease, LeaseLostError, ServingRelease
 from plimsoll.operator.mediator.runner import FleetMediator
 
@@ -116,6 +117,21 @@ def test_what_stands_there_after_a_conflict_decides():
             await task
 
     held(story, Server())
+
+
+def test_one_that_someone_has_written_by_hand_is_taken_within_a_bound(monkeypatch: pytest.MonkeyPatch):
+    most = 2**31 - 1
+    monkeypatch.setattr(lease, "MOST_LEASE_SECONDS", 0.1)
+    server = Server()
+    spec = {"holderIdentity": "someone", "renewTime": "then", "leaseDurationSeconds": most, "leaseTransitions": most}
+    server.item = {"metadata": {"name": "mediator", "resourceVersion": "1"}, "spec": spec}
+
+    async def story(server: Server, task: asyncio.Task[None]) -> None:
+        await until(lambda: server.writes > 1, task)
+        assert server.item is not None
+        assert (server.item["spec"]["leaseDurationSeconds"], server.item["spec"]["leaseTransitions"]) == (1, most)
+
+    held(story, server)
 
 
 @pytest.mark.parametrize("is_there", [False, True])

@@ -117,6 +117,9 @@ class PairDecision:
     def change(self) -> LeadershipChange | None:
         """The next value to be stored, if there is one."""
         stored, other = self.stored, self.other
+        if (mended := stored.mended([view.status for view in self.views])) != stored:
+            text = f"the status had numbers that no process has reached; process {mended.leader} has term {mended.term}"
+            return LeadershipChange(mended, PairEvent("Warning", "Leads", text))
         if (found := self._forgotten()) is not None:
             text = f"process {found.leader} leads in term {found.term}, which the status had lost"
             return LeadershipChange(found, PairEvent("Warning", "Leads", text))
@@ -213,7 +216,8 @@ class PairDecision:
             elif leader.role == "standby":
                 yield stored.leader, msg.Promote(stored.term)
             elif stored.waits_in_vain(leader.status):
-                yield stored.leader, msg.GoOnAlone(stored.term, stored.ended)
+                # Of the period that it waits in: it obeys no other, and this one is over as well.
+                yield stored.leader, msg.GoOnAlone(stored.term, whole(leader.status, "standby_syncs"))
             elif self.hands_over and self.may_promote:
                 yield stored.leader, msg.Leave()
         elif leader.role in ("standby", "head") and not leader.has_no_term:

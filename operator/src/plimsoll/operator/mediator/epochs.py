@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from plimsoll.core.spec.status.objects import MOST_MEDIATOR_EPOCH
 from plimsoll.operator.api import Api, Object
 
 FLEET_KIND = "BrokerFleet"
+HIGHEST_TAKEN = 2**30
+"""No mediator takes a higher epoch, and none counts.
+
+What someone else writes into a status is rarely lower, and heads never come to obey it: there would be none above it.
+"""
 
 
 class OperatorDeposedError(RuntimeError):
@@ -34,11 +38,12 @@ async def raise_epoch(api: Api, namespace: str, fleet: str, above: int = 0) -> i
 
     def change(item: Object) -> Object:
         epoch = max(epoch_of(item), above) + 1
-        if epoch > MOST_MEDIATOR_EPOCH:
+        if epoch > HIGHEST_TAKEN:
             raise EpochsExhaustedError(
                 f"epoch {epoch - 1} is the highest, and was written into `status.mediatorEpoch` by someone else: set"
                 f" it to 0 (`kubectl patch brokerfleet {fleet} --subresource=status --type=merge -p"
-                """ '{"status":{"mediatorEpoch":0}}'`); sessions with this epoch must be deleted"""
+                """ '{"status":{"mediatorEpoch":0}}'`), and delete sessions with this epoch; if a head obeys it,"""
+                " delete the pods of all brokers at once: they forget it when they start again"
             )
         return {**item.get("status", {}), "mediatorEpoch": epoch}
 
@@ -46,7 +51,17 @@ async def raise_epoch(api: Api, namespace: str, fleet: str, above: int = 0) -> i
 
 
 async def raise_epoch_to(api: Api, namespace: str, fleet: str, epoch: int) -> None:
-    """Record an epoch that a head obeys, so that the next one is higher."""
+    """Record an epoch that a head obeys, so that the next one is higher.
+
+    Raises:
+        EpochsExhaustedError: no mediator has taken so high a one, and there is none above it.
+
+    """
+    if epoch >= HIGHEST_TAKEN:
+        raise EpochsExhaustedError(
+            f"a head obeys epoch {epoch}, which no mediator of this version takes: delete the pods of all brokers at"
+            " once: they forget it when they start again"
+        )
 
     def change(item: Object) -> Object:
         return {**item.get("status", {}), "mediatorEpoch": max(epoch_of(item), epoch)}
@@ -96,7 +111,7 @@ def _bounded(epoch: object) -> int:
     """
     if not isinstance(epoch, int) or isinstance(epoch, bool):
         return 0
-    return epoch if 0 <= epoch <= MOST_MEDIATOR_EPOCH else 0
+    return epoch if 0 <= epoch <= HIGHEST_TAKEN else 0
 
 
 def check_epoch(item: Mapping[str, Any], epoch: int) -> None:

@@ -24,6 +24,10 @@ log = logging.getLogger(__name__)
 LEASE_KIND = "Lease"
 ABANDONED_SECONDS = 60.0
 """Another release may serve a fleet whose Lease was not renewed for this long; a new pod of its own comes sooner."""
+MOST_LEASE_SECONDS = 60.0
+"""No holder is waited for longer, whatever its Lease says: anyone with rights may have written it."""
+MOST_TRANSITIONS = 2**31 - 1
+"""What a Lease can count to."""
 T = TypeVar("T")
 
 
@@ -120,10 +124,12 @@ class Lease:
         spec = item.get("spec", {})
         holder = spec.get("holderIdentity") or ""
         if holder not in ("", self._holder) and not self._is_over(spec):
-            raise LeaseLostError(f"{holder} holds the lease {self._namespace}/{self._name}")
+            raise LeaseLostError(
+                f"{holder} holds the lease {self._namespace}/{self._name}; delete it if there is no such operator"
+            )
         if release and holder != self._holder:
             return
-        changes = int(spec.get("leaseTransitions") or 0) + (holder not in ("", self._holder))
+        changes = min(int(spec.get("leaseTransitions") or 0) + (holder not in ("", self._holder)), MOST_TRANSITIONS)
         acquired = spec.get("acquireTime") if holder == self._holder else _now()
         wanted = self._spec("" if release else self._holder, acquired or _now(), changes)
         metadata: Object = {"resourceVersion": item["metadata"]["resourceVersion"]}
@@ -141,7 +147,8 @@ class Lease:
         now = asyncio.get_running_loop().time()
         if seen != self._seen:
             self._seen, self._seen_at = seen, now
-        return now - self._seen_at > float(spec.get("leaseDurationSeconds") or self._seconds)
+        asked = float(spec.get("leaseDurationSeconds") or self._seconds)
+        return now - self._seen_at > min(asked, max(MOST_LEASE_SECONDS, self._seconds))
 
     def _made(self) -> Object:
         metadata: Object = {"name": self._name, "namespace": self._namespace}

@@ -16,7 +16,6 @@ from typing import Any
 from plimsoll.core.session import Session, status
 from plimsoll.core.session.status import rfc3339 as status_time
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
-from plimsoll.core.spec.status.objects import MOST_MEDIATOR_EPOCH
 from plimsoll.mediator import plan_storage, session_objects
 from plimsoll.operator.api import Api, ApiConflictError, ApiNotFoundError, Object
 from plimsoll.operator.mediator import epochs
@@ -167,6 +166,6 @@ def _read_session(item: Object, maps: Mapping[str, Mapping[str, Any]]) -> tuple[
     text = plan_storage.plan_text(item.get("status", {}), maps)
     session = session_objects.stored_session(plan_storage.with_full_record(item, maps.values()))
     epoch = max((batch.epoch for batch in session.batches), default=0) if session is not None else 0
-    if not 0 <= epoch <= MOST_MEDIATOR_EPOCH:
-        raise ValueError(f"a batch of epoch {epoch} cannot be: the highest is {MOST_MEDIATOR_EPOCH}")
+    if not 0 <= epoch <= epochs.HIGHEST_TAKEN:
+        raise ValueError(f"a batch of epoch {epoch} cannot be: the highest is {epochs.HIGHEST_TAKEN}")
     return session, text

@@ -7,7 +7,7 @@ the two has all that was accepted, and the store says which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -16,6 +16,10 @@ LEASE_SECONDS: Final = 3.0
 
 SILENT_HEARTBEATS: Final = 3.0
 """A standby in sync that has been silent for so long may have been promoted: nothing leaves the head any more."""
+
+
+PLAUSIBLE_TERM: Final = 10**9
+"""No head is replaced so often, and no standby in sync so often: a higher number in a status is someone else's."""
 
 
 def silence_seconds(heartbeat_seconds: float) -> float:
@@ -72,6 +76,26 @@ class HeadLeadership:
         """The standby has gone, or is waited for in vain: the head goes on alone. `head`: what its status says."""
         said = _whole(head, "standby_syncs") if _whole(head, "term") == self.term else 0
         return replace(self, standby=0, sync=0, ended=max(self.ended, self.sync, said))
+
+    def mended(self, said: Sequence[Mapping[str, Any]]) -> HeadLeadership:
+        """Without numbers that no process has reached, as far as the processes say which they have. `said`: statuses.
+
+        Anyone with rights on a status may write it, and nothing can follow on such a number: no higher term fits in the
+        definition, and a head obeys the end of a sync that it knows.
+        """
+        found = self
+        if found.term > PLAUSIBLE_TERM:
+            terms = [term for each in said if 0 < (term := _whole(each, "term")) <= PLAUSIBLE_TERM]
+            found = replace(found, term=max(terms, default=found.term))
+        if max(found.sync, found.ended) <= PLAUSIBLE_TERM:
+            return found
+        if found.standby and found.sync <= PLAUSIBLE_TERM:
+            return replace(
+                found, ended=found.sync - 1
+            )  # exact enough: what is in sync now comes behind all that is over
+        leading = [each for each in said if each.get("role") == "head" and _whole(each, "term") == found.term]
+        # The head knows all times so far. All are over: it is told so, and the next one has a number of its own.
+        return replace(found, standby=0, sync=0, ended=_whole(leading[0], "standby_syncs")) if leading else found
 
     def waits_in_vain(self, head: Mapping[str, Any]) -> bool:
         """Whether the head still waits for a standby of which the store says that it is not to be promoted."""
