@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +21,7 @@ from tests.ports import free_ports
 
 from plimsoll.broker import main
 from plimsoll.broker.main import EXIT_CONFIG, EXIT_ENDPOINT, BrokerConfigError, config_problems, new_epoch, read_config
-from plimsoll.core.config import BrokerConfig, BrokerHardware, LinkSecurity, PeerBroker, encode
+from plimsoll.core.config import BrokerConfig, BrokerHardware, DiskLog, LinkSecurity, PeerBroker, encode
 from plimsoll.core.protocol import messages, wire
 
 PLAIN = LinkSecurity(plain=True)
@@ -92,6 +93,24 @@ def test_a_head_starts_says_what_it_is_and_leaves_when_asked(start):
     assert status["process"]["security"] == "plain"
     process.send_signal(signal.SIGTERM)
     assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_damage_is_said_by_the_next_start_if_the_first_is_killed_before_anyone_has_read_of_it(start, tmp_path: Path):
+    config = msgspec.structs.replace(HEAD, disk_log=DiskLog(directory=str(tmp_path / "log"), size_bytes=1 << 20))
+    process = start(config)
+    listening(process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(DEADLINE_SECONDS) == 0
+    shutil.rmtree(tmp_path / "log")
+    process = start(config)
+    listening(process)
+    process.kill()
+    process.wait(DEADLINE_SECONDS)
+    _, control = listening(start(config))
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not (found := ask_status(control)["process"]):
+        assert time.monotonic() < deadline
+    assert found["log_damages"] == 1
 
 
 def test_an_edge_without_subscribers_leaves_at_once_although_its_head_is_not_there(start):

@@ -14,6 +14,7 @@ from plimsoll.core.transport.overlay_node import link_limits
 
 def test_an_edge_takes_a_bounded_number_of_subscribers_and_refuses_the_next():
     fleet = one_cluster(max_subscribers=2)
+    fleet.identity = ""  # without keys all are one, and may have all
     client = fleet.client("x", "e1")
     client.tell("e1", *(resume(i, f"s{i}") for i in (1, 2, 3)))
     fleet.run(1.0)
@@ -26,12 +27,13 @@ def test_an_edge_takes_a_bounded_number_of_subscribers_and_refuses_the_next():
 
 
 def test_a_head_takes_a_bounded_number_of_publishers_and_refuses_the_next():
-    fleet = one_cluster(max_publishers=1)
+    fleet = one_cluster(max_publishers=2)
+    fleet.identity = ""
     client = fleet.client("x", "h")
-    client.tell("h", msg.Open(1, "p1", 1), msg.Open(2, "p2", 1), msg.Open(3, "p1", 2))
+    client.tell("h", *(msg.Open(i, f"p{i}", 1) for i in (1, 2, 3)), msg.Open(4, "p1", 2))
     fleet.run(1.0)
-    assert [(said.handle, said.seq, said.code) for said in client.of("h", msg.Refused)] == [(2, 0, "full")]
-    assert [said.handle for said in client.of("h", msg.Opened)] == [1, 3]
+    assert [(said.handle, said.seq, said.code) for said in client.of("h", msg.Refused)] == [(3, 0, "full")]
+    assert [said.handle for said in client.of("h", msg.Opened)] == [1, 2, 4]
 
 
 def test_full_frames_under_way_fit_into_the_inbox():

@@ -54,6 +54,18 @@ def test_a_head_that_has_reported_nothing_has_none():
             "LogFull",
             "no room: disk quota; publications",
         ),
+        (
+            {"log_fault": "no room", "log_damages": 1},
+            "False",
+            "LogFull",
+            "until there is room; 1 parts of the log of h were damaged",
+        ),
+        (
+            {"log_sync_waiting_seconds": 7.4, "log_damages": 1},
+            "False",
+            "LogSlow",
+            "waits for it; 1 parts of the log of h were damaged",
+        ),
     ],
 )
 def test_the_condition_says_what_the_disk_does(report: dict[str, Any], status: str, reason: str, said: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import resource
 import shutil
@@ -15,9 +16,10 @@ import pytest
 from tests.core.head.durability.conftest import pub
 
 from plimsoll.broker.storage.log_disk import LogDisk, RoundOutput
-from plimsoll.broker.storage.log_folder import DAMAGED
+from plimsoll.broker.storage.log_folder import DAMAGED, LogFolder
 from plimsoll.core.config import BrokerConfig, BrokerLimits, DiskLog, LinkSecurity
 from plimsoll.core.head.durability.commit import RETRY_SECONDS
+from plimsoll.core.head.durability.damage_note import DAMAGE_NOTE
 from plimsoll.core.head.durability.segments import read_promise
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
@@ -146,8 +148,37 @@ def test_damage_in_the_middle_is_found_behind_the_start_and_what_is_behind_it_is
         assert positions(again.head) == list(range(third.first, 201))
         assert again.head.log.lost(1, third.first - 1) == {("h", 1): third.first - 1}
         assert not (tmp_path / "log" / second.name).exists()
-    with life(tmp_path / "log", 3) as later:
+    with life(tmp_path / "log", 3, known=(2, 200)) as later:
         assert positions(later.head) == list(range(third.first, 201)), "damage is found once"
+        assert later.disk.damages == 1, "the status with that position may be older than the damage"
+        later.round(1)
+    with life(tmp_path / "log", 4, known=(3, 201)) as told:
+        assert told.disk.damages == 0
+
+
+def test_damage_that_cannot_be_noted_is_said_and_noted_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    path, create = tmp_path / "log", LogFolder.create
+    with life(path, 1) as one:
+        one.round(40)
+        one.round(1)
+    (path / one.disk.store.segments[-1].name).unlink()
+
+    def full(folder: LogFolder, name: str, size: int) -> None:
+        if name == DAMAGE_NOTE:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        create(folder, name, size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogFolder, "create", full)
+        again = Life(path, 2)
+    assert f"cannot be noted in {DAMAGE_NOTE}: No space left on device" in caplog.text
+    assert (again.disk.damages, (path / DAMAGE_NOTE).exists()) == (1, False)
+    again.round(1, 2.0)
+    again.end()
+    with life(path, 3) as later:
+        assert later.disk.damages == 1
 
 
 def test_damage_that_is_met_while_it_is_read_ends_in_what_is_behind_it(tmp_path: Path):
@@ -199,8 +230,13 @@ def test_an_older_copy_is_less_than_what_is_known_outside_of_the_folder(
     with life(log, 5, known=(epoch, position)) as restored:
         assert restored.head.journal is not None
         assert (restored.disk.status()["log_damages"] == 1, restored.head.journal.is_unsure) == (is_less, is_less)
+        last = restored.head.log.last
     with life(log, 6, known=(epoch, position)) as later:
-        assert later.disk.damages == 0, "the start before has said it"
+        assert (later.disk.damages == 1) == is_less, "it is not known that anyone has read it"
+        assert later.head.journal is not None
+        assert not later.head.journal.is_unsure, "the start before has logged the gap"
+    with life(log, 7, known=(5, last)) as told:
+        assert told.disk.damages == 0
 
 
 def test_the_log_of_another_head_is_a_loss_though_it_began_later(tmp_path: Path):
@@ -214,7 +250,7 @@ def test_the_log_of_another_head_is_a_loss_though_it_began_later(tmp_path: Path)
         assert one.head.journal is not None
         assert (one.disk.damages, one.head.journal.is_unsure) == (1, True), "the log is that of i"
         one.round(1)
-    with life(tmp_path / "log", 4, known=(1, 40)) as again:
+    with life(tmp_path / "log", 4, known=(3, 60)) as again:
         assert again.disk.damages == 0, "the start before has said it"
 
 

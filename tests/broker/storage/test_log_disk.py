@@ -31,9 +31,12 @@ class Fleet:
         self.path, self.epoch = path, 0
         self.disks: list[LogDisk] = []
 
-    def start(self, sync: str = "Always") -> tuple[LogDisk, Head]:
+    def start(self, sync: str = "Always", known: tuple[int, int] = (0, 0)) -> tuple[LogDisk, Head]:
         self.epoch += 1
-        disk = LogDisk(DiskLog(directory=str(self.path), size_bytes=1 << 20, sync=sync), "h")  # type: ignore[arg-type]  # one of the two
+        config = DiskLog(
+            directory=str(self.path), size_bytes=1 << 20, sync=sync, known_epoch=known[0], known_position=known[1]  # type: ignore[arg-type]  # one of the two
+        )  # fmt: skip
+        disk = LogDisk(config, "h")
         self.disks.append(disk)
         head = Head(CONFIG, self.epoch, itertools.count(1).__next__, disk.recover())
         disk.attach(head, 0.0)
@@ -111,7 +114,10 @@ def test_a_log_whose_files_are_all_gone_is_damage(fleet: Fleet):
     assert (disk.status()["log_damages"], head.log.last, head.continuation.memory) == (1, 0, 2)
     fleet.stop()
     disk, head = fleet.start()
-    assert (disk.damages, head.continuation.memory) == (0, 2), "the new one is whole"
+    assert (disk.damages, head.continuation.memory) == (1, 2), "the new one is whole, and nobody is known to know"
+    fleet.stop()
+    disk, head = fleet.start(known=(2, 1))
+    assert (disk.damages, head.continuation.memory) == (0, 2), "a status has come from the start that found it"
 
 
 def test_what_was_answered_just_before_a_kill_is_missed_by_the_next_start(fleet: Fleet):

@@ -235,6 +235,58 @@ def test_a_fleet_without_keys_goes_by_the_name_in_hello():
     assert len(again.of("e2", msg.Resumed)) == 1
 
 
+def told(client: Client) -> list[str]:
+    return [text for code, text in closed(client, "e1") if code == "full"]
+
+
+def test_an_identity_has_no_more_subscribers_at_an_edge_than_it_leaves():
+    fleet = keyed(one_cluster(max_subscribers=8))
+    ann, bob, eve = (fleet.client(name, "h", "e1") for name in ("ann", "bob", "eve"))
+    for client, most in ((ann, 4), (bob, 2), (eve, 1)):
+        name = client.info.name
+        client.tell("e1", *(asked(n, (5, 2), f"{name}{n}") for n in range(1, most + 2)))
+        fleet.run(0.3)
+        assert told(client)[-1].startswith(f"this edge has {most} subscribers of this identity, and ")
+        assert told(client)[-1].endswith(" places left for others; ask the head for another one")
+        assert len(client.of("e1", msg.Resumed)) == most
+    ann.tell("e1", asked(20, (5, 4), "ann1"), msg.Detach([2], False), asked(21, (5, 4), "ann2"))
+    fleet.run(0.3)
+    assert len(ann.of("e1", msg.Resumed)) == 6, "those that have their places here may attach again"
+    ann.tell("e1", msg.Detach([20, 21], True))
+    fleet.run(0.3)
+    bob.tell("e1", asked(20, (5, 2), "bob20"))
+    fleet.run(0.3)
+    assert (len(told(bob)), len(bob.of("e1", msg.Resumed))) == (1, 3)
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_who_is_moved_to_an_edge_may_have_any_place_that_is_left(*, replay: bool):
+    fleet = keyed(one_cluster(max_subscribers=4))
+    ann, eve = fleet.client("ann", "h", "e1", "e2"), fleet.client("eve", "e2")
+    ann.tell("e2", asked(1, (5, 2), "a"), asked(2, (5, 2), "b"))
+    ann.tell("e1", asked(1, (5, 2)))
+    mediator = fleet.mediator("h")
+    fleet.run(0.3)
+    plan = msg.HandoverPlan("e1", "e2", "h", ["s"], replay, 3.0, 3.0)
+    mediator.say_control("h", msg.Command(1, fleet.head().epoch, "1.1", "prepare", plan))
+    fleet.run(0.3)
+    assert set(fleet.edge("e2").handover_target.slots) == {"s"}
+    ann.tell("e2", asked(3, (5, 2), "c"))
+    eve.tell("e2", asked(1, (5, 2), "e"))
+    fleet.run(0.3)
+    assert closed(ann, "e2") == [("full", "this edge has 3 subscribers of this identity, and 1 places left for others; "
+                                  "ask the head for another one")]  # fmt: skip
+    assert len(eve.of("e2", msg.Resumed)) == 1
+    if replay:
+        again = msg.Resume(9, "s", (5, 4), 1, [msg.SubscriptionItem(1, "[n,>,1]")], msg.Policy(), None, [], "1.1")
+        ann.tell("e2", again)
+    else:
+        item = msg.AttachItem(9, "s", (5, 3), 1, [msg.SubscriptionItem(1, "[class,=,'STOCK']")], msg.Policy())
+        ann.tell("e2", msg.Attach("1.1", [item]))
+    fleet.run(0.3)
+    assert "s" in fleet.edge("e2").attachments.by_subscriber
+
+
 def test_a_place_in_a_hand_over_is_for_the_identity_of_its_subscriber():
     fleet = keyed(one_cluster())
     ann, eve = fleet.client("ann", "h", "e1", "e2"), fleet.client("eve", "e2")

@@ -137,6 +137,27 @@ def test_a_standby_ends_with_close_with_its_link_or_in_time(moving: Moving):
     assert not arrivals.standbys
 
 
+def test_an_identity_has_no_more_on_standby_than_it_leaves():
+    fleet = tree([("a", "b")], max_publishers=4)
+    ann = fleet.client("ann", "b")
+    fleet.run(0.3)
+    fleet.identity = "eve"
+    eve = fleet.client("eve", "b")
+    fleet.run(0.3)
+    for client, most in ((ann, 2), (eve, 1)):
+        client.tell("b", *(msg.OpenStandby(n, f"{client.info.name}{n}", 1, SESSION, "a") for n in range(1, most + 2)))
+        client.tell("b", msg.OpenStandby(9, f"{client.info.name}1", 1, SESSION, "a"))
+        fleet.run(0.3)
+        assert [each.handle for each in client.of("b", msg.PublisherStandby)] == [*range(1, most + 1), 9]
+        ((code, text),) = {(each.code, each.text) for each in client.of("b", msg.Refused)}
+        assert (code, text.startswith(f"this head has {most} publishers of this identity, and ")) == ("full", True)
+    ann.tell("b", msg.Close(9))
+    fleet.run(0.3)
+    eve.tell("b", msg.OpenStandby(3, "eve3", 1, SESSION, "a"))
+    fleet.run(0.3)
+    assert eve.of("b", msg.PublisherStandby)[-1].handle == 3
+
+
 def test_a_command_is_obeyed_once_and_by_the_newest_mediator_only(moving: Moving):
     moving.command("p")
     moving.command("p")

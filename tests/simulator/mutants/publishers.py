@@ -95,7 +95,7 @@ MUTANTS = [
     Mutant(
         "standby-outlives-its-link",
         "A standby ends with its link.",
-        (Change(PublisherArrivals.client_lost, "if each.link is not link", ""),),
+        (Change(PublisherArrivals.client_lost, "if each.link is link", "if False"),),
         (LINKS, KILLED),
     ),
     Mutant(

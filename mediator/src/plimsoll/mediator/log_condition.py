@@ -71,16 +71,17 @@ def _disk_conditions(head: ObservedBroker) -> list[Condition]:
         return [_unsafe("LogFailed", f"{head.name} {head.last_end}: its log could not be read or written")]
     if "log_sync" not in report:
         return []
+    damages = int(_number(report.get("log_damages")) + _number(report.get("log_read_faults")))
+    damaged = f"{damages} parts of the log of {head.name} were damaged, and have become gaps; its output names them"
+    also = f"; {damaged}" if damages else ""  # a head that ends before the graver thing is over says it no more
     if fault := str(report.get("log_fault", "")):
-        return [_unsafe("LogFull", f"{fault}; publications are refused until there is room")]
+        return [_unsafe("LogFull", f"{fault}; publications are refused until there is room{also}")]
     waiting = _number(report.get("log_sync_waiting_seconds"))
     if waiting > SLOW_SYNC_SECONDS:
         text = f"a sync of the log of {head.name} has been going on for {waiting:.0f} s; what it accepts waits for it"
-        return [_unsafe("LogSlow", text)]
-    damages = int(_number(report.get("log_damages")) + _number(report.get("log_read_faults")))
+        return [_unsafe("LogSlow", text + also)]
     if damages:
-        text = f"{damages} parts of the log of {head.name} were damaged, and have become gaps; its output names them"
-        return [_unsafe("LogDamaged", text)]
+        return [_unsafe("LogDamaged", damaged)]
     return [Condition("LogSafe", "True", "LogWritten", f"{head.name} keeps its log on its disk")]
 
 

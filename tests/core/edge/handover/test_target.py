@@ -67,7 +67,7 @@ def test_a_place_is_freed_by_its_own_session_only():
 
 
 def test_who_is_in_its_place_counts_once():
-    stage = Stage(max_subscribers=2)
+    stage = Stage(max_subscribers=3)
     stage.dark("x")
     stage.ask("b", resume(1, "w"), resume(2, "v"))
     assert stage.state("b", "w") == "live"

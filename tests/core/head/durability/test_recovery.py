@@ -14,9 +14,11 @@ import pytest
 from tests.core.head.durability.conftest import EMPTY, MemoryFiles, own
 
 from plimsoll.core.head.durability import records, recovery, segments
+from plimsoll.core.head.durability.damage_note import DamageNote
 from plimsoll.core.head.durability.log_state import LogState
 from plimsoll.core.head.durability.records import (
     SEARCHES,
+    EpochBegan,
     Logged,
     SafeBefore,
     Scan,
@@ -354,7 +356,41 @@ def test_what_is_lost_is_said_once():
     after.written = entries(after.store)
     for _ in range(2):
         after.write(syncs=True)
+    after.store.write([EpochBegan(2, after.store.position + 1, 2)])
     assert Writer(after.files, 3).found.is_whole
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_loss_is_one_until_a_life_has_begun_that_tells_it(*, has_begun: bool):
+    """What an earlier start has erased, and not logged a gap for, nothing but the note knows."""
+    writer = stopped()
+    last = writer.store.segments[-1].name
+    writer.files.remove(segments.PROMISE)
+    writer.files.files[last][150:160] = bytes(10)  # a later batch says that this was safe
+    dead = Writer(writer.files, 2)
+    assert (dead.found.is_whole, len(dead.found.damage)) == (False, 1)
+    if has_begun:
+        dead.store.write([EpochBegan(2, dead.store.position + 1, 2)])
+    again = Writer(writer.files, 3)
+    assert (again.found.is_whole, again.found.damage, again.store.damage.found.parts) == (has_begun, (), 1)
+
+
+def test_damage_is_noted_before_a_file_is_changed(monkeypatch: pytest.MonkeyPatch):
+    """A start that ends at the first change has noted it; the next one finds it again, and counts it once."""
+    writer = stopped()
+    first, middle = (each.name for each in writer.store.segments[-3:-1])
+    writer.files.remove(middle)
+
+    def ends(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer.files, "set_aside", ends)
+        with pytest.raises(KeyboardInterrupt):
+            Writer(writer.files, 2)
+    assert first in writer.files.files
+    assert DamageNote(writer.files).read().parts == 1
+    assert Writer(writer.files, 3).store.damage.found.parts == 1
 
 
 def test_a_promise_that_is_torn_promises_nothing():

@@ -18,9 +18,10 @@ from plimsoll.broker.storage.log_folder import DAMAGED, LogFolder
 from plimsoll.broker.storage.log_syncer import LogSyncer
 from plimsoll.core.config import DiskLog
 from plimsoll.core.head.durability.commit import RoundCommit, recovered_log
+from plimsoll.core.head.durability.damage_note import DAMAGE_NOTE
 from plimsoll.core.head.durability.journal import RecoveredLog
 from plimsoll.core.head.durability.records import DamagedBatchError
-from plimsoll.core.head.durability.recovery import compared
+from plimsoll.core.head.durability.recovery import Recovery, compared
 from plimsoll.core.head.durability.segments import PROMISE
 from plimsoll.core.head.durability.store import LogStore
 from plimsoll.core.head.machine import Head
@@ -111,23 +112,22 @@ class LogDisk:
             LogDiskError: it cannot be read.
 
         """
+        note = self.store.damage
         try:
+            note.forget_known(self.config.known_epoch, self.config.known_position)
             found = self.store.recover()
+            noted = len(found.damage)
             if not (found.segments or found.damage or is_replica) and self._begun.exists():
                 found = found._replace(damage=("all of its files are gone, and a new one begins",), is_whole=False)
             if not is_replica:  # one that has followed has all that was told, whatever its own disk has
                 found = compared(found, self.config.known_epoch, self.config.known_position)
+            for damage in found.damage[noted:]:
+                note.add(damage, 0, is_whole=False)
             is_synced = self._waits_always(may_lag=self.config.may_lag)
             recovered = recovered_log(self.store, found, is_synced=is_synced, boot=_boot(), is_replica=is_replica)
         except (OSError, DamagedBatchError) as error:
             raise LogDiskError(f"the log in {self.config.directory} cannot be read: {error}") from error
-        self.damages = len(found.damage)
-        for damage in found.damage:
-            log.error(
-                "the log in %s: %s; what is set aside is in its folder %s", self.config.directory, damage, DAMAGED
-            )
-        if not found.segments:
-            log.warning("the log in %s is empty: a new one begins", self.config.directory)
+        self._say_found(found)
         self.found = (
             f"positions {self.store.first} to {self.store.position} in {found.segments} segments, "
             f"{found.bytes} bytes; {found.torn_bytes} bytes of a torn end cut off"
@@ -135,6 +135,23 @@ class LogDisk:
         self.checker = LogChecker(self.folder, self.store.unchecked())
         log.info("recovered the log in %s: %s", self.config.directory, self.found)
         return recovered
+
+    def _say_found(self, found: Recovery) -> None:
+        directory, note = self.config.directory, self.store.damage
+        self.damages = note.found.parts
+        for damage in [text for text in note.found.texts if text not in found.damage]:
+            log.error(
+                "the log in %s, as an earlier start has found and no status is known to say: %s", directory, damage
+            )
+        for damage in found.damage:
+            log.error("the log in %s: %s; what is set aside is in its folder %s", directory, damage, DAMAGED)
+        if note.fault:
+            log.error(
+                "the log in %s: its damage cannot be noted in %s: %s; if this process ends soon, no later one says it",
+                directory, DAMAGE_NOTE, note.fault,
+            )  # fmt: skip
+        if not found.segments:
+            log.warning("the log in %s is empty: a new one begins", directory)
 
     def attach(self, head: Head, now: float) -> None:
         """Begin to write what this head logs.
@@ -196,6 +213,7 @@ class LogDisk:
             if now >= self._next_promise:
                 self._next_promise = now + PROMISE_SECONDS
                 self.store.promise()
+                self.store.damage.try_again()
             written = self.commit.write(now)
         except OSError as error:
             raise LogDiskError(f"the log in {self.config.directory} cannot be written: {error}") from error

@@ -19,6 +19,7 @@ from plimsoll.core.edge.kept_places import keep_place, place_left
 from plimsoll.core.edge.pending_subacks import PendingSubacks
 from plimsoll.core.edge.queues import DeliveryQueues
 from plimsoll.core.edge.subscription_table import Numbered, SubscriptionTable
+from plimsoll.core.identity_shares import NamesByIdentity
 from plimsoll.core.permissions import NameGrants
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import owner_identity
@@ -63,7 +64,7 @@ class AttachmentTable:
         self.host, self.subscription_table, self.by_link = host, subscription_table, by_link
         self.cursor, self.queues = cursor, queues
         self.pending_subacks = PendingSubacks()
-        self.by_subscriber: dict[str, EdgeAttachment] = {}
+        self.by_subscriber: NamesByIdentity[EdgeAttachment] = NamesByIdentity()
         self.interrupted: list[EdgeAttachment] = []
 
     def attached(self, link: Link, attachment_id: int) -> EdgeAttachment | None:

@@ -77,7 +77,8 @@ class ClientRequests:
         if code := self._refusal(link, resume, old):
             self.host.counters["roles_refused"] += code == NOT_PERMITTED
             used = _left_behind(resume, old) if code == "epoch" else 0
-            self.host.say(link, msg.AttachmentClosed(resume.attachment, code, REFUSALS[code], used))
+            text = self._no_room(link, resume) if code == "full" else REFUSALS[code]
+            self.host.say(link, msg.AttachmentClosed(resume.attachment, code, text, used))
             return
         if (foreign := self._foreign(link, resume, old)) is not None:
             self.host.counters["roles_refused"] += foreign[0] == NOT_PERMITTED
@@ -114,7 +115,11 @@ class ClientRequests:
         whose = owner_identity(resume.subscriber, link.identity)
         if old is not None and old.identity == whose and old.epoch >= resume.epoch:
             return "epoch"
-        return out_of_bounds(resume) if self.handover_target.has_room(resume.subscriber) else "full"
+        return "full" if self._no_room(link, resume) else out_of_bounds(resume)
+
+    def _no_room(self, link: Link, resume: msg.Resume) -> str:
+        whose = owner_identity(resume.subscriber, link.identity)
+        return self.handover_target.no_room(resume.subscriber, whose, leaves=link.has_key)
 
     def _foreign(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> tuple[str, str] | None:
         """Why this identity may not have the subscriber, or not with this incarnation: a code and a text."""

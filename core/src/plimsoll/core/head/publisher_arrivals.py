@@ -15,6 +15,7 @@ from plimsoll.core.head.publisher_audit import PublisherAudit
 from plimsoll.core.head.publishers import AnyOpen, PublisherTable
 from plimsoll.core.head.record_handlers import RecordHandlers
 from plimsoll.core.head.router import TreeRouter
+from plimsoll.core.identity_shares import NamesByIdentity
 from plimsoll.core.permissions import NameGrants
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import WireError
@@ -28,11 +29,12 @@ ORPHANED: Final = "orphaned"
 
 @dataclass(slots=True)
 class Standby:
-    """A publisher that waits for the head `source` to decide."""
+    """A publisher of this identity that waits for the head `source` to decide."""
 
     link: Link
     opening: msg.OpenStandby
     ends_at: float
+    identity: str
 
 
 class ArrivalContext(Protocol):
@@ -58,7 +60,7 @@ class PublisherArrivals(HeadPart):
 
     def __init__(self, host: ArrivalContext, opener: PublisherOpener, time_factor: float) -> None:
         self.host, self.opener, self.time_factor = host, opener, time_factor
-        self.standbys: dict[str, Standby] = {}
+        self.standbys: NamesByIdentity[Standby] = NamesByIdentity()
         self._sources: dict[str, tuple[str, str]] = {}
 
     def register(self, handlers: RecordHandlers) -> None:
@@ -76,14 +78,18 @@ class PublisherArrivals(HeadPart):
         if known is not None and known.arrived == opening.session and known.incarnation == opening.incarnation:
             self._open(link, opening)
             return
-        if known is None and len(host.publishers) + len(self.standbys) >= host.publishers.limits.max_publishers:
-            raise WireError("full", "this head has as many publishers as it may have")
+        if known is None and opening.publisher not in self.standbys:
+            # A MARKER takes any free place: the other head has cut the publisher already, and its name has to be here.
+            standbys = self.standbys
+            if why := host.publishers.places.refusal(link, len(standbys), standbys.count(link.identity)):
+                raise WireError("full", why)
         ends_at = host.now + STANDBY_SECONDS * self.time_factor
-        self.standbys[opening.publisher] = Standby(link, opening, ends_at)
+        self.standbys[opening.publisher] = Standby(link, opening, ends_at, link.identity)
         host.say(link, msg.PublisherStandby(opening.handle))
 
     def _open(self, link: Link, opening: msg.OpenStandby) -> None:
-        self.standbys.pop(opening.publisher, None)
+        if opening.publisher in self.standbys:
+            del self.standbys[opening.publisher]
         self.opener.open_now(link, opening)
         if (waiting := self._sources.get(opening.publisher)) is not None and waiting[0] == opening.session:
             del self._sources[opening.publisher]
@@ -99,7 +105,8 @@ class PublisherArrivals(HeadPart):
 
     def client_lost(self, link: Link) -> None:
         """Its publishers ask again on the next one."""
-        self.standbys = {name: each for name, each in self.standbys.items() if each.link is not link}
+        for name in [name for name, each in self.standbys.items() if each.link is link]:
+            del self.standbys[name]
 
     def on_marker(self, source: str, marker: msg.PublisherMarker) -> None:
         """From here on this publisher's next number is taken at this head."""

@@ -5,7 +5,7 @@ Beside it are their credit (`client_credit.py`), quotas, rates and answers (`pub
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from plimsoll.core.config import BrokerLimits
@@ -17,6 +17,7 @@ from plimsoll.core.head.open_publisher import OpenPublisher
 from plimsoll.core.head.publisher_answers import PublisherAnswers
 from plimsoll.core.head.publisher_quotas import PublisherQuotas
 from plimsoll.core.head.publisher_rates import PublisherRates
+from plimsoll.core.identity_shares import NamesByIdentity, has_share
 from plimsoll.core.name_claims import ClaimTable, KnownClaim
 from plimsoll.core.permissions import (
     NO_NAME_GRANTS,
@@ -50,40 +51,28 @@ class PublisherPlaces:
     """Publishers by name, as many as a head remembers, and how many of them each identity has."""
 
     def __init__(self, most: int) -> None:
-        self.by_name: dict[str, OpenPublisher] = {}
+        self.by_name: NamesByIdentity[OpenPublisher] = NamesByIdentity()
         self._most = most
-        self._of_identity: Counter[str] = Counter()
 
     def put(self, publisher: OpenPublisher) -> None:
         """Remember a publisher, in the place of the one that has its name."""
-        if (before := self.by_name.get(publisher.name)) is not None:
-            self._uncount(before)
         self.by_name[publisher.name] = publisher
-        self._of_identity[publisher.identity] += 1
 
     def remove(self, publisher: OpenPublisher) -> None:
         del self.by_name[publisher.name]
-        self._uncount(publisher)
 
-    def _uncount(self, publisher: OpenPublisher) -> None:
-        self._of_identity[publisher.identity] -= 1
-        if not self._of_identity[publisher.identity]:
-            del self._of_identity[publisher.identity]
+    def refusal(self, link: Link, waiting: int = 0, own: int = 0) -> str:
+        """Why the identity of a link can have no more names here; empty if it can.
 
-    def refusal(self, identity: str) -> str:
-        """Why an identity can have no more names here; empty if it can.
-
-        It never has more than it leaves: one takes half of all, two take two thirds. So no few of them, whatever they
-        open, leave the others without a name, also while those that they have closed are still remembered.
+        `waiting`: places kept for publishers that are to come; `own`: for those of this identity. Those that were
+        closed count while they are remembered.
         """
-        free, taken = self._most - len(self.by_name), self._of_identity[identity]
+        free, taken = self._most - len(self.by_name) - waiting, self.by_name.count(link.identity) + own
+        if has_share(taken, free, leaves=link.has_key):
+            return ""
         if free <= 0:
             return f"this head has its {self._most} publishers; open at another one"
-        if taken >= free:
-            return (
-                f"this head has {taken} publishers of this identity, and {free} places left for others; open at another"
-            )
-        return ""
+        return f"this head has {taken} publishers of this identity, and {free} places left for others; open at another"
 
 
 class PublisherTable:
@@ -95,8 +84,8 @@ class PublisherTable:
         self.limits = limits
         self.claims = ClaimTable(limits.lease_seconds) if claims is None else claims
         self.credits = ClientCredits(ClientShares({}) if shares is None else shares, limits.publisher_window)
-        self._places = PublisherPlaces(limits.max_publishers)
-        self.by_name = self._places.by_name
+        self.places = PublisherPlaces(limits.max_publishers)
+        self.by_name = self.places.by_name
         self._by_handle: dict[tuple[Link, int], OpenPublisher] = {}
         self.quotas = PublisherQuotas(limits)
         self.rates = PublisherRates(self.by_name)
@@ -129,7 +118,7 @@ class PublisherTable:
         is_own = known is not None and known.identity == link.identity
         if fault := incarnation_fault(opening.incarnation, known.incarnation if known is not None and is_own else 0):
             raise WireError("range", fault)
-        if known is None and (why := self._places.refusal(link.identity)):
+        if known is None and (why := self.places.refusal(link)):
             raise WireError("full", why)
         return known
 
@@ -199,7 +188,7 @@ class PublisherTable:
         """Its name is another identity's: nothing of it is remembered."""
         self._unbind(publisher)
         self.credits.forget(publisher)
-        self._places.remove(publisher)
+        self.places.remove(publisher)
 
     def _unbind(self, publisher: OpenPublisher) -> None:
         self.credits.leave(publisher)
@@ -210,7 +199,7 @@ class PublisherTable:
 
     def _new(self, name: str, incarnation: int, identity: str, now: float) -> OpenPublisher:
         publisher = OpenPublisher(name, incarnation, identity, own=self.quotas.own(now))
-        self._places.put(publisher)
+        self.places.put(publisher)
         return publisher
 
     # -- what outlasts a restart of a head with a log on a disk
@@ -310,7 +299,7 @@ class PublisherTable:
         for publisher in [p for p in self.by_name.values() if p.seen_at == NOT_SEEN]:
             publisher.seen_at = now
         for publisher in [p for p in self.by_name.values() if p.link is None and now - p.seen_at > seconds]:
-            self._places.remove(publisher)
+            self.places.remove(publisher)
             self.credits.forget(publisher)
 
     # -- one publication

@@ -174,7 +174,8 @@ class Handshakes:
     def _on_hello(self, peer: Peer, hello: wire.Hello) -> None:
         if isinstance(peer, str):
             raise WireError("misplaced", "HELLO is said by the side that dials")
-        identity = self._hooks.identity_of(peer) or identity_of_name(hello.info.name)
+        proven = self._hooks.identity_of(peer)
+        identity = proven or identity_of_name(hello.info.name)
         key = (hello.info.role, identity, hello.info.name, hello.link)
         is_full = key[:3] not in self._of_peer and self._clients[identity] >= self._limits.max_connections
         if why := self._hooks.admits(hello.info) or (is_full and _too_many(key, self._limits, self.info.name)):
@@ -196,7 +197,7 @@ class Handshakes:
             if hello.info.role == "client":
                 self._clients[identity] += 1
             link = self._accepted[key] = self._of_peer[key[:3]] = self._new_link(peer, initiator=False)
-            link.identity = identity
+            link.identity, link.has_key = identity, bool(proven)
         self._bind(link, peer)
         self._out += [(peer, frame) for frame in link_handshake.answer_hello(link, hello, self._hooks.now)]
         if fresh:

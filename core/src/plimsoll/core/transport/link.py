@@ -56,7 +56,7 @@ class Link:
     `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` gets the number of
     records of each frame. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records until
     the end of the round; the list stays the same object for the life of the link. `identity`: whose key an accepted
-    link was opened with; without keys, `identity_of_name`.
+    link was opened with; without keys, not `has_key`, `identity_of_name`.
 
     `acks_dealt`: frames are acknowledged when they have been dealt with, not when they have arrived. `dealt` counts
     those; of frame `held_from` and later ones something is held in memory, so none of them is safe; 0: nothing is held.
@@ -80,6 +80,7 @@ class Link:
         "dealt",
         "expected",
         "grant",
+        "has_key",
         "held_from",
         "hello_at",
         "id",
@@ -118,6 +119,7 @@ class Link:
         self.owner: object = None
         self.grant = ALL_PERMISSIONS
         self.identity = ""
+        self.has_key = True
         self.round_trip = RoundTrip()
         self._flags = 0
         self.is_stuck = self.acks_dealt = False

@@ -37,7 +37,8 @@ ATTACHMENTS_AT_ONCE = 256
 
 
 class AttachmentsByName(Protocol):
-    by_subscriber: dict[str, EdgeAttachment]
+    @property
+    def by_subscriber(self) -> Mapping[str, EdgeAttachment]: ...
 
 
 class ProfilerContext(Protocol):

@@ -23,6 +23,7 @@ from plimsoll.core.edge.handover.publisher_audit import PublisherAuditRelay
 from plimsoll.core.edge.handover.slots import ReservedSlot, SlotTable
 from plimsoll.core.edge.handover.standby_list import StandbyList
 from plimsoll.core.edge.name_claims import NameCheck
+from plimsoll.core.identity_shares import has_share
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.slice_names import owner_identity
@@ -46,12 +47,27 @@ class HandoverTarget:
 
     # -- slots
 
-    def has_room(self, subscriber: str) -> bool:
-        """Whether one more subscriber fits in. Slots of others count: they are promised."""
-        served, most = self.attachments.by_subscriber, self.host.config.limits.max_subscribers
-        if subscriber in served or subscriber in self.slots or len(served) + len(self.slots) < most:
-            return True
-        return len(served.keys() | self.slots.keys()) < most
+    def no_room(self, subscriber: str, identity: str = "", *, leaves: bool = False) -> str:
+        """Why there is no place for one more subscriber; empty if there is one. `leaves`: its identity leaves places.
+
+        One that has a place or a slot here has it. Slots of others count: they are promised.
+        """
+        served, slots = self.attachments.by_subscriber, self.slots
+        taken, free = served.count(identity), self.host.config.limits.max_subscribers - len(served)
+        if subscriber in served or subscriber in slots:
+            return ""
+        if has_share(taken + len(slots), free - len(slots), leaves=leaves):
+            return ""
+        waiting = [slot for x, slot in slots.items() if x not in served]
+        taken, free = taken + sum(slot.identity == identity for slot in waiting), free - len(waiting)
+        if has_share(taken, free, leaves=leaves):
+            return ""
+        if free <= 0:
+            return REFUSALS["full"]
+        return (
+            f"this edge has {taken} subscribers of this identity, and {free} places left for others; ask the head for "
+            "another one"
+        )
 
     def on_prepare(self, prepare: msg.Prepare) -> None:
         until = self.host.now + prepare.seconds
@@ -80,7 +96,9 @@ class HandoverTarget:
             self.attachments.close(attachment)  # it has been sent END, and comes back
         elif attachment is not None and not self._is_arriving(x, session, *ARRIVING):
             return f"{name} has a record of it"
-        return "" if self.has_room(x) else f"{name} has as many subscribers as it may have"
+        # Whoever is moved here may have any free place, whatever others of its identity have: the mediator has chosen
+        # this edge, and an edge that leaves has to get rid of all. The slot lets its RESUME in as well.
+        return f"{name} has as many subscribers as it may have" if self.no_room(x) else ""
 
     def _is_arriving(self, x: str, session: str, *states: AttachmentState) -> bool:
         attachment = self.attachments.by_subscriber.get(x)

@@ -2,7 +2,7 @@
 
 Nothing behind the first place of the last segment that is not good is used, whatever lies there: pages are written back
 in any order. What lies there is erased, so that no later batch can lead to it. What is found is compared with what had
-been promised; what is given up for damage is set aside.
+been promised; what is given up for damage is set aside, and noted before (`damage_note.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
+from plimsoll.core.head.durability.damage_note import DamageNote, FoundDamage
 from plimsoll.core.head.durability.log_state import LogState
 from plimsoll.core.head.durability.records import (
     BatchPlace,
@@ -86,10 +87,11 @@ def _another_head(state: LogState, epoch: int) -> str:
 
 
 class LogRecovery:
-    """Finds the segments of the log of head `name`. `position`: of its last entry."""
+    """Finds the segments of the log of head `name`. `position`: of its last entry. `note`: of what is damaged."""
 
-    def __init__(self, files: LogFiles, name: str) -> None:
+    def __init__(self, files: LogFiles, name: str, note: DamageNote | None = None) -> None:
         self.files, self.name = files, name
+        self.note = DamageNote(files) if note is None else note
         self.segments: list[Segment] = []
         self.position = self._highest = 0
         self._damage: list[str] = []
@@ -109,6 +111,7 @@ class LogRecovery:
         for name in names:
             first_of(name)  # a file that is no segment is not touched
         self._promised = read_promise(self.files) or self._promised
+        noted = self.note.read()
         self._drop_empty_end(names)
         self._find_older(names[:-1])
         state = LogState(self.name)
@@ -117,6 +120,7 @@ class LogRecovery:
             last = self._take_back()
         self._check_oldest()
         self._check_promise()
+        self._is_whole &= noted.is_whole or _has_begun(state, noted)
         if not self.segments:
             self._is_whole &= not self._damage  # the end of the log itself was damaged
             state.position = self._highest
@@ -163,7 +167,7 @@ class LogRecovery:
         """
         if self.segments and segment.first != self.position + 1:
             before = self.segments[-1]
-            self._damage.append(
+            self._give_up(
                 f"{before.name}: byte {before.end} is damaged; positions {self.position + 1} to {segment.first - 1} "
                 "are missing, and the log up to there is given up, and set aside"
             )
@@ -181,16 +185,15 @@ class LogRecovery:
         found = scan(data, segment.first)
         self._torn += found.torn
         if not found.batches:
-            self._damage.append(f"{name}: byte 0 is damaged; the segment is given up, and set aside")
-            self._is_whole = False
+            self._give_up(f"{name}: byte 0 is damaged; the segment is given up, and set aside", is_whole=False)
             self.files.set_aside(name)
             return False
         if found.torn:
             if _was_safe(data, found.end) or self._was_promised(segment.first, found.end):
-                self._damage.append(
-                    f"{name}: byte {found.end} is damaged; what lies behind it is given up, and set aside"
+                self._give_up(
+                    f"{name}: byte {found.end} is damaged; what lies behind it is given up, and set aside",
+                    is_whole=False,
                 )
-                self._is_whole = False
                 self.files.keep_aside(name, data[found.end : found.end + found.torn])
             self.files.erase(name, found.end, found.torn)
         if _is_sealed(data, found.batches[-1]):
@@ -218,7 +221,7 @@ class LogRecovery:
             if found is not None and isinstance(found[1][0], Checkpoint):
                 return
             gone = self.segments.pop(0)
-            self._damage.append(f"{gone.name}: byte 0 is damaged; the segment is given up, and set aside")
+            self._give_up(f"{gone.name}: byte 0 is damaged; the segment is given up, and set aside")
             self.files.set_aside(gone.name)
 
     def _was_promised(self, first: int, end: int) -> bool:
@@ -229,13 +232,24 @@ class LogRecovery:
         """A log that ends before the place up to which it was safe, without a trace of damage, has lost its end."""
         last = self.segments[-1] if self.segments else Segment("the log", 0)
         if self._is_whole and self._was_promised(last.first, last.end):
-            self._is_whole = False
             promised = self._promised
-            self._damage.append(
+            self._give_up(
                 f"{last.name}: the log ends at byte {last.end}; it had been safe up to byte "
                 f"{promised.end} of the segment of position {promised.segment} when its last position was "
-                f"{promised.position}; what is missing is given up"
+                f"{promised.position}; what is missing is given up",
+                is_whole=False,
             )
+
+    def _give_up(self, why: str, *, is_whole: bool = True) -> None:
+        """Note damage, before the log is changed for it. Not `is_whole`: the end of the log is missing."""
+        self.note.add(why, 0, is_whole=is_whole)
+        self._damage.append(why)
+        self._is_whole &= is_whole
+
+
+def _has_begun(state: LogState, noted: FoundDamage) -> bool:
+    """Whether the log has the beginning of a life that has found this damage, and with it the gap."""
+    return 0 < noted.epoch <= max((began.epoch for began in state.epochs), default=0)
 
 
 def _take(segment: Segment, data: bytes, found: Scan) -> None:

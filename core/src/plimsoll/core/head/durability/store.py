@@ -10,12 +10,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
+from plimsoll.core.head.durability.damage_note import DamageNote
 from plimsoll.core.head.durability.log_state import entry_of
 from plimsoll.core.head.durability.records import (
     HEADER_BYTES,
     Checkpoint,
     DamagedBatchError,
     DiskRecord,
+    EpochBegan,
     Logged,
     SafeBefore,
     batch_at,
@@ -65,6 +67,7 @@ class LogStore:
         self.segments: list[Segment] = []
         self.position = 0
         self.read_faults: list[str] = []
+        self.damage = DamageNote(files)
         self._safe = self._said_safe = 0
         self._promised = self._noted = SafePlace(0, 0, 0)
         self._has_note = False
@@ -80,7 +83,7 @@ class LogStore:
 
     def recover(self) -> Recovery:
         """Find what the files hold: `LogRecovery.run`, with the same errors."""
-        found = LogRecovery(self.files, self.name)
+        found = LogRecovery(self.files, self.name, self.damage)
         recovery = found.run()
         self.segments, self.position = found.segments, found.position
         return recovery
@@ -121,6 +124,9 @@ class LogStore:
         self.files.write(segment.name, segment.end, data)
         segment.wrote(self.position + 1, data)
         self.position += sum(type(record) is Logged for record in records)
+        if not self.damage.epoch:
+            for began in [record for record in records if isinstance(record, EpochBegan)]:
+                self.damage.began(began.epoch)
 
     @property
     def place(self) -> tuple[int, int]:
@@ -239,7 +245,9 @@ class LogStore:
         self.segments[found].is_checked = True
         if not fault:
             return False
-        self.read_faults.append(f"{name}: {fault}; the log up to its end is given up, and set aside")
+        why = f"{name}: {fault}; the log up to its end is given up, and set aside"
+        self.read_faults.append(why)
+        self.damage.add(why, self.position)
         for _ in range(min(found + 1, len(self.segments) - 1)):
             self.files.set_aside(self.segments.pop(0).name)
         return True

@@ -18,7 +18,11 @@ LOGS = ReasonSection(
             "Set `head.log.disk` or `head.standby` where what is accepted must outlast the head; nothing else is needed"
             " if gaps are acceptable.",
         ),
-        StatusReason("LogWritten", "LogSafe", "the head writes its log, and has found no damage since it started"),
+        StatusReason(
+            "LogWritten",
+            "LogSafe",
+            "the head writes its log, and knows of no damage that this status has not had before it started",
+        ),
         StatusReason(
             "LogFull",
             "LogSafe",
@@ -35,7 +39,8 @@ LOGS = ReasonSection(
             "LogDamaged",
             "LogSafe",
             "a part of the log could not be read, at the start or later, and has become a gap",
-            "Read the output of the head, which names file and byte. Replace the disk if it happens again.",
+            "Read the output of the head, which names file and byte. Replace the disk if it happens again. It is said"
+            " until the head starts again after this status has had it and publications have come.",
         ),
         StatusReason(
             "LogFailed",
