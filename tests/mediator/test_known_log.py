@@ -25,7 +25,7 @@ def test_a_log_in_memory_has_none():
     assert log_status({}, {"epoch": 5}) == {}
 
 
-@pytest.mark.parametrize("value", [-1, True, 1.5, "7", None, MOST_NUMBER + 1, float("nan"), [], {}])
+@pytest.mark.parametrize("value", [-1, True, 1.5, "7", None, MOST_NUMBER + 1, 2**62, 2**63 - 1, float("nan"), [], {}])
 def test_what_no_head_has_written_is_not_known(value: object):
     assert known_log(cluster(value, 7)) == (0, 0)
     assert known_log(cluster(7, value)) == (0, 0)
