@@ -31,7 +31,14 @@ def test_step_by_step():
     assert isinstance(ended, Delete)
     assert subject_of(ended) == ("StatefulSet", "edge-1")
     world.carry_out([ended])
-    assert [type(step) for step in steps(world)] == [StepBlocked]  # its pod lets the last ones go
+    (blocked,) = steps(world)  # its pod lets the last ones go
+    assert isinstance(blocked, StepBlocked)
+    assert blocked.reason == "waiting for its pod to end"
+    world.objects["Pod", "edge-1-0"]["metadata"]["finalizers"] = ["example.com/keeps"]
+    (blocked,) = steps(world)
+    assert isinstance(blocked, StepBlocked)
+    assert "which the finalizers example.com/keeps of others keep" in blocked.reason
+    del world.objects["Pod", "edge-1-0"]["metadata"]["finalizers"]
     world.controllers()
     assert steps(world) == []
     assert not list(edge_removal.leaving_edges(world.observed()))

@@ -73,6 +73,9 @@ def test_lost_with_its_node():
     assert observed.is_lost(leaving, down, AT)
     assert not observed.is_lost(leaving, None, AT + 30)
     assert observed.is_lost(leaving, None, AT + 31)  # its grace period is over, and no kubelet confirms its end
+    leaving["metadata"]["finalizers"] = ["example.com/keeps"]
+    assert not observed.is_lost(leaving, up, AT + 1000), "its end may be confirmed"
+    assert observed.is_lost(leaving, down, AT)
 
 
 def test_a_pod_is_known_by_its_label():

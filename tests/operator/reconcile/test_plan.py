@@ -214,6 +214,8 @@ def test_the_pod_of_a_lost_node_is_given_up(world: World):
     assert [(step.grace_seconds, subject_of(step)) for step in world.look() if isinstance(step, Delete)] == [
         (0, ("Pod", "edge-1-0"))
     ]
+    pod["metadata"] |= {"deletionGracePeriodSeconds": 0, "finalizers": ["example.com/keeps"]}
+    assert world.look() == [], "it has been asked for, and a finalizer keeps it"
 
 
 def test_a_plain_fleet_has_no_keys():

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeGuard
 MOST_NUMBER: Final = 2**62 - 2**40
 """No epoch and no position of a head comes near it; what someone else writes into a status is rarely just below it.
 
-A head that believed such a number would begin its next epochs behind it, and those have to be numbers here too: otherwise
-nothing would be known of its log any more.
+A head that believed such a number would begin its next epochs behind it, and those have to be numbers here too:
+otherwise nothing would be known of its log any more.
 """
 
 

@@ -15,7 +15,14 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import is_leaving, owner, ref, uid
 from plimsoll.operator.reconcile.desired import DesiredFleet
 from plimsoll.operator.reconcile.drain import ReconcileContext, drain_progress
-from plimsoll.operator.reconcile.observed import ObservedObjects, condition, is_out_of_service, is_ready, unix_seconds
+from plimsoll.operator.reconcile.observed import (
+    ObservedObjects,
+    condition,
+    finalizers,
+    is_out_of_service,
+    is_ready,
+    unix_seconds,
+)
 from plimsoll.operator.reconcile.steps import Delete, Evacuate, Patch, ReconcileStep, StepBlocked
 
 
@@ -40,6 +47,14 @@ def removal_steps(
         yield from _next_steps(edge, desired, observed, context)
 
 
+def _kept_by(item: Object | None) -> str:
+    """Which finalizers keep an object, for its message."""
+    found = finalizers(item) if item is not None else []
+    return (
+        f", which the finalizers {', '.join(found)} of others keep: remove them, or what they wait for" if found else ""
+    )
+
+
 def _next_steps(
     edge: Object, desired: DesiredFleet, observed: ObservedObjects, context: ReconcileContext
 ) -> Iterator[ReconcileStep]:
@@ -50,7 +65,7 @@ def _next_steps(
     if stateful_set is None and pod is None:
         return
     if stateful_set is None or is_leaving(stateful_set):
-        yield StepBlocked(ref(edge), "waiting for its pod to end")
+        yield StepBlocked(ref(edge), f"waiting for its pod to end{_kept_by(pod or stateful_set)}")
     elif not _must_be_drained(edge, desired, observed, context):
         yield Delete(stateful_set, "its edge is deleted, and has no subscribers that another edge could take")
     else:

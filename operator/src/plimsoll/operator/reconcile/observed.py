@@ -216,6 +216,11 @@ def is_stuck(pod: Object, now: float) -> bool:
     return ready.get("status") == "False" and since is not None and now - unix_seconds(since) >= STUCK_SECONDS
 
 
+def finalizers(item: Object) -> list[str]:
+    """What others ask for before an object that is deleted may go."""
+    return [str(each) for each in item["metadata"].get("finalizers") or []]
+
+
 def is_lost(pod: Object, node: Object | None, now: float) -> bool:
     """Whether a pod is being deleted and its node is lost, so that no kubelet will confirm its end."""
     if not is_leaving(pod):
@@ -224,6 +229,8 @@ def is_lost(pod: Object, node: Object | None, now: float) -> bool:
     gone = node is not None and condition(node, "Ready").get("status") != "True"
     if tainted or gone:
         return True
+    if finalizers(pod):
+        return False  # its kubelet may have confirmed its end: whoever has put them there keeps it
     return now - unix_seconds(pod["metadata"]["deletionTimestamp"]) > NOT_READY_SECONDS  # the end of its grace period
 
 

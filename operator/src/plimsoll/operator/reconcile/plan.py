@@ -53,7 +53,8 @@ def lost_pod_steps(observed: ObservedObjects, context: ReconcileContext) -> Iter
     """Deletes pods of lost nodes; needs no desired state."""
     for pod in observed.kind("Pod"):
         ours = label(pod, "app.kubernetes.io/managed-by") == names.MANAGER
-        if ours and is_lost(pod, observed.node_of(pod), context.now):
+        is_asked = pod["metadata"].get("deletionGracePeriodSeconds") == 0  # again changes nothing: a finalizer keeps it
+        if ours and not is_asked and is_lost(pod, observed.node_of(pod), context.now):
             yield Delete(pod, "its node is lost, so no kubelet will confirm its end", grace_seconds=0)
 
 
