@@ -8,6 +8,7 @@ from tests.operator.reconcile.test_fleet_alone import degraded_of, looker
 from tests.operator.world import World
 
 from plimsoll.operator import names
+from plimsoll.operator.api import ApiError
 from plimsoll.operator.mediator.epochs import EpochsExhaustedError, OperatorDeposedError
 from plimsoll.operator.mediator.lease import lease_name
 from plimsoll.operator.reconcile.retries import RETRY_SECONDS
@@ -61,6 +62,31 @@ def test_a_reconciliation_that_fails_in_an_unforeseen_way_is_said_until_one_has_
         await fleet._reconcile_safely()
         await fleet._write_status()
         assert degraded_of(world)["status"] == "False"
+
+    asyncio.run(story())
+
+
+def test_a_refusal_that_stays_is_logged_ever_more_rarely(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    fleet, _ = looker(World(), monkeypatch)
+
+    async def refused(*_: object) -> None:
+        raise ApiError(403, "may not list pods")
+
+    def said() -> list[str]:
+        return [each.getMessage() for each in caplog.records if "reconciliation failed" in each.getMessage()]
+
+    async def story() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(fleet._pairs, "update", refused)
+            for _ in range(25):
+                await fleet._reconcile_safely()
+        assert [line.split("(")[1].split(" times")[0] for line in said()] == ["1", "10"]
+        await fleet._reconcile_safely()  # it succeeds, so that the next refusal is news again
+        monkeypatch.setattr(fleet._pairs, "update", refused)
+        await fleet._reconcile_safely()
+        assert len(said()) == 3
 
     asyncio.run(story())
 

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from time import monotonic, time
 
+from plimsoll.core.printable import is_told_again
 from plimsoll.core.spec import ResourceProblem, Resources
 from plimsoll.core.spec.usable import Content, SpecFault, UsableFleet, usable_fleet
 from plimsoll.feeds.checks import subscription_problems
@@ -102,6 +103,8 @@ class FleetReconciler:
         """What the fleet was built of last; None until the first look, which reads what an earlier operator stored."""
         self._no_fleet = ""
         """Why there is no fleet to serve; empty if there is one."""
+        self._refused_times = 0
+        """How many reconciliations in a row the API server has refused."""
         self._failure = ""
         self._status_failure = ""
         """The unexpected errors of the last reconciliation and of the last status; empty if it had none."""
@@ -183,13 +186,16 @@ class FleetReconciler:
                 return RETRY_SECONDS
             await self._reconcile()
         except (ApiError, ApiConflictError, ApiNotFoundError) as error:
-            log.warning("%s: reconciliation failed, next try in %g s: %s", self.namespace, RETRY_SECONDS, error)
+            self._refused_times += 1
+            if is_told_again(self._refused_times):
+                text, times = "%s: reconciliation failed (%d times), next try in %g s: %s", self._refused_times
+                log.warning(text, self.namespace, times, RETRY_SECONDS, error)
             result, pause = "error", RETRY_SECONDS
         except Exception as error:  # a bug that one object triggers must neither stop the rest nor stay unsaid
             log.exception("%s: reconciliation failed, next try in %g s", self.namespace, RETRY_SECONDS)
             result, pause, self._failure = "fault", RETRY_SECONDS, f"{type(error).__name__}: {error}"
         else:
-            self._failure = ""
+            self._failure, self._refused_times = "", 0
         if self._executor.faults or self._executor.blocked:
             pause = min(pause, RETRY_SECONDS)
         if result == "success" and (self._executor.faults or self._found.faults or self._no_fleet):
