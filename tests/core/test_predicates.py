@@ -5,6 +5,7 @@ import math
 import pickle
 import re
 import string
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -401,8 +402,9 @@ def rule_by_rule(text: str) -> Subscription | tuple[type, str]:
     """What the reader makes of a text that has nothing usual in it, for all it can see."""
     nothing = re.compile("(?!)")
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_USUAL", "_NUMBERS", "_STRINGS"):
+        for name in ("_USUAL", "_NUMBERS", "_STRINGS", "_RUN"):
             patch.setattr(syntax, name, nothing)
+        patch.setattr(syntax._PredicateReader, "integers", lambda _: ())
         patch.setattr(syntax, "_QUOTED", {"'": nothing, '"': nothing})
         result = read(text)
     return result if isinstance(result, Subscription) else (type(result), str(result))
@@ -429,3 +431,63 @@ def test_a_list_of_many_values_is_read_in_one_step(values: list, monkeypatch: py
     with monkeypatch.context() as patch:
         patch.setattr(syntax._PredicateReader, "literal", None)
         assert str(parse(text)) == str(conjunction([Predicate("n", "in", tuple(values))]))
+
+
+@pytest.mark.parametrize("count", [255, 256])
+def test_usual_predicates_are_read_many_at_once(count: int, monkeypatch: pytest.MonkeyPatch):
+    """One by one they take twice as long or more, at the edge and once more at the head."""
+    text = ",".join(f"[z{i},>,{i}]" for i in range(count))
+    calls: list[int] = []
+    predicate = syntax._PredicateReader.predicate
+
+    def watched(reader: syntax._PredicateReader) -> tuple[str, predicates.Operator, predicates.Operand]:
+        calls.append(reader.at)
+        return predicate(reader)
+
+    monkeypatch.setattr(syntax._PredicateReader, "predicate", watched)
+    assert len(parse(text).constraints) == count
+    assert len(calls) == 1, "the last one, which has no comma behind it"
+
+
+WHOLE = [
+    "[a,=,1]", "[b , <= , -5 ]", " [c,prefix,'x']", "[d,suffix,'']", "[e,!=,'q w']", "[f,contains,'abc']", "[g,exists]",
+    "[h,in,(1,2,3)]", "[h,in,('a','b')]", "[h,in,( 1 , -2,+3)]", "[h,in,(1,2_0)]", "[h,in,(1,)]", "[h,in,()]",
+    "[h,in,(1,٣)]", "[h,in,(1,2.5)]", f"[h,in,({'9' * 350})]", f"[h,in,({'9' * 401})]", "[h,in,(1,true)]", "[i,>,'x']",
+    "[j,contains,5]", f"[k,=,{'1' * 301}]", f"[k,=,{'1' * 401}]", "[l,=,true]", "[m,=,0x]", "[n,=,1.5]", "[x:y/$z,=,7]",
+    "['q',=,1]", "[o,in,(1,2", "",
+]  # fmt: skip
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.one_of(st.lists(st.sampled_from(WHOLE), max_size=12), st.lists(st.sampled_from(WHOLE[:7]), max_size=40)))
+@example(["[a,=,1]"] * 256)
+@example(["[a,=,1]"] * 257)
+@example([*["[a,=,1]"] * 100, "[g,exists]", *["[b,>,1]"] * 156])
+@example([*["[a,=,1]"] * 100, "[g,exists]", *["[b,>,1]"] * 157])
+@example(["[f,contains,'x']"] * 16)
+@example(["[f,contains,'x']"] * 17)
+@example([*["[f,contains,'x']"] * 9, "[g,exists]", *["[f,contains,'y']"] * 8])
+def test_a_run_of_predicates_is_read_as_one_by_one(predicates_written: list[str]):
+    text = ",".join(predicates_written)
+    alike = rule_by_rule(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(syntax, "RUN_CHARACTERS", 0)
+        result = read(text)
+    assert (result if isinstance(result, Subscription) else (type(result), str(result))) == alike
+    assert isinstance(alike, tuple) or str(result) == str(alike)
+
+
+@pytest.mark.parametrize("too_many", ["[f,contains,'x']," * 17, "[a,=,1]," * 100])
+def test_a_run_of_too_many_is_not_matched_again_and_again(too_many: str, monkeypatch: pytest.MonkeyPatch):
+    class Watched:
+        times = 0
+
+        def match(self, *at: Any) -> re.Match[str] | None:
+            self.times += 1
+            return run.match(*at)
+
+    run, watched = syntax._RUN, Watched()
+    monkeypatch.setattr(syntax, "_RUN", watched)
+    with pytest.raises(ParseError, match="more than"):
+        parse("[a,=,1]," * 100 + "[g,exists]," + "[a,=,1]," * 100 + too_many + "[a,=,1]")
+    assert watched.times <= 3

@@ -13,6 +13,7 @@ from tests.examples import examples
 
 from plimsoll.core.covering import spans
 from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet, sorted_keys
+from plimsoll.core.covering.frontier import MEETINGS_AT_MOST, CoverNode, SearchBudget
 from plimsoll.core.predicates import Subscription, parse
 
 # ------------------------------------------------------------------------------ the definition, and the delta's promise
@@ -349,3 +350,16 @@ def test_the_shape_does_not_depend_on_the_order_of_insertion():
             del members[gone]
             neighbour.apply(tested.remove(gone), members)
         assert set(neighbour.told) == {2, 4, 5}
+
+
+def test_candidates_are_looked_up_under_a_few_constraints_only():
+    """Each subscription may constrain 256 attributes; that many look-ups of each candidate leave out hardly any."""
+    covering: CoveringSet[int] = CoveringSet()
+    wide = [parse("[c,=,'x']," + ",".join(f"[z{i},>,{n}]" for i in range(200))) for n in range(20)]
+    for n, one in enumerate(wide):
+        covering.add(n, one)
+    assert len(covering) == 1, "the loosest covers the others"
+    budget = SearchBudget()
+    node = CoverNode[int](parse(str(wide[0]).replace(">,0", ">=,0")), 99)
+    assert [other.subscription for other in covering._frontier.candidate_covered(node, budget)] == [wide[0]]
+    assert budget.spent <= MEETINGS_AT_MOST

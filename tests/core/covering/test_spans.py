@@ -111,3 +111,27 @@ def test_blocks_without_an_answer_are_passed_over():
         wide.add(constraint(f"[a,>=,{n}],[a,<=,{10_000 + n}]"), n, n)
     wide._blocks[:] = [Read(block) for block in wide._blocks]
     assert counted(wide.candidate_covered(constraint("[a,>=,0],[a,<=,500]"))) == ([], 0)
+
+
+def test_a_removal_does_not_look_at_the_whole_block(monkeypatch: pytest.MonkeyPatch):
+    """A subscription has up to 256 attributes, and each has such an index."""
+    spans: SpanIndex[int] = SpanIndex()
+    for n in range(64):
+        spans.add(constraint(f"[a,>,{n}]"), n, n)
+    placed: list[int] = []
+    place = SpanIndex._place
+
+    def watched(self: SpanIndex[int], start: int, stop: int, blocks: Any) -> None:
+        placed.append(start)
+        place(self, start, stop, blocks)
+
+    monkeypatch.setattr(SpanIndex, "_place", watched)
+    for n in range(30):
+        spans.remove(constraint(f"[a,>,{n}]"), n)
+    assert len(placed) <= 1
+    assert sorted(spans.candidate_covered(constraint("[a,>,40]"))) == list(range(40, 64))
+    for n in range(30, 64):
+        spans.remove(constraint(f"[a,>,{n}]"), n)
+    assert len(placed) <= 7
+    assert not len(spans)
+    assert list(spans.candidate_covered(constraint("[a,>,0]"))) == []

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec import Raw
 from tests.core.fleet import STOCK, Fleet, Publishing, one_cluster, resume
 
+from plimsoll.core import predicates
 from plimsoll.core.edge import list_change
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport import client_intake
 from plimsoll.core.transport.client_intake import ROUND_UNITS, ClientIntake
-from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.link import NEVER, Link
 
 
 def many(count: int, first: int = 1) -> list[msg.SubscriptionItem]:
@@ -253,3 +256,105 @@ def test_what_waits_is_no_larger_than_it_was_on_the_wire():
     assert others
     assert all(isinstance(records, bytes) and len(records) <= size for records, size in others)
     assert waiting.waiting_bytes == sum(size for _, size in waiting.frames)
+
+
+class Endless:
+    """A host whose clients' records are work of 1,000 units each time, without an end if it is the hog."""
+
+    def __init__(self) -> None:
+        self.now, self.units = 0.0, dict[str, int]()
+        self.config = mock.Mock()
+        self.config.limits.inbox_bytes = 10**9
+        self.counters, self.handshakes, self.say = mock.Mock(), mock.Mock(), mock.Mock()
+        self.took = mock.Mock()
+
+    def handle(self, link: Any, message: msg.FromClient) -> Iterator[int]:
+        for _ in range(10**6 if link == "hog" else 1):
+            self.units[link] = self.units.get(link, 0) + 1_000
+            yield 1_000
+
+
+def frame(number: int) -> wire.Data:
+    return wire.Data(1, 1, 1, 0, number, 0, 0, [Raw(wire.encode(msg.Pause(1)))])
+
+
+def test_a_link_with_endless_work_has_half_of_the_time_after_its_burst():
+    host: Any = Endless()
+    intake = ClientIntake(host, host.handle)
+    intake.on_frame("hog", frame(1), 100)  # type: ignore[arg-type]  # any key will do
+    early, step = 0, client_intake.UNIT_SECONDS * client_intake.TURN_UNITS
+    for _ in range(2_000):
+        host.now += step  # as long as a turn takes
+        intake.tick()
+        early = early or (host.units["hog"] if host.now >= 0.04 else 0)
+    seconds = host.units["hog"] * client_intake.UNIT_SECONDS
+    assert early * client_intake.UNIT_SECONDS == pytest.approx(0.04, abs=2 * step), "no pause in the burst"
+    assert seconds == pytest.approx((host.now + client_intake.BURST_SECONDS) / 2, abs=2 * step)
+    assert host.now < intake.wake_at() + step
+    assert intake.wake_at() < host.now + 2 * step
+
+
+def test_others_do_not_wait_for_the_pauses_of_a_link():
+    host: Any = Endless()
+    intake = ClientIntake(host, host.handle)
+    intake.on_frame("hog", frame(1), 100)  # type: ignore[arg-type]  # any key will do
+    while intake.wake_at() <= host.now:
+        intake.tick()
+    asked = host.units["hog"]
+    intake.tick()
+    assert host.units["hog"] == asked, "it has a pause"
+    intake.on_frame("other", frame(1), 100)  # type: ignore[arg-type]  # any key will do
+    assert host.took.call_args_list == [mock.call("other")]
+    host.now = intake.wake_at()
+    intake.tick()
+    assert host.units["hog"] > asked
+    intake.drop("hog")  # type: ignore[arg-type]  # any key will do
+    assert intake.wake_at() == NEVER
+
+
+def test_clients_of_a_head_have_no_pauses():
+    """Credit bounds what they publish."""
+    host: Any = Endless()
+    intake = ClientIntake(host, host.handle, is_paced=False)
+    intake.on_frame("hog", frame(1), 100)  # type: ignore[arg-type]  # any key will do
+    for _ in range(1_000):
+        intake.tick()
+    assert intake.wake_at() == host.now
+    assert host.units["hog"] >= 1_000 * client_intake.TURN_UNITS
+
+
+def long_text(number: int) -> str:
+    return "[class,=,'x']," + ",".join(f"[z{i},>,{number}]" for i in range(200))
+
+
+def test_a_long_subscription_is_read_in_one_turn_and_installed_in_another():
+    fleet = one_cluster()
+    client = fleet.client("c", "e1")
+    client.tell("e1", resume(1, "s", STOCK))
+    fleet.run(0.5)
+    edge, done = fleet.edge("e1"), [list[str]()]
+    turn, read, install = ClientIntake._turn, predicates.parse, type(edge.attachments).install_part
+
+    def watched(self: ClientIntake, link: Link, intake: client_intake.LinkIntake) -> bool:
+        done.append([])
+        return turn(self, link, intake)
+
+    def reading(text: str) -> predicates.Subscription:
+        done[-1].append("read")
+        return read(text)
+
+    def installing(*given: Any) -> list[msg.Cover]:
+        done[-1].append("installed")
+        return install(*given)
+
+    subs = msg.Subs(1, 2, [msg.SubscriptionItem(2 + n, long_text(n)) for n in range(4)], [1])
+    with (
+        mock.patch.object(ClientIntake, "_turn", watched),
+        mock.patch.object(list_change, "predicates", mock.Mock(parse=reading)),
+        mock.patch.object(type(edge.attachments), "install_part", installing),
+    ):
+        client.tell("e1", subs)
+        for _ in range(40):
+            fleet.round()
+    assert [each for each in done if each] == [["read"], *[["installed"], ["read"]] * 3]
+    assert client.of("e1", msg.Suback)[-1].version == 2

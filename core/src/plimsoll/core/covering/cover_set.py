@@ -219,7 +219,7 @@ class CoveringSet(Generic[K]):
             if node.announced or node.witness is not None or not node.keys or not self._frontier.is_extreme(node):
                 continue
             budget = SearchBudget()
-            witness = self._frontier.witness(node.subscription, budget)
+            witness = self._frontier.witness(node.subscription, budget, node.size)
             self._left -= WITNESS_UNITS + budget.spent
             if witness is not None:
                 _assign_witness(node, witness)

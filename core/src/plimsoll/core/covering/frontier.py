@@ -30,6 +30,8 @@ SEARCH_UNITS = 4096
 CANDIDATES_AT_MOST = 65_536
 MEETINGS_A_UNIT = 8
 """Candidates that are looked up under one more constraint."""
+MEETINGS_AT_MOST = 16
+"""Constraints under which candidates are looked up, those of the fewest first: more would leave out hardly any."""
 TABLES_AT_MOST = 256
 """Tables, or sets of attributes in one, that a search looks into."""
 
@@ -190,7 +192,10 @@ class CoverFrontier(Generic[K]):
         for name, constraint in node.subscription.constraints:
             if isinstance(constraint, Exactly):
                 self._equal.setdefault((name, constraint), {})[node.serial] = node
-            self._constrained.setdefault(name, SpanIndex()).add(constraint, node.serial, node)
+            spans = self._constrained.get(name)
+            if spans is None:
+                spans = self._constrained[name] = SpanIndex()
+            spans.add(constraint, node.serial, node)
         if template_filing(node.subscription) is None:
             names, residual = _residual(node.subscription)
             cell = self._open(*_equalities(node.subscription))
@@ -205,7 +210,7 @@ class CoverFrontier(Generic[K]):
                     del self._equal[name, constraint]
             spans = self._constrained[name]
             spans.remove(constraint, node.serial)
-            if not len(spans):
+            if not spans.items:
                 del self._constrained[name]
         if template_filing(node.subscription) is None:
             names, values = _equalities(node.subscription)
@@ -216,11 +221,13 @@ class CoverFrontier(Generic[K]):
                 del cell.bags[attributes]
             self._close(names, values, cell)
 
-    def witness(self, subscription: Subscription, budget: SearchBudget | None = None) -> CoverNode[K] | None:
-        """A node that covers the subscription without being equal to it, or None."""
+    def witness(
+        self, subscription: Subscription, budget: SearchBudget | None = None, size: int = 0
+    ) -> CoverNode[K] | None:
+        """A node that covers the subscription without being equal to it, or None. `size`: of a node, if it has one."""
         names, values = _equalities(subscription)
         constraints: Constraints = dict(subscription.constraints)
-        size, _ = comparison_size(subscription)
+        size = size or comparison_size(subscription)[0]
         budget = budget or SearchBudget()
         for at, cells in self._tables_within(names):
             cell = cells.get(tuple([values[i] for i in at]))
@@ -235,10 +242,11 @@ class CoverFrontier(Generic[K]):
         constraints = node.subscription.constraints
         places: list[dict[float, CoverNode[K]]] = []
         for name, constraint in constraints:
-            spans = self._constrained.get(name)
-            equal = (
-                self._equal.get((name, constraint), {}) if isinstance(constraint, Exactly) else spans and spans.items
-            )
+            if constraint.__class__ is Exactly:
+                equal = self._equal.get((name, constraint))
+            else:
+                spans = self._constrained.get(name)
+                equal = spans.items if spans is not None else None
             if not equal:
                 return []
             places.append(equal)
@@ -246,7 +254,7 @@ class CoverFrontier(Generic[K]):
         if any(isinstance(constraint, Exactly) for _, constraint in constraints):
             places.sort(key=len)
             serials = set(islice(places[0], CANDIDATES_AT_MOST))
-            for place in places[1:]:
+            for place in places[1:MEETINGS_AT_MOST]:
                 if not serials or not budget.spend(1 + len(serials) // MEETINGS_A_UNIT):
                     break
                 serials = {serial for serial in serials if serial in place}
@@ -334,10 +342,10 @@ def comparison_size(subscription: Subscription) -> tuple[int, int]:
     """What a comparison with it costs: constraints, values and holes seen, and pieces that each is searched for."""
     size, pieces = len(subscription.constraints), 1
     for _, constraint in subscription.constraints:
-        if isinstance(constraint, OneOf):
-            size += len(constraint.values)
-        elif isinstance(constraint, Interval):
+        if isinstance(constraint, Interval):
             size += len(constraint.without)
+        elif isinstance(constraint, OneOf):
+            size += len(constraint.values)
         elif isinstance(constraint, Text):
             size += len(constraint.without) + len(constraint.pieces)
             pieces += len(constraint.pieces)

@@ -21,7 +21,11 @@ BLOCK_LIMIT = 64
 
 
 class SpanIndex(Generic[T]):
-    """Items under one constraint each; `serial` distinguishes items."""
+    """Items under one constraint each; `serial` distinguishes items.
+
+    The extremes of a block are looked for again when it is split, and when its length has come down to a power of two:
+    to look at each removal costs as much as the block is long, for each attribute of a subscription.
+    """
 
     __slots__ = ("_blocks", "_firsts", "_greatest", "_least", "_others", "items")
 
@@ -51,9 +55,13 @@ class SpanIndex(Generic[T]):
         insort(block, key)
         if len(block) > BLOCK_LIMIT:
             self._place(at, at + 1, [block[: BLOCK_LIMIT // 2], block[BLOCK_LIMIT // 2 :]])
-        else:
-            self._firsts[at] = block[0]
-            self._least[at], self._greatest[at] = min(self._least[at], key[1]), max(self._greatest[at], key[1])
+            return
+        self._firsts[at] = block[0]
+        high = span[1]
+        if high < self._least[at]:
+            self._least[at] = high
+        if high > self._greatest[at]:
+            self._greatest[at] = high
 
     def remove(self, constraint: AnyConstraint, serial: int) -> None:
         del self.items[serial]
@@ -65,7 +73,10 @@ class SpanIndex(Generic[T]):
         at = bisect_right(self._firsts, key) - 1
         block = self._blocks[at]
         del block[bisect_left(block, key)]
-        self._place(at, at + 1, [block] if block else [])
+        if len(block) & (len(block) - 1):
+            self._firsts[at] = block[0]  # its extremes may be of a key that is gone: wider, so nothing is missed
+        else:
+            self._place(at, at + 1, [block] if block else [])
 
     def candidate_coverers(self, constraint: AnyConstraint) -> Iterator[T]:
         """All items whose constraint covers this one, and some others."""
@@ -108,7 +119,7 @@ class SpanIndex(Generic[T]):
 
 def span_of(constraint: AnyConstraint) -> Span | None:
     """The infimum and supremum of the numbers that a constraint admits; None if it is not on numbers."""
-    if isinstance(constraint, Interval):
+    if constraint.__class__ is Interval:
         return constraint.low, constraint.high
     if constraint.kind != "number":
         return None

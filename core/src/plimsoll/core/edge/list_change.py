@@ -4,6 +4,8 @@ Rules:
 - Whatever the list had is matched until all that replaces it is: additions first, in as many parts as they take, and
   removals with the last part. A subscription that has arrived and is not confirmed stands in the list under its number
   with a minus sign.
+- A subscription whose text is read for longer than a part has a turn for that, and is taken in the next one. Between
+  parts nothing is taken and not installed, since the attachment may end there.
 - Every part is a covering update of its own (P4 in docs/handover.md, 1). SUBACK waits for the last.
 - A subscriber that is closed, or cut, in the middle of a change keeps what has been installed until its place ends.
 """
@@ -12,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from plimsoll.core import predicates
 from plimsoll.core.covering.cover_set import reading_units
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.subscription_table import Numbered
+from plimsoll.core.predicates import Subscription
 from plimsoll.core.protocol import messages as msg
 
 PART_UNITS = 2_000
@@ -48,17 +52,37 @@ class ListChange:
         taken: list[Numbered] = []
         units = 0
         for item in adds:
-            if units >= PART_UNITS:
-                yield units + self._part(attachment, taken)
+            read = reading_units(item.text)
+            is_long = read >= PART_UNITS
+            if units >= PART_UNITS or (is_long and taken):
+                yield max(units + self._part(attachment, taken), PART_UNITS)
                 taken, units = [], 0
                 if not is_changeable(attachment):
                     return
-            units += self._take(attachment, item, leaving, version, taken)
+            subscription = None
+            if is_long:
+                subscription = self._read(attachment, item, version)
+                yield read
+                if not is_changeable(attachment):
+                    return
+                if subscription is None:
+                    continue
+                read = CHANGE_UNITS
+            self._take(attachment, item, leaving, version, taken, subscription)
+            units += read
         replaced, attachment.replaced = attachment.replaced, []
         gone = replaced + self.table.confirm(attachment, leaving)
         attachment.version = version
         announce(self.attachments.install({attachment: taken}, gone))
         yield CHANGE_UNITS + units + self.table.units_spent
+
+    def _read(self, attachment: EdgeAttachment, item: msg.SubscriptionItem, version: int) -> Subscription | None:
+        """Read one subscription, or refuse it alone."""
+        try:
+            return predicates.parse(item.text)
+        except ValueError as error:
+            self._refuse(attachment, item, version, error)
+            return None
 
     def _take(
         self,
@@ -67,16 +91,17 @@ class ListChange:
         leaving: set[int],
         version: int,
         taken: list[Numbered],
-    ) -> int:
-        """Take one subscription, or refuse it alone; returns the units of work."""
+        subscription: Subscription | None,
+    ) -> None:
+        """Take one subscription, which may have been read, or refuse it alone."""
         try:
-            taken.append(self.table.take(attachment, item, leaving))
+            taken.append(self.table.take(attachment, item, leaving, subscription))
         except ValueError as error:
-            self.host.counters["subscriptions_refused"] += 1
-            self.host.say(
-                attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)[:REFUSAL_CHARACTERS])
-            )
-        return reading_units(item.text)
+            self._refuse(attachment, item, version, error)
+
+    def _refuse(self, attachment: EdgeAttachment, item: msg.SubscriptionItem, version: int, error: ValueError) -> None:
+        self.host.counters["subscriptions_refused"] += 1
+        self.host.say(attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)[:REFUSAL_CHARACTERS]))
 
     def _part(self, attachment: EdgeAttachment, taken: list[Numbered]) -> int:
         """Install and announce what has been taken so far; returns the units of work."""

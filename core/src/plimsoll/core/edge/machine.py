@@ -292,10 +292,11 @@ class Edge(OverlayNode):
             self.balancing_agent.tick()
 
     def wake_at(self) -> float:
-        if self.client_intake.waiting or not self.subscription_table.is_tidy:
+        if not self.subscription_table.is_tidy:
             return self.now
         agent_at = self.balancing_agent.wake_at() if self.balancing_agent is not None else NEVER
-        return min(self._next_progress, self.server.wake_at(), self.reporter.next_report, agent_at)
+        intake_at = self.client_intake.wake_at()
+        return min(self._next_progress, self.server.wake_at(), self.reporter.next_report, agent_at, intake_at)
 
     def served(self, frames: int, seconds: float) -> None:
         if self.server.transparent and frames:

@@ -63,8 +63,16 @@ class SubscriptionTable:
 
     # -- one attachment
 
-    def take(self, attachment: EdgeAttachment, item: msg.SubscriptionItem, leaving: Collection[int] = ()) -> Numbered:
+    def take(
+        self,
+        attachment: EdgeAttachment,
+        item: msg.SubscriptionItem,
+        leaving: Collection[int] = (),
+        subscription: Subscription | None = None,
+    ) -> Numbered:
         """Add one to an attachment's list, not yet to the index; `confirm` gives it its id.
+
+        `subscription`: what its text says, if that has been read.
 
         Raises:
             ValueError: its text cannot be parsed, its required latency is out of bounds, its id is in use and not
@@ -79,7 +87,9 @@ class SubscriptionTable:
             raise ValueError(f"a subscriber has at most {most} subscriptions here")
         if len(self) >= limits.max_subscriptions:
             raise ValueError(f"edge {self.edge} has its {limits.max_subscriptions} subscriptions")
-        subscription, latency = predicates.parse(item.text), required_latency(item.options)
+        if subscription is None:
+            subscription = predicates.parse(item.text)
+        latency = required_latency(item.options)
         if why := channel_refusal(attachment.link.grant, subscription):
             raise ValueError(why)
         if may_grow(item.text) and len(str(subscription)) > TEXT_CHARACTERS:

@@ -68,7 +68,7 @@ class RecordInput(HeadPart):
     def __init__(self, host: InputContext, handlers: RecordHandlers) -> None:
         self.host, self.handlers, self.covers = host, handlers, host.covers
         self.turns = CoverTurns(self)
-        self.clients = ClientIntake(host, handlers.of_clients.handle, RECORD_UNITS)
+        self.clients = ClientIntake(host, handlers.of_clients.handle, RECORD_UNITS, is_paced=False)
 
     def on_frame(self, link: Link, frame: wire.Data, size: int) -> None:
         """Take one frame of a link."""

@@ -70,6 +70,9 @@ def operand_error(operator: Operator, operand: Operand) -> str:
     if operator == "in":
         if not isinstance(operand, tuple) or not operand:
             return "a list of at least one value"
+        classes = set(map(type, operand))
+        if classes == {int}:
+            return ""  # usual, and long lists are checked often
         kinds = {kind_of(value) for value in {value.__class__: value for value in operand}.values()}
         if len(kinds) > 1 or None in kinds:
             return "values of one kind, all strings, all numbers or all booleans"
@@ -87,7 +90,7 @@ def operand_error(operator: Operator, operand: Operand) -> str:
 def canonical(predicates: Sequence[Predicate]) -> AnyConstraint:
     """The conjunction of predicates on one attribute; raises `NoValueError` if no value satisfies them all."""
     if len(predicates) == 1 and predicates[0].operator in ORDER_OPERATORS:
-        return _interval(predicates)  # the most frequent ones of a long text
+        return _bound(predicates[0])  # the most frequent ones of a long text
     bounding = [p for p in predicates if p.operator != "exists"]
     if not bounding:
         return PRESENT
@@ -132,9 +135,13 @@ def _finite(finite: Sequence[Predicate], others: Sequence[Predicate], kind: Kind
         left = kept
     if others:
         left = _filtered(left, others, kind)
-    unique: frozenset[Value] = frozenset(
-        map(sys.intern, map(str, left)) if kind == "string" else [v + 0 if isinstance(v, float) else v for v in left]
-    )
+    unique: frozenset[Value]
+    if kind == "string":
+        unique = frozenset(map(sys.intern, map(str, left)))
+    elif any(issubclass(each, float) for each in set(map(type, left))):
+        unique = frozenset([value + 0 if isinstance(value, float) else value for value in left])
+    else:
+        unique = frozenset(left)
     return exactly(left[0], kind) if len(unique) == 1 else OneOf(unique, kind)
 
 
@@ -157,6 +164,16 @@ def _number(value: Operand) -> int | float:
     if not isinstance(value, int | float):
         raise TypeError(f"{value!r} is not a number")  # as above
     return value + 0  # -0.0 becomes 0.0
+
+
+def _bound(predicate: Predicate) -> AnyConstraint:
+    """The constraint of a single bound."""
+    operator, bound = predicate.operator, _number(predicate.operand)
+    if not -math.inf < bound < math.inf:
+        return _interval((predicate,))
+    if operator in (">", ">="):
+        return Interval(bound, math.inf, operator == ">", False, NO_NUMBERS)
+    return Interval(-math.inf, bound, False, operator == "<", NO_NUMBERS)
 
 
 def _interval(predicates: Iterable[Predicate]) -> AnyConstraint:
@@ -197,10 +214,13 @@ def _text(predicates: Iterable[Predicate]) -> AnyConstraint:
             suffix = max(suffix, operand, key=len)
         else:
             (pieces if predicate.operator == "contains" else holes).add(operand)
+    most = max(map(len, pieces), default=0)
     needed = frozenset(
         piece
         for piece in pieces
-        if piece not in prefix and piece not in suffix and not any(piece in p for p in pieces if p != piece)
+        if piece not in prefix
+        and piece not in suffix
+        and (len(piece) == most or not any(piece in p for p in pieces if p != piece))
     )
     without_holes = Text(prefix, suffix, needed)
     return Text(prefix, suffix, needed or NO_STRINGS, frozenset(filter(without_holes.accepts, holes)) or NO_STRINGS)

@@ -39,10 +39,19 @@ _USUAL = re.compile(
     r"\s*+\[\s*+([^\W\d][\w\-.:/$]*+)\s*+,\s*+(!=|<=|>=|=|<|>|prefix\b|suffix\b)\s*+,"
     r"\s*+(?:([+-]?[0-9]{1,300}+)|'([^'\\]*+)')\s*+\]"
 )
+_EACH_OF_RUN = re.compile(
+    r"\s*+\[\s*+([^\W\d][\w\-.:/$]*+)\s*+,\s*+(?:(!=|<=|>=|=|<|>)\s*+,\s*+([+-]?[0-9]{1,300}+)"
+    r"|(!=|=|prefix|suffix|contains)\s*+,\s*+'([^'\\]*+)')\s*+\]\s*+,"
+)
+# The same without groups: Python 3.11 fails on groups that are repeated around possessive quantifiers.
+_RUN = re.compile(f"(?:{re.sub(r'[(](?![?])', '(?:', _EACH_OF_RUN.pattern)}){{2,255}}")
+RUN_CHARACTERS = 256
+"""Of a text whose usual predicates are read many at once; in a shorter one they are too few for that."""
 _LIST = r"\(\s*+(?:{0})(?:\s*+,\s*+(?:{0})){{0,2047}}\s*+\)"
 _NUMBERS = re.compile(_LIST.format(r"[+-]?(?:[0-9]{1,300}+(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"))
 _STRINGS = re.compile(_LIST.format(r"'[^'\\]*+'"))
 _EACH_STRING = re.compile(r"'([^'\\]*+)'")
+USUAL_DIGITS = 300  # as in the patterns above
 MAX_DIGITS = 400  # longer integers are no useful quantity and take quadratic time to parse
 PREDICATES_AT_MOST = 256
 """Predicates of a subscription. Bounds what canonical form, covering and matching compare."""
@@ -70,12 +79,14 @@ class ParseError(ValueError):
 def parse_triples(written: str) -> Iterator[tuple[str, Operator, Operand]]:
     """The (attribute, operator, operand) triples of a text, at least one; `ParseError` at the first fault."""
     reader = _PredicateReader(written)
+    yield from (run := reader.run(PREDICATES_AT_MOST - 1))
     yield reader.predicate()
-    count = 1
+    count = 1 + len(run)
     while reader.take(","):
         if count == PREDICATES_AT_MOST:
             raise reader.too_many("predicates", PREDICATES_AT_MOST)
-        count += 1
+        yield from (run := reader.run(PREDICATES_AT_MOST - 1 - count))
+        count += 1 + len(run)
         yield reader.predicate()
     if not reader.at_end():
         raise reader.error("',' or the end of the text")
@@ -88,6 +99,7 @@ class _PredicateReader:
         self.text = text
         self.at = 0
         self.values = self.pieces = 0
+        self.reads_runs = True
 
     def space(self) -> None:
         match = _SPACE.match(self.text, self.at)
@@ -117,6 +129,27 @@ class _PredicateReader:
     def need(self, mark: str, expected: str = "") -> None:
         if not self.take(mark):
             raise self.error(expected or repr(mark))
+
+    def run(self, most: int) -> list[tuple[str, Operator, Operand]]:
+        """Usual predicates with a comma behind each, read at once; none if there are few, or more than `most`.
+
+        What is too many is found one by one, where it is too many.
+        """
+        if not self.reads_runs or len(self.text) - self.at < RUN_CHARACTERS:
+            return []
+        found = _RUN.match(self.text, self.at)
+        if found is None:
+            return []
+        each = _EACH_OF_RUN.findall(self.text, self.at, found.end())
+        pieces = self.pieces + [textual for _, _, _, textual, _ in each].count("contains")
+        if len(each) > most or pieces > PIECES_AT_MOST:
+            self.reads_runs = False  # else each of them would be matched again with each that is before it
+            return []
+        self.at, self.pieces = found.end(), pieces
+        return [
+            (interned(name), ordered, int(number)) if ordered else (interned(name), textual, string)
+            for name, ordered, number, textual, string in each
+        ]
 
     def predicate(self) -> tuple[str, Operator, Operand]:
         usual = _USUAL.match(self.text, self.at)
@@ -212,7 +245,9 @@ class _PredicateReader:
 
     def usual_list(self) -> tuple[Value, ...]:
         """The values of a list of plain strings or of numbers, with the cursor behind it; empty if it is another."""
-        values: tuple[Value, ...]
+        values: tuple[Value, ...] = self.integers()
+        if values:
+            return values
         found = _NUMBERS.match(self.text, self.at)
         if found is None:
             found = _STRINGS.match(self.text, self.at)
@@ -221,13 +256,31 @@ class _PredicateReader:
             values = tuple(_EACH_STRING.findall(found.group()))
         else:
             written = [text.strip() for text in found.group()[1:-1].split(",")]
-            try:
-                values = tuple(map(int, written))
-            except ValueError:
-                values = tuple([int(text) if _INTEGER.fullmatch(text) else float(text) for text in written])
-                if float("inf") in values or float("-inf") in values:
-                    return ()
+            values = tuple([int(text) if _INTEGER.fullmatch(text) else float(text) for text in written])
+            if float("inf") in values or float("-inf") in values:
+                return ()
         self.at = found.end()
+        return values
+
+    def integers(self) -> tuple[int, ...]:
+        """The values of a list of integers, with the cursor behind it; empty if it is another.
+
+        `int` reads what the rules admit, and besides only underscores and digits of other scripts.
+        """
+        start, end = self.at + 1, self.text.find(")", self.at)
+        if end < 0 or self.text[self.at] != "(" or self.text.count(",", start, end) >= VALUES_AT_MOST:
+            return ()
+        body = self.text[start:end]
+        if "_" in body or "'" in body or not body.isascii():
+            return ()
+        written = body.split(",")
+        if len(max(written, key=len)) > USUAL_DIGITS:
+            return ()
+        try:
+            values = tuple(map(int, written))
+        except ValueError:
+            return ()
+        self.at = end + 1
         return values
 
     def literal(self) -> Value:
