@@ -30,6 +30,7 @@ class Toy:
         self.left = self.stays = False
         self.grant_of: Callable[[Any], ClientPermissions | None] = lambda peer: ALL_PERMISSIONS
         self.identity_of: Callable[[Any], str] = lambda peer: ""
+        self.keys_of: Callable[[str], list[str]] = lambda name: []
         self.name_grants = NO_NAME_GRANTS
         self.tick_at = 0.0
 

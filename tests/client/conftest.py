@@ -22,6 +22,7 @@ from plimsoll.core.transport.link import LinkLimits
 
 CLUSTER = "c"
 EDGES = ("e1", "e2")
+MEDIATOR = "mover"
 STARTED_SECONDS = 300.0
 
 
@@ -48,7 +49,7 @@ class Fleet:
         ports = free_ports(2 * len(names))
         self.data = {name: f"tcp://127.0.0.1:{ports[2 * i]}" for i, name in enumerate(names)}
         self.control = {name: f"tcp://127.0.0.1:{ports[2 * i + 1]}" for i, name in enumerate(names)}
-        self.pairs = {name: zmq.curve_keypair() for name in (*names, "app")} if curve else {}
+        self.pairs = {name: zmq.curve_keypair() for name in (*names, "app", MEDIATOR)} if curve else {}
         if curve:
             self._write_keys()
         for name in names:
@@ -61,7 +62,9 @@ class Fleet:
     def _write_keys(self) -> None:
         for name, (_, secret) in self.pairs.items():
             (self.folder / f"{name}.key").write_bytes(secret + b"\n")
-        roles = {"h": "head h", "e1": "edge e1", "e2": "edge e2", "app": f"client {self.client}"}
+        roles = {"app": f"client {self.client}", MEDIATOR: f"mediator {MEDIATOR}"}
+        for head, edges in self.clusters.items():
+            roles |= {head: f"head {head}", **{edge: f"edge {edge}" for edge in edges}}
         lines = [f"{self.pairs[name][0].decode()} {role}\n" for name, role in roles.items()]
         (self.folder / "authorized").write_text("".join(lines))
         (self.folder / "head.pub").write_bytes(self.pairs["h"][0] + b"\n")
@@ -76,13 +79,13 @@ class Fleet:
         public, secret = (key.decode() for key in self.pairs["app"])
         return connection_file_text({CLUSTER: Address(self.head, self.pairs["h"][0].decode())}, (public, secret))
 
-    def _peer(self, head: str) -> PeerBroker:
+    def peer(self, head: str) -> PeerBroker:
         key = self.pairs[head][0].decode() if self.pairs else ""
         return PeerBroker(name=head, data=self.data[head], control=self.control[head], public_key=key)
 
     def config(self, name: str) -> BrokerConfig:
         head = next(head for head, edges in self.clusters.items() if name in (head, *edges))
-        others = () if name != head else tuple(self._peer(other) for other in self.clusters if other != head)
+        others = () if name != head else tuple(self.peer(other) for other in self.clusters if other != head)
         security = LinkSecurity(plain=True)
         if self.pairs:
             security = LinkSecurity(
@@ -94,7 +97,7 @@ class Fleet:
             cluster=CLUSTER if head == "h" else head,
             data=self.data[name],
             control=self.control[name],
-            head=None if name == head else self._peer(head),
+            head=None if name == head else self.peer(head),
             edges=self.clusters[head] if name == head else (),
             neighbors=others,
             groups=self.groups if name == head else (),

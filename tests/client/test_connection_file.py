@@ -100,6 +100,23 @@ def test_both_keys_of_a_head_that_is_given_new_ones_are_tried(tmp_path: Path):
     assert keyring.servers("tcp://127.0.0.1:7000") == [NEXT_HEAD]
 
 
+def test_the_keys_of_the_other_heads_are_there_for_publishers_that_are_moved_to_them(tmp_path: Path):
+    other = zmq.curve_keypair()[0].decode()
+    east, west = mounted(tmp_path) / "east-head.key", tmp_path / "west-head.key"
+    heads = {**WHOLE["heads.json"], "west": {"endpoint": "tcp://127.0.0.1:7001", "publicKey": other}}
+    (tmp_path / "heads.json").write_text(json.dumps(heads))
+    west.write_text(f"{other}\n{NEXT_HEAD}\n")
+    found = read_connection_file(tmp_path, "east")
+    assert found.heads == (Address("tcp://127.0.0.1:7000"),)
+    server = {"tcp://127.0.0.1:7000": east, "tcp://127.0.0.1:7001": west}
+    assert found.security == Curve(secret=tmp_path / "secret.key", server=server)
+    keyring = Keyring(found.security, {head.endpoint: head.public_key for head in found.heads})
+    assert keyring.servers("tcp://127.0.0.1:7001", other) == [other, NEXT_HEAD]
+    heads["north"] = {"endpoint": "tcp://127.0.0.1:7002"}
+    (tmp_path / "heads.json").write_text(json.dumps(heads))
+    assert read_connection_file(tmp_path, "east").security == found.security, "one without a key is in nobody's way"
+
+
 WHOLE: dict[str, Any] = json.loads(connection_file_text(HEADS, (PUBLIC, SECRET)))
 
 

@@ -148,3 +148,42 @@ def test_a_process_has_one_secret_key(tmp_path: Path):
     path.write_text(f"{SECRET}\n{SECRET}\n")
     with pytest.raises(SecurityError, match=r"app\.key holds 2 keys; give a file with one"):
         own_keys(Curve(secret=path))
+
+
+def test_the_keys_of_a_head_that_is_not_the_home_are_replaced_as_well(tmp_path: Path):
+    """A publisher was moved to it: its key came with the command to move, the next one is in a file."""
+    east, west, (following, _) = tmp_path / "east.key", tmp_path / "west.key", zmq.curve_keypair()
+    old, new = PUBLIC, following.decode()
+    east.write_text(zmq.curve_keypair()[0].decode())
+    west.write_text(old)
+    named = Curve(secret=SECRET, server={"tcp://east:1": east, "tcp://west:1": west})
+    beside = Curve(secret=SECRET, server=east)
+    for security in (named, beside):
+        west.write_text(old)
+        keyring = Keyring(security, {"tcp://east:1": ""})
+        assert keyring.servers("tcp://west:1", old) == [old]
+        west.write_text(f"{old}\n{new}\n")
+        assert keyring.servers("tcp://west:1", old) == [old, new]
+        west.write_text(new)
+        assert keyring.servers("tcp://west:1", old) == [new], "a key that was removed is used no more"
+        west.write_text("half a ke")
+        assert keyring.servers("tcp://west:1", old) == [new]
+        assert keyring.servers("tcp://edge:1", SECRET) == [SECRET], "edges' keys come from the head"
+
+
+def test_a_key_that_a_head_has_told_is_tried_beside_one_that_was_given_as_text():
+    """The text may be of before a key replacement; whoever tells has the present one."""
+    told = zmq.curve_keypair()[0].decode()
+    for heads in ({"tcp://east:1": PUBLIC}, {"tcp://east:1": PUBLIC, "tcp://west:1": PUBLIC}):
+        keyring = Keyring(Curve(secret=SECRET, server={"tcp://west:1": PUBLIC}), heads)
+        assert keyring.servers("tcp://west:1", told) == [PUBLIC, told]
+        assert keyring.servers("tcp://east:1", PUBLIC) == [PUBLIC]
+    assert Keyring(Curve(secret=SECRET), {}).servers("tcp://west:1", told) == [told]
+    assert Keyring("plain", {}).servers("tcp://west:1", told) == []
+
+
+def test_a_head_whose_file_cannot_be_read_yet_is_dialled_with_the_key_that_was_told(tmp_path: Path):
+    keyring = Keyring(Curve(secret=SECRET, server={"tcp://west:1": tmp_path / "west.key"}), {})
+    assert keyring.servers("tcp://west:1", PUBLIC) == [PUBLIC]
+    (tmp_path / "west.key").write_text(PUBLIC)
+    assert keyring.servers("tcp://west:1", PUBLIC) == [PUBLIC]

@@ -304,8 +304,14 @@ def test_a_refused_client_dials_again_and_sends_its_waiting_frames(router: Any, 
         guard.stop()
 
 
-def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, eventually: Any, tmp_path: Path):
-    """Its file had the next key before; the head changes over, and its peers try one key after the other."""
+@pytest.mark.parametrize("is_home", [True, False])
+def test_a_head_that_has_another_key_by_now_is_reached_again_soon(
+    router: Any, eventually: Any, tmp_path: Path, is_home: bool
+):
+    """Its file had the next key before; the head changes over, and its peers try one key after the other.
+
+    The other way round it is a head that a publisher was moved to: its file is beside that of the client's home.
+    """
     (old, old_secret), (new, new_secret) = zmq.curve_keypair(), zmq.curve_keypair()
 
     def head(secret: bytes, at: str = "tcp://127.0.0.1:*") -> Any:
@@ -318,8 +324,10 @@ def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, e
     before = head(old_secret)
     where, file = endpoint(before), tmp_path / "east.key"
     file.write_text(old.decode())
-    security = Curve(secret=zmq.curve_keypair()[1].decode(), server=file)
-    transport = DealerTransport(Keyring(security, {where: ""}), 100_000)
+    home = file if is_home else tmp_path / "home.key"
+    home.write_text(old.decode() if is_home else zmq.curve_keypair()[0].decode())
+    security = Curve(secret=zmq.curve_keypair()[1].decode(), server=home)
+    transport = DealerTransport(Keyring(security, {where if is_home else "tcp://127.0.0.1:1": ""}), 100_000)
     try:
         transport.apply([Dial("h", where, old.decode())])
         transport.send([("h", HELLO)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.core.client.bundled import EDGES, Bundled
 
 from plimsoll.core.client import Address, Client, ClientLimits, Delivery
@@ -86,6 +87,23 @@ def test_an_edge_that_does_not_know_its_head_yet_is_asked_again():
     assert client.counters["heads_followed"] == 0
     edge.head_endpoint = "mem://h"
     run(world, client, lambda _: client.home.head == "h")
+
+
+def test_a_client_is_told_the_key_that_the_head_has_by_now():
+    """The keys of a head are replaced while its edges run, which were configured with the key before."""
+    world = Bundled()
+    authorised: list[str] = []
+    edge: Any = world.fleet.edge("e1")
+    edge.config = replace(edge.config, head=replace(edge.config.head, public_key="old"))
+    edge.keys_of = {"h": authorised}.__getitem__
+    for keys, told in ((["old"], "old"), (["old", "next"], "old"), (["next"], "next"), ([], "old")):
+        authorised[:] = keys
+        client = client_of(world, "mem://e1")
+        client.subscriber("t").subscribe("[topic,=,'t0']")
+        run(world, client, lambda _, client=client: client.home.head == "h")
+        assert client.home.addresses[-1] == Address("mem://h", told)
+        client.leave(world.fleet.now)
+        world.run(0.5)
 
 
 def test_one_that_is_sent_on_again_and_again_waits_between():

@@ -50,6 +50,7 @@ class BrokerMachine(Protocol):
 
     grant_of: Callable[[Any], ClientPermissions | None]
     identity_of: Callable[[Any], str]
+    keys_of: Callable[[str], list[str]]
     name_grants: NameGrants
 
     def receive(self, peer: Any, frames: list[bytes], now: float) -> None: ...
@@ -93,7 +94,7 @@ class BrokerLoop:
         self.links_ended = 0
         if authority is not None:
             machine.grant_of, machine.identity_of = self._grant_of, self._identity_of
-            machine.name_grants = authority.name_grants
+            machine.keys_of, machine.name_grants = authority.keys_of, authority.name_grants
         self.leave_seconds, self.on_usage, self._rest = leave_seconds, on_usage, rest
         self.meter = UsageMeter(hardware, time.monotonic())
         self.collector = GarbageCollectionSchedule(time.monotonic())

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from plimsoll.client.errors import ConnectionFileError, SecurityError
-from plimsoll.client.security import Curve, Security, read_keys
+from plimsoll.client.errors import ConnectionFileError
+from plimsoll.client.security import Curve, Security, file_with_key
 from plimsoll.core.client import Address
 
 SECRET_KEY, PUBLIC_KEY, HEADS, FEEDS, SECURITY = "secret.key", "public.key", "heads.json", "feeds.json", "security"
@@ -51,7 +51,9 @@ def read_connection_file(path: str | os.PathLike[str], cluster: str = "") -> Con
     if _is_plain(content, place):
         served = {name: Address(address.endpoint) for name, address in feeds.items()}
         return ConnectionSettings(tuple(Address(address.endpoint) for address in chosen), "plain", served)
-    server = {address.endpoint: _head_key(address, place) for address in chosen}
+    # Of all heads: a publisher may be moved to one of another cluster, and its keys are replaced as well.
+    used = [address for address in heads.values() if address in chosen or address.public_key]
+    server = {address.endpoint: _head_key(address, place) for address in used}
     return ConnectionSettings(
         tuple(Address(address.endpoint) for address in chosen), Curve(secret=content[SECRET_KEY], server=server), feeds
     )
@@ -159,13 +161,4 @@ def _head_key(address: Address, place: Path) -> str | Path:
     """The file with the keys of a head, if the folder has one, since it holds two during a rotation; or its key."""
     if not address.public_key:
         raise ConnectionFileError(f"{place}: {address.endpoint} has no publicKey, which a head with keys needs")
-    files = sorted(place.glob("*.key")) if place.is_dir() else []
-    named = [file for file in files if file.name not in (SECRET_KEY, PUBLIC_KEY)]
-    return next((file for file in named if _holds(file, address.public_key)), address.public_key)
-
-
-def _holds(file: Path, key: str) -> bool:
-    try:
-        return key in read_keys(file, "the head's public key")
-    except SecurityError:
-        return False
+    return (file_with_key(place, address.public_key) if place.is_dir() else None) or address.public_key

@@ -29,7 +29,9 @@ Key = str | os.PathLike[str]
 class Curve:
     """`secret`: of this process. `server`: the head's public key; edges' keys come from the head.
 
-    With several heads, `server` may have the key of each by its endpoint.
+    With several heads, `server` may have the key of each by its endpoint, also of those that a publisher may be moved
+    to. For one that it does not name, a file `*.key` beside those of `server` is used that holds the key which came
+    with its endpoint.
 
     Each is a key or the path of a file with one; of a text that may be both, it is a path if the file is there when the
     object is made. A `pathlib.Path` is always a path. A file is read again whenever a connection has to be made, so
@@ -95,7 +97,8 @@ class Keyring:
     """The keys that a process connects with, read again for each connection, since files may have changed.
 
     `heads` has the key beside the address of each head, by endpoint. A key that cannot be read stays as it was, and the
-    log says why.
+    log says why. Other heads, which a head names with their keys, have theirs replaced as well: the application's keys
+    count for them, too.
     """
 
     def __init__(self, security: Security, heads: Mapping[str, str]) -> None:
@@ -103,6 +106,9 @@ class Keyring:
         self._own = own_keys(security)
         self._faults: dict[str, str] = {}
         self._servers = {endpoint: self._read(endpoint) for endpoint in heads}
+        self._named = security.server if isinstance(security, Curve) and isinstance(security.server, Mapping) else {}
+        self._files: dict[str, Path] = {}  # by endpoint of a head that the application has not named
+        self._had: dict[str, set[str]] = {}  # by endpoint: what the application has named for it so far
 
     def own(self) -> Keys | None:
         """The pair of this process; None for plain TCP."""
@@ -114,16 +120,25 @@ class Keyring:
             self._faults.pop("", None)
         return self._own
 
-    def servers(self, endpoint: str) -> list[str]:
-        """The keys that a head may answer with; empty for an endpoint that is not a head's, and for plain TCP."""
-        if endpoint in self._heads:
+    def servers(self, endpoint: str, told: str = "") -> list[str]:
+        """The keys that a broker may answer with, tried in turn; empty if there are none, and for plain TCP.
+
+        `told`: the key that came with its endpoint. It is one of them, unless the application has named it and does so
+        no more.
+        """
+        if self._security == "plain":
+            return []
+        if endpoint in self._heads or endpoint in self._named or self._finds_file(endpoint, told):
             try:
                 self._servers[endpoint] = self._read(endpoint)
             except SecurityError as error:
                 self._note_fault(endpoint, error)
             else:
                 self._faults.pop(endpoint, None)
-        return self._servers.get(endpoint, [])
+        known = self._servers.get(endpoint, [])
+        had = self._had.setdefault(endpoint, set()) if known else set()
+        had.update(known)
+        return [*known, told] if told and told not in had else known
 
     def first(self, endpoint: str) -> str:
         """The first of them."""
@@ -135,10 +150,22 @@ class Keyring:
             log.warning("%s; what was read before stays in use", error)
         self._faults[owner] = str(error)
 
+    def _finds_file(self, endpoint: str, told: str) -> bool:
+        """Whether a file has the keys of this head, which was found by the key that it was told."""
+        if endpoint not in self._files and told and isinstance(self._security, Curve):
+            server = self._security.server
+            given = server.values() if isinstance(server, Mapping) else [server]
+            folders = {Path(key).parent for key in given if not isinstance(key, str) or not (is_key(key) or key == "")}
+            for found in filter(None, (file_with_key(folder, told) for folder in sorted(folders))):
+                self._files[endpoint] = found
+        return endpoint in self._files
+
     def _read(self, endpoint: str) -> list[str]:
         if not isinstance(self._security, Curve):
             return []
-        return server_keys(self._security, self._heads[endpoint], endpoint)
+        if endpoint in self._heads:
+            return server_keys(self._security, self._heads[endpoint], endpoint)
+        return read_keys(self._named.get(endpoint) or self._files[endpoint], "the head's public key")
 
 
 def read_key(key: Key, what: str) -> str:
@@ -172,6 +199,18 @@ def read_keys(key: Key, what: str) -> list[str]:
     if not lines or not all(map(is_key, lines)):
         raise SecurityError(f"{what}: {path} holds {len(text)} characters, not a Z85 key of {KEY_CHARACTERS}")
     return lines
+
+
+def file_with_key(folder: Path, key: str) -> Path | None:
+    """The file of a folder that holds this key of a head, maybe beside the next one; None if there is none."""
+    return next((file for file in sorted(folder.glob("*.key")) if _holds(file, key)), None)
+
+
+def _holds(file: Path, key: str) -> bool:
+    try:
+        return key in read_keys(file, "the head's public key")
+    except SecurityError:
+        return False
 
 
 def _key_or_path(key: Key) -> Key:

@@ -139,7 +139,7 @@ class DealerTransport:
 
     def _next_key(self, dial: Dial) -> str:
         """The key to dial with: the next one of those that the head may answer with."""
-        keys = self._keyring.servers(dial.endpoint) or [dial.public_key]
+        keys = self._keyring.servers(dial.endpoint, dial.public_key) or [dial.public_key]
         last = self._keys.get(dial.peer)
         return keys[(keys.index(last) + 1) % len(keys)] if last in keys else keys[0]
 
@@ -279,7 +279,8 @@ class DealerTransport:
             return ALTERNATE_KEY_SECONDS
         if is_connected:
             return SILENT_SECONDS
-        others = set(self._keyring.servers(self._dialled[peer].endpoint)) - {self._keys.get(peer)}
+        dial = self._dialled[peer]
+        others = set(self._keyring.servers(dial.endpoint, dial.public_key)) - {self._keys.get(peer)}
         return ALTERNATE_KEY_SECONDS if others else REDIAL_SECONDS
 
     # -- waiting

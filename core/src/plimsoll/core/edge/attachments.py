@@ -9,7 +9,7 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
@@ -36,6 +36,7 @@ class EdgeContext(Protocol):
     public_key: str
     config: BrokerConfig
     counters: Counter[str]
+    keys_of: Callable[[str], list[str]]
     name_grants: NameGrants
     dirty: dict[Link, None]
 

@@ -68,6 +68,8 @@ class ClientRequests:
         """A client that takes this edge for a head is told of its head (Pulsar 2023: a client asks any broker)."""
         head = self.host.config.head
         key = head.public_key if head is not None else ""
+        if head is not None and (keys := self.host.keys_of(head.name)) and key not in keys:
+            key = keys[-1]  # it has been replaced since this edge started
         self.host.say(link, msg.SeeHead(self.host.config.head_name, self.host.head_endpoint, key))
 
     def on_resume(self, link: Link, resume: msg.Resume) -> Iterator[int]:

@@ -29,6 +29,8 @@ class NodeHooks:
         """What the shell knows about a peer's permissions; None if it does not know the peer at the moment."""
         self.identity_of: Callable[[Any], str] = lambda peer: ""
         """Whose key a peer has proved to hold; empty where there are no keys: then its name is its identity."""
+        self.keys_of: Callable[[str], list[str]] = lambda name: []
+        """The keys that the shell knows to be authorised for a broker now; none where there are no keys."""
         self.name_grants = NO_NAME_GRANTS
 
     def admits(self, info: Info) -> str:
