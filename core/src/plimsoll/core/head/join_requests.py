@@ -58,7 +58,7 @@ class JoinRouter(Protocol):
         """Send to all other heads; False if none can be reached."""
 
 
-class Asked(NamedTuple):
+class AskedHead(NamedTuple):
     """The head whose answer a link waits for, and until when; an empty name stands for any head that has an edge."""
 
     head: str
@@ -93,7 +93,7 @@ class JoinRequests(HeadPart):
     ) -> None:
         self.host, self.placement, self.owners = host, placement, owners
         self.router, self.time_factor = router, time_factor
-        self._waiting: dict[str, dict[Link, Asked]] = {}
+        self._waiting: dict[str, dict[Link, AskedHead]] = {}
         self._helper = ""
         self._search_at = self._first_without = 0.0
         self._last_without = -NEVER
@@ -157,7 +157,7 @@ class JoinRequests(HeadPart):
     def _wait(self, link: Link, join: msg.Join) -> None:
         # Several links may ask for one name: whose it is is decided when it attaches.
         waiting = self._waiting.setdefault(join.subscriber, {})
-        waiting[link] = Asked(join.head, self.host.now + ANSWER_SECONDS * self.time_factor)
+        waiting[link] = AskedHead(join.head, self.host.now + ANSWER_SECONDS * self.time_factor)
         if len(waiting) > WAITING_FOR_ONE_NAME:
             del waiting[next(iter(waiting))]
 
