@@ -90,6 +90,44 @@ def test_a_cluster_is_as_ready_as_its_brokers():
     assert degraded["message"] == "e2: it was ended by SIGKILL; starts again after 4 s"
 
 
+def test_a_cluster_all_of_whose_edges_are_cordoned_says_so():
+    shut, other = dataclasses.replace(READY, cordoned=True), dataclasses.replace(READY, name="e1")
+    told = cluster_status(OBJECT, HEAD, [shut, dataclasses.replace(other, cordoned=True)], 1.0, "10:00")
+    assert conditions(told)["Degraded"] == ("True", "NoTarget")
+    assert conditions(told)["Ready"] == ("True", "AllReady"), "all brokers answer"
+    message = next(each["message"] for each in told["conditions"] if each["type"] == "Degraded")
+    assert message == "no edge of c takes new subscribers"
+    elsewhere = [dataclasses.replace(each, cluster="d") for each in (HEAD, other)]
+    fleet = fleet_status(
+        OBJECT, [HEAD, shut, *elsewhere], plain=False, pid=9, mediator={}, interval_seconds=1.0, time=""
+    )
+    assert conditions(fleet)["Degraded"] == ("True", "NoTarget"), "other clusters have edges, this one has none"
+
+
+@pytest.mark.parametrize(
+    ("changes", "degraded", "adds"),
+    [
+        ({}, "AsExpected", False),
+        ({"answer_age": None}, "AsExpected", False),
+        ({"stopping": True}, "NoTarget", True),
+        ({"pid": None, "waiting_seconds": 4.0, "last_end": "was ended by SIGKILL"}, "BackOff", True),
+        ({"answer_age": 9.0}, "NotAnswering", True),
+    ],
+    ids=["open", "starting", "leaving", "failing", "silent"],
+)
+def test_one_edge_is_cordoned_and_what_is_said_depends_on_the_other(changes, degraded, adds):
+    other = dataclasses.replace(READY, name="e1", **changes)
+    told = cluster_status(OBJECT, HEAD, [dataclasses.replace(READY, cordoned=True), other], 1.0, "10:00")
+    assert conditions(told)["Degraded"][1] == degraded
+    message = next(each.get("message", "") for each in told["conditions"] if each["type"] == "Degraded")
+    assert message.endswith("no edge of c takes new subscribers") is adds
+
+
+def test_edges_that_are_replaced_are_no_closed_cluster():
+    told = cluster_status(OBJECT, HEAD, [dataclasses.replace(READY, stopping=True)], 1.0, "10:00")
+    assert conditions(told)["Degraded"] == ("False", "AsExpected")
+
+
 def test_a_cordoned_head_takes_no_new_publishers_until_it_is_replaced():
     cordoned = {**OBJECT, "spec": {"head": {"cordonedEpoch": 7}}}
     old = cluster_status(cordoned, dataclasses.replace(HEAD, report={"epoch": 7}), [READY], 1.0, "10:00")

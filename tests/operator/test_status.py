@@ -55,6 +55,18 @@ def test_a_fleet_that_serves():
     assert fleet["brokers"] == {"desired": 4, "ready": 4}
 
 
+def test_a_cluster_all_of_whose_edges_are_cordoned_says_so():
+    world = settled()
+    edges = world.of("EdgeBroker")
+    for edge in edges[1:]:
+        world.spec("EdgeBroker", edge, cordoned=True)
+    assert condition(told(world)["BrokerCluster", "east"], "Degraded") == ("False", "AsExpected")
+    world.spec("EdgeBroker", edges[0], cordoned=True)
+    found = told(world)
+    for item in (found["BrokerCluster", "east"], found["BrokerFleet", "stocks"]):
+        assert condition(item, "Degraded") == ("True", "NoTarget")
+
+
 def test_a_log_in_memory_says_what_is_lost_and_is_written_once():
     world = settled()
     brokers = {name: heard() for name in world.of("StatefulSet")} | {"east-head": heard(log_bytes=5)}

@@ -1,4 +1,4 @@
-"""The edge for a subscriber that asks: of this head, or of the head whose stream it reads."""
+"""The edge for a subscriber that asks: of this head, of the head whose stream it reads, or of any head."""
 
 from __future__ import annotations
 
@@ -35,10 +35,25 @@ class FakeHead:
         self.asked.append((to, message))
         return to in self.heads
 
+    def send_to_all(self, message: Any) -> bool:
+        self.asked.append(("*", message))
+        return bool(self.heads)
+
 
 def made() -> tuple[FakeHead, JoinRequests]:
     head = FakeHead()
     return head, JoinRequests(head, head.placement, (Bundles(None),), head, 1.0)
+
+
+def without_edges() -> tuple[FakeHead, JoinRequests]:
+    """A head that has had no edge for a while, as subscribers that read its stream have told it."""
+    head, placing = made()
+    head.placement.remove("a")
+    for _ in range(6):
+        placing.on_join(OTHER, join("earlier", head="h"))
+        head.now += 1.0
+    head.said.clear()
+    return head, placing
 
 
 LINK: Any = "link"
@@ -161,3 +176,93 @@ def test_another_link_that_asks_for_the_same_name_takes_no_answer_of_the_first()
 
 def _link(number: int) -> Any:
     return f"link-{number}"
+
+
+def test_without_an_edge_for_a_while_all_heads_are_asked_and_the_first_answer_counts():
+    head, placing = without_edges()
+    placing.on_join(LINK, join())
+    assert head.asked == [("*", msg.JoinFor(join()))]
+    placing.receive_routed("j", msg.PlacedFor("x", "", "", ""))
+    assert head.said == [], "a head of an earlier version says that it has none"
+    placing.receive_routed("k", msg.PlacedFor("x", "k1", "mem://k1", "key"))
+    placing.receive_routed("m", msg.PlacedFor("x", "m1", "mem://m1", "key"))
+    assert head.said == [(LINK, msg.Placed("x", "k1", "mem://k1", "key"))]
+    placing.on_join(LINK, join("y"))
+    assert head.asked[1:] == [("k", msg.JoinFor(join("y", head="k")))], "from now on that head is asked"
+    placing.receive_routed("k", msg.PlacedFor("y", "k1", "mem://k1", "key"))
+    assert head.said[1:] == [(LINK, msg.Placed("y", "k1", "mem://k1", "key"))]
+    head.placement.add("a", "mem://a", "key")
+    placing.on_join(LINK, join("z"))
+    assert head.said[2:] == [(LINK, msg.Placed("z", "a", "mem://a", "key"))], "an edge here comes first"
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_head_that_has_no_edge_any_more_is_not_asked_again(is_silent: bool):
+    head, placing = without_edges()
+    placing.on_join(LINK, join())
+    placing.receive_routed("k", msg.PlacedFor("x", "k1", "mem://k1", "key"))
+    placing.on_join(LINK, join("y"))
+    head.now += module.ANSWER_SECONDS
+    if is_silent:
+        placing.expire()
+    else:
+        placing.receive_routed("k", msg.PlacedFor("y", "", "", ""))
+    assert type(head.said[-1][1]) is msg.Unplaced
+    placing.on_join(LINK, join("y"))
+    assert head.asked[-1] == ("*", msg.JoinFor(join("y")))
+
+
+def test_all_heads_are_asked_about_one_subscriber_at_a_time():
+    head, placing = without_edges()
+    for i in range(100):
+        placing.on_join(LINK, join(f"s{i}"))
+    assert len(head.asked) == 1
+    assert [record.subscriber for _, record in head.said] == [f"s{i}" for i in range(1, 100)]
+    head.now += module.ANSWER_SECONDS
+    placing.expire()
+    assert head.said[-1] == (LINK, msg.Unplaced("s0", module.NO_EDGE, 0.5)), "nobody has one"
+    placing.on_join(LINK, join("s7"))
+    assert head.asked[1:] == [("*", msg.JoinFor(join("s7")))]
+
+
+def test_a_head_that_is_asked_with_all_others_answers_from_its_own_edges_or_is_silent():
+    head, placing = without_edges()
+    placing.receive_routed("k", msg.JoinFor(join()))
+    assert head.asked == [], "nor does it ask others"
+    head.placement.add("a", "mem://a", "key")
+    placing.receive_routed("k", msg.JoinFor(join()))
+    assert head.asked == [("k", msg.PlacedFor("x", "a", "mem://a", "key"))]
+    head.is_starting = True
+    placing.receive_routed("k", msg.JoinFor(join()))
+    assert len(head.asked) == 1
+
+
+def test_an_edge_that_is_away_for_a_moment_sends_no_newcomer_to_another_cluster():
+    head, placing = made()
+    for _ in range(3):
+        head.placement.remove("a")
+        for _ in range(8):
+            placing.on_join(LINK, join())
+            head.now += 0.5
+        head.placement.add("a", "mem://a", "key")
+        head.now += module.PATIENCE_SECONDS
+    assert head.asked == []
+
+
+@pytest.mark.parametrize(
+    "asked", [join("g@@3"), join("app#cbf43926"), join(head="h")], ids=["slice", "unit", "stream of this head"]
+)
+def test_who_belongs_to_this_cluster_waits_for_it(asked: msg.Join):
+    head, placing = without_edges()
+    placing.owners[0].attribute = "topic"
+    placing.on_join(LINK, asked)
+    assert head.asked == []
+    assert head.said == [(LINK, msg.Unplaced(asked.subscriber, module.NO_EDGE, 0.5))]
+
+
+def test_a_head_without_others_says_so_itself():
+    head, placing = without_edges()
+    head.heads.clear()
+    placing.on_join(LINK, join())
+    assert head.said == [(LINK, msg.Unplaced("x", module.NO_EDGE, 0.5))]
+    assert len(placing) == 0

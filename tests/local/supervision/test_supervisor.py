@@ -209,6 +209,16 @@ def test_a_head_learns_which_edges_take_no_newcomers(fleet):
     fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], ["e-1"]])
     assert store_edits.set_cordoned(fleet.folder, "e-1", cordoned=False)
     fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], []])
+    for edge in ("e-0", "e-1"):
+        assert store_edits.set_cordoned(fleet.folder, edge, cordoned=True)
+    for kind, name in (("BrokerCluster", "east"), ("BrokerFleet", "quotes")):
+        fleet.wait_for(lambda kind=kind, name=name: degraded(fleet, kind, name) == "NoTarget")
+
+
+def degraded(fleet, kind, name):
+    """The reason of the condition."""
+    conditions = fleet.object(kind, name).get("status", {}).get("conditions", [])
+    return next((each["reason"] for each in conditions if each["type"] == "Degraded"), "")
 
 
 def test_a_mediator_that_dies_is_started_again_and_told_of(fleet):

@@ -55,6 +55,8 @@ class ObservedBroker:
     """The epoch by its last answer, which comes before its first load report; 0 if that is not known."""
     outdated: bool = False
     """Whether it was started with earlier settings, and is to be replaced."""
+    cordoned: bool = False
+    """Whether it is an edge that is to take no new subscribers."""
 
     @property
     def epoch(self) -> int:
@@ -275,9 +277,13 @@ def broker_conditions(brokers: Sequence[ObservedBroker], interval_seconds: float
     moving = [broker for broker in waiting if broker not in failing]
     moving += [broker for broker in brokers if broker.ready and broker.outdated]
     degraded = Condition("Degraded", "False", "AsExpected")
-    if failing:
-        words = "; ".join(f"{broker.name}: {broker.readiness().message}" for broker in failing[:3])
-        degraded = Condition("Degraded", "True", failing[0].readiness().reason, words)
+    words = [f"{broker.name}: {broker.readiness().message}" for broker in failing[:3]]
+    if closed := _closed_clusters(brokers):
+        words.append(f"no edge of {_name_list(closed)} takes new subscribers")
+    if words:
+        degraded = Condition(
+            "Degraded", "True", failing[0].readiness().reason if failing else "NoTarget", "; ".join(words)
+        )
     reason = moving[0].readiness().reason if moving else "Settled"
     return [
         _group_readiness(brokers, waiting, failing or moving),
@@ -285,6 +291,13 @@ def broker_conditions(brokers: Sequence[ObservedBroker], interval_seconds: float
         _progressing_condition(bool(moving), reason),
         freshness_condition(brokers, interval_seconds),
     ]
+
+
+def _closed_clusters(brokers: Iterable[ObservedBroker]) -> list[str]:
+    """Clusters none of whose edges takes new subscribers, nor will by itself: each is cordoned, failing or leaving."""
+    edges = [broker for broker in brokers if broker.role == "edge"]
+    shut = {broker.cluster for broker in edges if broker.cordoned or broker.failing}
+    return sorted(shut - {each.cluster for each in edges if not (each.cordoned or each.failing or each.stopping)})
 
 
 def _group_readiness(

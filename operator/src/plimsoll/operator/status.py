@@ -284,7 +284,14 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         outdated=pod is not None
         and wanted is not None
         and has_earlier_settings(pod, wanted.config, wanted.restart_hash),
+        cordoned=_is_cordoned(facts, name),
     )
+
+
+def _is_cordoned(facts: StatusInputs, name: str) -> bool:
+    """Whether it is an edge whose object says so; what is in a specification with a fault counts as well."""
+    edge = facts.observed.get("EdgeBroker", name)
+    return edge is not None and bool(edge["spec"].get("cordoned", False))
 
 
 def _reading(facts: StatusInputs, name: str) -> BrokerReading:

@@ -4,7 +4,7 @@ Rules of the place:
 - A subscriber whose attachment fails tries again, each time later and each in its own time: a crowd must not come back
   at once. Edges that have failed since the last attachment are not asked for.
 - A subscriber with a token asks for an edge of the head that the token names, since a position counts in that head's
-  log alone. Only when there is none for `stream_seconds` will any edge do, at the price of a gap.
+  log alone. Only when there is none for `stream_seconds` will any edge do, of any cluster, at the price of a gap.
 """
 
 from __future__ import annotations

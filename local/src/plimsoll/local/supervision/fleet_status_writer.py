@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from plimsoll.mediator import balance, resource_status
 from plimsoll.mediator.away_status import away_status
 from plimsoll.mediator.bundle_status import bundle_status
 from plimsoll.mediator.calibration import profile_status
+from plimsoll.mediator.evacuation import cordoned_edges
 from plimsoll.mediator.group_status import group_status
 from plimsoll.mediator.limit_condition import limit_conditions
 from plimsoll.mediator.log_condition import log_conditions
@@ -63,7 +65,11 @@ class FleetStatusWriter:
     def write(self, resources: Resources, now: float) -> None:
         fleet = resources.fleet.spec
         interval = fleet.telemetry.report_interval.seconds * fleet.time_scale_percent / 100
-        seen = {name: broker.observed(now) for name, broker in sorted(self._brokers.items())}
+        cordoned = cordoned_edges(self._store.objects("EdgeBroker")[1])
+        seen = {
+            name: replace(broker.observed(now), cordoned=name in cordoned)
+            for name, broker in sorted(self._brokers.items())
+        }
         text = rfc3339_now()
         with self._store.transaction():
             for name, edge in seen.items():

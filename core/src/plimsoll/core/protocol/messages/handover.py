@@ -254,7 +254,7 @@ class MediatorEpoch(Struct, array_like=True, frozen=True, tag=91):
 
 
 class JoinFor(Struct, array_like=True, frozen=True, tag=92):
-    """A JOIN for an edge of another head."""
+    """A JOIN for an edge of another head, or, if it names none, of any head; then heads without an edge are silent."""
 
     join: Join
 

@@ -109,7 +109,18 @@ BROKERS = ReasonSection(
             " with earlier settings; the message says what they wait for",
         ),
         StatusReason("Settled", "Progressing", "no broker is starting, stopping or being replaced"),
-        StatusReason("AsExpected", "Degraded", "no broker has failed, and all that run answer"),
+        StatusReason(
+            "AsExpected",
+            "Degraded",
+            "no broker has failed, all that run answer, and each cluster has an edge that is not cordoned",
+        ),
+        StatusReason(
+            "NoTarget",
+            "Degraded",
+            "all edges of a cluster are cordoned: those who come to it, or look for another edge, are served by other"
+            " clusters, after a while and with a gap, or not at all",
+            "Run `plimsoll uncordon` with the name of an edge, or add one.",
+        ),
         StatusReason(
             "Accepted", "Accepted", "the specification is served; the message names a part that is left out, if one is"
         ),
