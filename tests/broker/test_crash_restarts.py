@@ -91,6 +91,7 @@ def test_kills_for_memory_are_read_from_both_kinds_of_control_groups(
     assert crash_restarts.times_out_of_memory() == 0
 
 
+@pytest.mark.sweep
 def test_a_broker_that_is_killed_comes_back_and_says_so_until_it_was_too_often(start, tmp_path: Path):
     config = tmp_path / "head.json"
     config.write_bytes(encode(HEAD))

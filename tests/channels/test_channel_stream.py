@@ -92,6 +92,7 @@ def test_batches_follow_one_another_and_a_later_query_begins_where_it_is_told_to
     assert len(first.batches) == 2
 
 
+@pytest.mark.sweep
 def test_a_query_for_which_no_batch_is_due_says_so_and_one_that_left_rows_behind_ends(stand: Stand) -> None:
     waits = threading.Event()
     idle = stand.stream(Noted(), on_nothing=waits.set)

@@ -176,6 +176,7 @@ def test_channels_share_a_spark_and_one_that_fails_does_not_stop_the_other(stand
     assert stand.failed == []
 
 
+@pytest.mark.sweep
 def test_a_repetitive_channel_has_a_batch_in_each_period_and_a_later_life_goes_on(stand: Stand) -> None:
     first = stand.channel("one", every_seconds=1.0)
     stand.ask("one", "fire")
@@ -352,6 +353,7 @@ def test_a_batch_that_is_due_while_no_driver_runs_is_made_by_the_next_and_a_larg
     assert again.figures().batch == 3, "this period has had its batch"
 
 
+@pytest.mark.sweep
 def test_a_channel_of_this_name_over_another_feed_begins_with_what_is_recorded_from_then_on(stand: Stand) -> None:
     stand.feed.record([{"kind": "fire"}])
     first = stand.channel("one", feed="alarms")

@@ -39,6 +39,7 @@ def test_subscribers_come_to_the_weakest_edge_and_are_moved_while_all_is_deliver
     assert sum(outcome.series.of(f"b{i}")["subscribers"][-1] for i in range(1, 5)) == SCENARIO.subscribers
 
 
+@pytest.mark.sweep
 def test_a_run_is_the_same_each_time(outcome: Outcome):
     again = simulated()
     assert again.delays == outcome.delays

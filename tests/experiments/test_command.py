@@ -73,6 +73,7 @@ def test_experiments_of_a_policy_need_no_quotes(monkeypatch, tmp_path: Path):
     assert (tmp_path / "bad-simulation.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.sweep
 def test_the_same_seed_gives_the_same_result(tmp_path: Path):
     for name in ("one", "two"):
         assert command.main(["bad-simulation", "--quick", "--report", str(tmp_path / name)]) == 0

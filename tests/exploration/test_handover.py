@@ -66,7 +66,17 @@ RULES = [
 """Each rule with the smallest world in which its absence shows, and the law that is broken there."""
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(
+    without=(
+        "local, falls",
+        "across, falls",
+        "across, the",
+        "connection to",
+        "commands come",
+        "two sub",
+        "an edge crashes",
+    )
+)
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # up to a hundred thousand states
 @pytest.mark.parametrize(
@@ -81,7 +91,13 @@ def test_no_reachable_state_breaks_a_law(name: str) -> None:
 
 
 @pytest.mark.sampled(
-    without=("nothing-after-the-cut", "live-when-the-log", "a-repeated-command", "end-carries-the-token")
+    without=(
+        "nothing-after-the-cut",
+        "live-when-the-log",
+        "a-repeated-command",
+        "end-carries-the-token",
+        "raises-by-two",
+    )
 )
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # the same worlds, up to the violation

@@ -93,6 +93,7 @@ def crowd() -> Crowd:
     return found
 
 
+@pytest.mark.sweep
 def test_an_evacuation_begins_at_once_and_a_users_session_is_the_next(crowd: Crowd):
     crowd.ask("user", "e0")
     crowd.ask("evacuation", "e7", evacuates=True)
@@ -108,6 +109,7 @@ def test_an_event_takes_bounded_work_and_a_second_bounded_writes(crowd: Crowd):
     assert max(crowd.writes.values()) <= settings.queue_saves + 3 * settings.max_sessions
 
 
+@pytest.mark.sweep
 def test_every_session_that_waits_says_its_place(crowd: Crowd):
     crowd.run(5.0)
     waiting = [one for one in crowd.engine.sessions.values() if one.phase == "Requested"]
@@ -125,6 +127,7 @@ def test_the_end_of_a_wait_says_what_it_waited_for(crowd: Crowd):
     assert not [one for one in ended if one.reason == "NoView"]
 
 
+@pytest.mark.sweep
 def test_a_mediator_that_is_late_ends_no_session(crowd: Crowd):
     [running] = [one for one in crowd.engine.sessions.values() if one.phase != "Requested"]
     crowd.now += 100.0

@@ -119,7 +119,7 @@ def test_live_equals_the_oracle_in_every_batch_and_counts_every_row(
     assert_equals_oracle(spark, tmp_path, done)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)
 def test_files_that_cannot_be_read_are_set_aside_and_all_others_are_counted(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
