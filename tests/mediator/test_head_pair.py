@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core.head.standby.leadership import LEASE_SECONDS, HeadLeadership
+from plimsoll.core.head.standby.leadership import LEASE_SECONDS, TERM_AFTER_ALL, HeadLeadership
 from plimsoll.core.protocol import messages as msg
 from plimsoll.mediator.head_pair import SILENT_SECONDS, PairDecision, ProcessView
 
@@ -96,6 +96,18 @@ def test_a_term_that_no_process_has_reached_keeps_no_standby_from_leading():
     assert change(after, waiting(12), standby()).term == 4
     assert change(wild, leader(), GONE) == IN_SYNC
     assert change(wild, GONE, GONE) == wild, "nobody says which it was"
+
+
+def test_a_term_that_nobody_knows_any_more_is_followed_by_a_higher_one():
+    wild = HeadLeadership(WILD, 0, leads=11)
+    assert change(wild, GONE, waiting(23)) == wild, "the head may live, and has not answered yet"
+    after = change(wild, waiting(12), waiting(23))
+    assert after == replace(wild, term=TERM_AFTER_ALL)
+    begun = change(after, waiting(12), waiting(23))
+    assert begun == HeadLeadership(TERM_AFTER_ALL + 1, 0, leads=12)
+    led = leader(begun.term, 12)
+    assert change(begun, led, waiting(23)) == begun, "it is no number of someone else"
+    assert commands(begun, led, waiting(23)) == [(1, msg.Follow(23))]
 
 
 def test_an_end_that_no_process_has_reached_keeps_no_head_waiting():

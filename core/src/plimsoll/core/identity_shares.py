@@ -1,4 +1,4 @@
-"""How many of the names that a broker remembers each identity has, so that no few of them take all of its places."""
+"""How many of the names that a broker remembers each identity has, so that a few cannot take all of its places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Named = TypeVar("Named", bound=Owned)
 
 
 class NamesByIdentity(dict[str, Named]):
-    """Things by name, with how many each identity has. They are set and deleted one by one; identities stay."""
+    """Things by name, with how many each identity has. An identity is fixed while its thing is here.
+
+    Only `names[name] = thing` and `del names[name]` change it: other methods of a dictionary would not be counted.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,8 +46,8 @@ class NamesByIdentity(dict[str, Named]):
 def has_share(taken: int, free: int, *, leaves: bool) -> bool:
     """Whether an identity that has `taken` places may have one more of those that are free.
 
-    It never has more than it leaves: one takes half of all, two take two thirds. So no few of them, whatever they open,
-    leave the others without a place. Not `leaves`: any free one. Without keys an identity is whatever name a client
-    says; there the rule would protect nobody, and halve what one program can have.
+    It never has more than it leaves: one takes half of all, two take two thirds, so a few identities cannot take every
+    place. Not `leaves`: any free one. Without keys a client chooses the name that counts as its identity: the rule
+    would protect nobody there, and would halve what one program can have.
     """
     return free > 0 and (taken < free or not leaves)

@@ -230,7 +230,7 @@ def is_lost(pod: Object, node: Object | None, now: float) -> bool:
     if tainted or gone:
         return True
     if finalizers(pod):
-        return False  # its kubelet may have confirmed its end: whoever has put them there keeps it
+        return False  # its kubelet may have confirmed its end; the owner of the finalizer keeps the object
     return now - unix_seconds(pod["metadata"]["deletionTimestamp"]) > NOT_READY_SECONDS  # the end of its grace period
 
 

@@ -96,8 +96,8 @@ class HandoverTarget:
             self.attachments.close(attachment)  # it has been sent END, and comes back
         elif attachment is not None and not self._is_arriving(x, session, *ARRIVING):
             return f"{name} has a record of it"
-        # Whoever is moved here may have any free place, whatever others of its identity have: the mediator has chosen
-        # this edge, and an edge that leaves has to get rid of all. The slot lets its RESUME in as well.
+        # A subscriber that is moved here may have any free place. Its identity's share does not count: the mediator
+        # has chosen this edge, and an edge that leaves has to get rid of all. The slot lets its RESUME in as well.
         return f"{name} has as many subscribers as it may have" if self.no_room(x) else ""
 
     def _is_arriving(self, x: str, session: str, *states: AttachmentState) -> bool:

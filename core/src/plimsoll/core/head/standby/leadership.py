@@ -18,8 +18,11 @@ SILENT_HEARTBEATS: Final = 3.0
 """A standby in sync that has been silent for so long may have been promoted: nothing leaves the head any more."""
 
 
-PLAUSIBLE_TERM: Final = 10**9
+PLAUSIBLE_TERM: Final = 2**31
 """No head is replaced so often, and no standby in sync so often: a higher number in a status is someone else's."""
+
+TERM_AFTER_ALL: Final = 2**30
+"""Higher than any term that has been given, with room for as many again: where nobody knows the last one any more."""
 
 
 def silence_seconds(heartbeat_seconds: float) -> float:
@@ -86,7 +89,9 @@ class HeadLeadership:
         found = self
         if found.term > PLAUSIBLE_TERM:
             terms = [term for each in said if 0 < (term := _whole(each, "term")) <= PLAUSIBLE_TERM]
-            found = replace(found, term=max(terms, default=found.term))
+            # Both answer, and neither has a term: those that had one have ended, and edges follow a higher one only.
+            unknown = TERM_AFTER_ALL if all(said) else found.term
+            found = replace(found, term=max(terms, default=unknown))
         if max(found.sync, found.ended) <= PLAUSIBLE_TERM:
             return found
         if found.standby and found.sync <= PLAUSIBLE_TERM:
